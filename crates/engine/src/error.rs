@@ -1,8 +1,8 @@
-//! Why a measurement could not be made.
+//! Errors of the measuring path.
 
 use std::io;
 
-/// A failure of the measuring path: the operation, where, and what to do about it.
+/// A failure of the measuring path: the operation, the object and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -11,15 +11,15 @@ pub enum EngineError {
     Unknown {
         /// "transport" or "pattern".
         kind: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is, separated by commas.
+        /// The known names, separated by commas.
         known: String,
     },
-    /// The transport or pattern cannot do what the spec asks.
+    /// The transport or pattern does not support what the spec requests.
     #[error("{what}: {remedy}")]
     Unsupported {
-        /// What was asked for.
+        /// What was requested.
         what: String,
         /// What would work.
         remedy: String,
@@ -37,27 +37,27 @@ pub enum EngineError {
     /// A call on a socket failed.
     #[error("{operation} {address}: {source}")]
     Socket {
-        /// What was being done: "connect to", "listen on", "send to".
+        /// The operation: "connect to", "listen on", "send to".
         operation: &'static str,
         /// The address or path.
         address: String,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The other end did not say what it should have.
+    /// The other end sent something unexpected, or nothing.
     #[error("{peer} {what}")]
     Peer {
         /// Which peer.
         peer: String,
-        /// What it did, in words that follow its name.
+        /// What it did: a phrase that follows its name.
         what: String,
     },
-    /// A library that is opened at run time is not there, or is not what it should be.
+    /// A library opened at run time is missing or unusable.
     #[error("{library} {what}: {remedy}")]
     Library {
         /// Its file name.
         library: String,
-        /// What is wrong, in words that follow its name.
+        /// What is wrong: a phrase that follows its name.
         what: String,
         /// What to install or to do.
         remedy: String,

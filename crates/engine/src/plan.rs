@@ -1,10 +1,10 @@
-//! What a worker is told to do in one trial.
+//! What a worker does in one trial.
 
 use std::ops::Range;
 
 use model::{Direction, Role, Spec, Stop};
 
-/// One trial, or one pass of a curve: a fresh set of connections and the legs to be taken over it.
+/// One trial, or one pass of a curve: fresh connections and the legs over them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialPlan {
     /// The measurement; a leg's block replaces the spec's.
@@ -13,13 +13,13 @@ pub struct TrialPlan {
     pub role: Role,
     /// Number of the trial, the same at both ends.
     pub trial: u32,
-    /// The flows of this worker, out of all `spec.flows`.
+    /// The flows of this worker, a part of `spec.flows`.
     pub flows: Range<u32>,
     /// What is done over the connections, in order.
     pub legs: Vec<Leg>,
 }
 
-/// One stretch of a trial with one block size.
+/// One part of a trial with one block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leg {
     /// Bytes of a block, or of a request.
@@ -28,7 +28,7 @@ pub struct Leg {
     pub reply: u64,
     /// When it ends.
     pub stop: Stop,
-    /// Expected time of one block or round trip in ns, from earlier passes; 0 where nothing is known yet.
+    /// Expected time of one block or round trip in ns, from earlier passes; 0 if unknown.
     pub expected_ns: u64,
 }
 
@@ -44,7 +44,7 @@ pub enum LegStop {
 }
 
 impl TrialPlan {
-    /// The links of this worker: for `both` on streams each flow has one in each direction.
+    /// The links of this worker: for `both` on streams each flow has one per direction.
     #[must_use]
     pub fn links(&self) -> Vec<LinkPlan> {
         let mut links: Vec<LinkPlan> = Vec::new();
@@ -65,7 +65,7 @@ impl TrialPlan {
         links
     }
 
-    /// What this worker's last link does, where a probe runs beside the stream.
+    /// The plan of this worker's last link, if a probe runs beside the stream.
     #[must_use]
     pub fn probe(&self) -> Option<Self> {
         let spec = self.spec.probing().filter(|_| self.flows.start == 0)?;
@@ -73,8 +73,8 @@ impl TrialPlan {
         Some(Self { spec, flows: 0..1, legs, ..self.clone() })
     }
 
-    /// When `flow` ends its part of `leg`. `per_exchange_ns` is the expected time of one block or round trip, for legs that
-    /// end after about a time.
+    /// When `flow` ends its part of `leg`. `per_exchange_ns` is the expected time of one block or round trip, for legs
+    /// that end after an approximate time.
     #[must_use]
     pub fn leg_stop(&self, leg: &Leg, flow: u32, per_exchange_ns: f64) -> LegStop {
         let stream = is_stream(&self.spec);
@@ -86,39 +86,40 @@ impl TrialPlan {
             Stop::Bytes(total) if stream => LegStop::Bytes(share(total, flow, self.spec.flows)),
             Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
             Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
-            // Nothing is known of a flow that has exchanged nothing yet.
-            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(least_exchanges(&self.spec, SLOW_NS)),
+            // A flow that has exchanged nothing yet has no estimate.
+            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(min_exchanges(&self.spec, SLOW_NS)),
             Stop::AboutNs(ns) => {
-                let least = least_exchanges(&self.spec, per_exchange_ns);
-                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(least, MOST_EXCHANGES))
+                let min = min_exchanges(&self.spec, per_exchange_ns);
+                exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(min, MAX_EXCHANGES))
             }
         }
     }
 }
 
-/// Exchanges that are measured of a leg that ends after about a time: fewer say nothing, and an estimate gone wrong must not run
-/// for ever.
-const LEAST_MEASURED: u64 = 3;
-const MOST_EXCHANGES: u64 = 10_000_000;
-/// Round trips that open a leg, and from which time on one must do: on a path that slow, three would be most of a pass.
+/// Bounds of the measured exchanges in a leg that ends after an approximate time: fewer prove nothing, and a wrong
+/// estimate must not run for ever.
+const MIN_MEASURED: u64 = 3;
+const MAX_EXCHANGES: u64 = 10_000_000;
+/// Round trips that open a leg, and the time from which one must be enough: on so slow a path three would be most of a
+/// pass.
 const OPENING: u64 = 3;
 const SLOW_NS: f64 = 10e6;
 
-/// Exchanges of a leg that ends after about a time, at least, where one takes `exchange_ns`: those that are measured, and of round
-/// trips those that open it.
+/// Minimum exchanges of a leg that ends after an approximate time, if one takes `exchange_ns`: the measured ones, and
+/// for round trips those that open it.
 #[must_use]
-pub fn least_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
+pub fn min_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
     match exchange_ns {
-        _ if is_stream(spec) => LEAST_MEASURED,
-        ns if ns < SLOW_NS => LEAST_MEASURED + OPENING,
-        _ => LEAST_MEASURED + 1,
+        _ if is_stream(spec) => MIN_MEASURED,
+        ns if ns < SLOW_NS => MIN_MEASURED + OPENING,
+        _ => MIN_MEASURED + 1,
     }
 }
 
-/// How many of a leg's `count` round trips open it and are not timed: caches, the kernel's pages and the windows are at first as
-/// the leg before, of another size, left them (docs/manual/engine.md has what that costs).
+/// How many of a leg's `count` round trips open it and are not timed: caches, pages and windows are first in the state
+/// that the previous leg, of another size, left (docs/notes/2026-11-23-first-exchanges.md has the cost).
 pub(crate) fn opening(count: u64) -> u64 {
-    if count >= LEAST_MEASURED + OPENING { OPENING } else { 1 }
+    if count >= MIN_MEASURED + OPENING { OPENING } else { 1 }
 }
 
 /// One connection of a trial.
@@ -128,11 +129,11 @@ pub struct LinkPlan {
     pub flow: u32,
     /// Its number among the trial's connections.
     pub index: u32,
-    /// Which way its payload goes.
+    /// The direction of its payload.
     pub direction: Direction,
 }
 
-/// Whether the end of `role` begins on a link of this direction: sends first, or asks.
+/// Whether the end of `role` begins on a link of this direction: sends first, or requests.
 #[must_use]
 pub(crate) fn initiates(direction: Direction, role: Role) -> bool {
     match direction {
@@ -141,7 +142,7 @@ pub(crate) fn initiates(direction: Direction, role: Role) -> bool {
     }
 }
 
-/// Whether blocks go one way without a response.
+/// Whether blocks go in one direction without a response.
 #[must_use]
 pub(crate) fn is_stream(spec: &Spec) -> bool {
     spec.pattern == "stream" || spec.pattern == "transfer"
@@ -159,14 +160,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whatever_opens_a_leg_three_exchanges_are_left_to_measure() {
+    fn at_least_three_exchanges_of_a_leg_are_measured() {
         let trips = Spec::new("tcp", "pingpong");
         for exchange_ns in [1.0, 9e6, 10e6, 1e12] {
-            let least = least_exchanges(&trips, exchange_ns);
-            assert_eq!(least - opening(least), LEAST_MEASURED, "{exchange_ns}");
+            let min = min_exchanges(&trips, exchange_ns);
+            assert_eq!(min - opening(min), MIN_MEASURED, "{exchange_ns}");
         }
         assert_eq!((opening(1_000), opening(4)), (OPENING, 1));
-        assert_eq!(least_exchanges(&Spec::new("tcp", "stream"), 1.0), LEAST_MEASURED);
+        assert_eq!(min_exchanges(&Spec::new("tcp", "stream"), 1.0), MIN_MEASURED);
     }
 
     proptest! {

@@ -1,14 +1,14 @@
-//! What the kernel says of the wall clock.
+//! The kernel's error bound of the wall clock.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
-/// How far the wall clock may be off, by whoever keeps it.
+/// Maximum error of the wall clock, as its synchronisation daemon reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallError {
     /// At most, ns (adjtimex(2), `maxerror`).
     pub max_ns: u64,
 }
 
-/// How far CLOCK_REALTIME may be off UTC; `None` where nothing keeps it.
+/// Maximum error of CLOCK_REALTIME against UTC; `None` if it is not synchronised.
 #[must_use]
 pub fn wall_error() -> Option<WallError> {
     // SAFETY: the structure is of integers alone, for which zeros are values.

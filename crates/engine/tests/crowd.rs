@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "it says what it skips")]
-//! Many flows to a thread, by readiness and by completion: every one is served and every one is counted.
+//! Many flows per thread, by readiness and by completion: every one is served and every one is counted.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ const COOKIE: [u8; 16] = [9; 16];
 
 type End = JoinHandle<Result<LegTally, EngineError>>;
 
-/// The ways of waiting that this host has.
+/// The strategies that this host supports.
 fn transports(test: &str) -> Vec<Strategy> {
     let spec = Spec { strategy: Strategy::Uring, ..Spec::new("tcp", "rr") };
     match check_options(Role::Active, &spec) {
@@ -71,7 +71,7 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
     [(far, far_flags), (near, near_flags)]
 }
 
-/// Near and far tallies of a trial that went well.
+/// Near and far tallies of a successful trial.
 fn measure(spec: &Spec) -> (EndTally, EndTally) {
     let [far, near] = start(spec).map(|(end, _)| {
         let tally = end.join().expect("no panic").expect("runs");
@@ -82,7 +82,7 @@ fn measure(spec: &Spec) -> (EndTally, EndTally) {
     (near, far)
 }
 
-/// Each flow's bytes agree at the two ends, and none of them has moved nothing.
+/// Each flow's bytes agree at the two ends, and every flow has moved some.
 fn every_flow_is_counted(spec: &Spec, near: &EndTally, far: &EndTally) {
     let what = format!("{} {} {:?} {:?}", spec.transport, spec.pattern, spec.strategy, spec.direction);
     assert_eq!((near.flows.len(), far.flows.len()), (near.flows.len(), near.flows.len()), "{what}");
@@ -144,7 +144,7 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
         if !transports("paced_datagrams_and_requests_of_many_flows_keep_their_rate").contains(&strategy) {
             continue;
         }
-        // 10 a second and flow: fewer than the path carries, so that what was asked for is what was done.
+        // 10 a second per flow: fewer than the path carries, so that the requested rate is reached.
         let rate_bps = Some(u64::from(FLOWS) * 10 * 1_000 * 8);
         let spec = Spec { rate_bps, stop: Stop::TimeNs(1_000_000_000), ..spec(transport, "rr", strategy) };
         let (near, _) = measure(&spec);
@@ -194,7 +194,7 @@ fn connections_of_their_own_for_each_transaction_in_threads_that_sleep_and_that_
     for (strategy, threads) in [(Strategy::Blocking, 4), (Strategy::Spin, 4), (Strategy::Spin, 1)] {
         let spec = Spec { flows: 4, threads: Some(threads), ..spec("tcp", "crr", strategy) };
         let (near, far) = measure(&spec);
-        // Whichever flow of the far end is free takes the next connection, so that only the sums agree.
+        // Any free flow of the far end takes the next connection, so only the sums agree.
         assert_eq!((near.bytes_sent, near.bytes_received), (far.bytes_received, far.bytes_sent), "{strategy:?}");
         assert!(near.flows.iter().all(|flow| flow.transactions > 0), "{strategy:?}");
         assert_eq!(near.rtt.map(|rtt| rtt.count), Some(near.transactions), "{strategy:?}");

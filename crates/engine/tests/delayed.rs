@@ -15,7 +15,7 @@ use model::{Role, Spec, Stop};
 const COOKIE: [u8; 16] = [9; 16];
 const ONE_WAY: Duration = Duration::from_millis(500);
 
-/// Carries datagrams between the first that speaks to it and `to`, each after [`ONE_WAY`]; where it listens.
+/// Forwards datagrams between the first sender and `to`, each after [`ONE_WAY`]; returns the address where it listens.
 fn path(to: SocketAddr, over: Arc<AtomicBool>) -> SocketAddr {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -82,7 +82,7 @@ fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
 }
 
 #[test]
-fn who_has_not_heard_a_sender_makes_it_send_nothing() {
+fn a_forger_without_the_nonce_makes_a_sender_send_nothing() {
     let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
     victim.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let address = victim.local_addr().unwrap();
@@ -93,14 +93,15 @@ fn who_has_not_heard_a_sender_makes_it_send_nothing() {
     let near = std::thread::spawn(move || {
         transport("udp").unwrap().connect(&spec, &to, &FlowHello::new(COOKIE, 1, 0).unwrap()).err()
     });
-    // All that can be said without having heard anything: every kind of signal with constants, and short datagrams.
+    // Everything that can be sent without having received anything: every kind of signal with constants, and short
+    // datagrams.
     let signal = |kind: u8| {
         let mut bytes = [0; 72];
         bytes[..15].copy_from_slice(b"THRUsignal/1\r\n\0");
         bytes[15] = kind;
         bytes
     };
-    let (mut heard, mut buffer) = (Vec::new(), [0; 2_048]);
+    let (mut received, mut buffer) = (Vec::new(), [0; 2_048]);
     victim.set_nonblocking(true).unwrap();
     while !near.is_finished() {
         for kind in 0..12 {
@@ -108,12 +109,12 @@ fn who_has_not_heard_a_sender_makes_it_send_nothing() {
         }
         let _ = victim.send_to(b"x", ("127.0.0.1", near_port));
         while let Ok(count) = victim.recv(&mut buffer) {
-            heard.push(count);
+            received.push(count);
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     let refused = near.join().unwrap().expect("nothing proved itself");
     assert!(refused.to_string().contains("did not answer on UDP"), "{refused}");
     // A hello each 50 ms for 5 s.
-    assert!(heard.iter().all(|count| *count == 72) && heard.len() <= 110, "{} of {heard:?}", heard.len());
+    assert!(received.iter().all(|count| *count == 72) && received.len() <= 110, "{} of {received:?}", received.len());
 }

@@ -39,14 +39,14 @@ mod tests {
     use crate::sys::FakeSys;
 
     #[test]
-    fn loopback_is_nobodys_traffic() {
+    fn loopback_traffic_does_not_count() {
         let text = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes\n    lo: 77 1 0 0 0 0 0 0 77 1 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0\n";
         assert_eq!(passed(text), Some(120));
         assert_eq!(passed("eth0: 1 2"), None);
     }
 
     #[test]
-    fn a_host_that_says_nothing_leaves_all_open() {
+    fn a_host_that_reports_nothing_has_unknown_conditions() {
         let nowhere = tempfile::tempdir().unwrap();
         assert_eq!(conditions(&FakeSys::new(nowhere.path())), HostReading::default());
     }

@@ -27,5 +27,5 @@ pub use conditions::conditions;
 pub use inventory::{TrafficSample, inventory, note_traffic};
 pub use observe::{Live, Options as WatchOptions, Watch};
 pub use own::own_directory;
-pub use path::look_at;
+pub use path::probe_path;
 pub use sys::{KeptFile, ProcessorEvents, Qdisc, RealSys, Sys};

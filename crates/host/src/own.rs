@@ -15,7 +15,7 @@ pub fn own_directory(directory: &Path) -> io::Result<()> {
     if facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o022 == 0 {
         Ok(())
     } else {
-        Err(io::Error::other("others may write here, or own it; remove it, then try again"))
+        Err(io::Error::other("another user owns this directory or can write to it; remove it, then try again"))
     }
 }
 
@@ -27,15 +27,15 @@ mod tests {
 
     #[test]
     fn a_directory_that_others_may_write_or_that_is_a_link_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("a/b");
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("a/b");
         own_directory(&directory).unwrap();
         assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
         own_directory(&directory).unwrap();
-        let link = place.path().join("link");
+        let link = folder.path().join("link");
         std::os::unix::fs::symlink(&directory, &link).unwrap();
         assert!(own_directory(&link).is_err());
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(own_directory(&directory).unwrap_err().to_string().contains("others may write here"));
+        assert!(own_directory(&directory).unwrap_err().to_string().contains("another user owns"));
     }
 }

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mtu, forward, reverse) = match words.as_slice() {
         [mtu, both] => (mtu, both, both),
         [mtu, forward, reverse] => (mtu, forward, reverse),
-        _ => return Err("give MTU FORWARD [BACK]".into()),
+        _ => return Err("usage: path MTU FORWARD [REVERSE]".into()),
     };
     let link = CrossoverSpec { mtu: mtu.parse()?, ..CrossoverSpec::default() };
     let lab = Lab::path(&PathSpec { link, forward: direction(forward)?, reverse: direction(reverse)?, seed: 1 })?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(path) = lab.emulator() {
         println!("real-time: {}; failure: {:?}", path.realtime(), path.failure());
         for (direction, counts) in ["forward", "reverse"].iter().zip(path.counts()) {
-            println!("{direction}: {counts:#?}, {} travelling", counts.travelling());
+            println!("{direction}: {counts:#?}, {} in flight", counts.travelling());
         }
     }
     lab.close()?;

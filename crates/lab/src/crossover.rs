@@ -54,7 +54,7 @@ pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
         return Ok(());
     }
     let remedy = "use 1 to 32 lower-case letters, digits and hyphens, such as thru";
-    Err(LabError::Spec { what: format!("the prefix '{prefix}' does not do as a name"), remedy })
+    Err(LabError::Spec { what: format!("the prefix '{prefix}' is not a valid name"), remedy })
 }
 
 /// Refuses what no link of a lab can have.

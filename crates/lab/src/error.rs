@@ -14,7 +14,7 @@ pub enum LabError {
         missing: &'static str,
     },
     /// There is no `ip` command.
-    #[error("a lab needs the ip command, which is neither in PATH nor in {usual}: install iproute2")]
+    #[error("a lab needs the ip command, which is not in PATH or {usual}: install iproute2")]
     NoIp {
         /// The directories that are searched beside those of PATH.
         usual: &'static str,
@@ -75,12 +75,12 @@ pub enum LabError {
     },
     /// Every subnet that was tried is in use on this machine.
     #[error(
-        "no free subnet for a lab: this machine has routes into all of 198.18.0.0/15 that was tried; \
-         give the lab its subnets, or remove the routes"
+        "no free subnet for a lab: routes of this machine cover every part of 198.18.0.0/15 that was tried; give \
+            the lab its own subnets, or remove the routes"
     )]
     NoSubnet,
     /// There is a lab of that name already.
-    #[error("there is a lab '{name}' already: choose another name, or take it down with `thru lab down {name}`")]
+    #[error("a lab named '{name}' exists already: choose another name, or remove it with `thru lab down {name}`")]
     Exists {
         /// The name.
         name: String,
@@ -122,7 +122,7 @@ pub enum LabError {
         hosts: String,
     },
     /// A link did not come up, or an address did not become usable.
-    #[error("{interface} in {namespace} was not ready within {seconds} s: look with `ip -n {namespace} address`")]
+    #[error("{interface} in {namespace} was not ready within {seconds} s: check it with `ip -n {namespace} address`")]
     NotReady {
         /// The namespace.
         namespace: String,
@@ -133,8 +133,8 @@ pub enum LabError {
     },
     /// Namespaces could not be removed.
     #[error(
-        "could not remove {namespaces}: end the processes that `ip netns pids` shows in them; \
-         the next lab will remove them"
+        "could not remove {namespaces}: end the processes that `ip netns pids` lists for them; the next lab removes \
+            them"
     )]
     LeftBehind {
         /// The lab's namespaces.

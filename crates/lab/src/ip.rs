@@ -67,16 +67,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_command_says_what_to_install() {
+    fn a_missing_command_names_what_to_install() {
         let empty = tempfile::tempdir().unwrap();
         let error = Ip::find_in(&[empty.path().as_os_str(), OsStr::new(".")]).unwrap_err().to_string();
         assert!(error.contains("PATH") && error.contains("install iproute2"), "{error}");
     }
 
     #[test]
-    fn a_failing_command_is_named_with_its_words() {
+    fn a_failing_command_is_named_with_its_message() {
         let Ok(ip) = Ip::find() else {
-            eprintln!("SKIPPED: a_failing_command_is_named_with_its_words: there is no ip command");
+            eprintln!("SKIPPED: a_failing_command_is_named_with_its_message: there is no ip command");
             return;
         };
         let error = ip.run(&["link", "show", "dev", "thru-no-such"], Stdio::null()).unwrap_err().to_string();

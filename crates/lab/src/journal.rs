@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn a_record_is_stale_when_its_owner_lets_go_and_not_before() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::at(&place.path().join("lab")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::at(&folder.path().join("lab")).unwrap();
         let entry = journal.enter(record("thru-1")).unwrap();
         assert_eq!(journal.records().unwrap(), [record("thru-1")]);
         assert_eq!(journal.stale().unwrap().len(), 0);
@@ -230,11 +230,11 @@ mod tests {
 
     #[test]
     fn a_draft_is_swept_away_once_nobody_drafts() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::at(place.path()).unwrap();
-        let draft = place.path().join("thru-1.new");
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::at(folder.path()).unwrap();
+        let draft = folder.path().join("thru-1.new");
         fs::write(&draft, "{").unwrap();
-        let drafting = File::open(place.path()).unwrap();
+        let drafting = File::open(folder.path()).unwrap();
         drafting.lock_shared().unwrap();
         assert_eq!(journal.stale().unwrap().len(), 0);
         assert!(draft.exists());
@@ -246,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_that_exists_cannot_be_entered_again() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::at(place.path()).unwrap();
+    fn a_lab_that_exists_cannot_be_recorded_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::at(folder.path()).unwrap();
         let _first = journal.enter(record("thru-1")).unwrap();
         let error = journal.enter(record("thru-1")).unwrap_err().to_string();
         assert!(error.contains("thru-1"), "{error}");
@@ -256,12 +256,12 @@ mod tests {
 
     #[test]
     fn records_that_name_what_is_not_theirs_are_ignored() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::at(place.path()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::at(folder.path()).unwrap();
         let foreign = Record { namespaces: vec!["production".into()], ..record("thru-1") };
-        fs::write(place.path().join("thru-1.json"), serde_json::to_string(&foreign).unwrap()).unwrap();
-        fs::write(place.path().join("thru-2.json"), serde_json::to_string(&record("thru-3")).unwrap()).unwrap();
-        fs::write(place.path().join("thru-4.json"), "{").unwrap();
+        fs::write(folder.path().join("thru-1.json"), serde_json::to_string(&foreign).unwrap()).unwrap();
+        fs::write(folder.path().join("thru-2.json"), serde_json::to_string(&record("thru-3")).unwrap()).unwrap();
+        fs::write(folder.path().join("thru-4.json"), "{").unwrap();
         assert_eq!(journal.stale().unwrap().len(), 0);
         assert_eq!(journal.records().unwrap(), []);
     }
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn a_directory_that_others_may_write_is_refused() {
         use std::os::unix::fs::PermissionsExt;
-        let place = tempfile::tempdir().unwrap();
-        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let error = Journal::at(place.path()).unwrap_err().to_string();
-        assert!(error.contains("others may write here"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = Journal::at(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("another user owns"), "{error}");
     }
 }

@@ -23,6 +23,7 @@ mod available;
 mod crossover;
 mod emulator;
 mod error;
+mod existing;
 mod ip;
 mod journal;
 mod names;
@@ -31,7 +32,6 @@ mod path;
 mod plug;
 mod scope;
 mod shaped;
-mod standing;
 mod subnets;
 pub mod topology;
 
@@ -42,9 +42,9 @@ pub use emulator::{
     Reorder,
 };
 pub use error::LabError;
+pub use existing::{ExistingLab, Holder, labs};
 pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};
 pub use path::PathSpec;
 pub use scope::reap_stale;
-pub use standing::{Holder, Standing, labs};
 pub use subnets::Subnets;
 pub use topology::Topology;

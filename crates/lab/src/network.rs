@@ -31,9 +31,9 @@ pub struct Network {
     name: String,
     topology: Topology,
     hosts: Vec<NetworkHost>,
-    /// Names of both ends' interfaces, by the place of the link.
+    /// Names of both ends' interfaces, by the index of the link.
     interfaces: Vec<[String; 2]>,
-    /// By the place of the link. Before the namespaces, which their devices keep alive.
+    /// By the index of the link. Before the namespaces, which their devices keep alive.
     emulators: Vec<(usize, Emulator)>,
     journal: Journal,
     scope: Scope,
@@ -46,7 +46,7 @@ pub struct NetworkCounts {
     emulated: Vec<[PathCounts; 2]>,
     /// In the same order, packets that the devices of the sending nodes had no room for.
     devices: Vec<[u64; 2]>,
-    /// By the place of the link and the end that sends.
+    /// By the index of the link and the end that sends.
     shaped: Vec<(usize, usize, BucketCounts)>,
 }
 
@@ -93,10 +93,10 @@ impl Network {
             Some(name) => chosen(name, &journal)?,
             None => format!("{}-{:08x}", topology.name, random() as u32),
         };
-        let namespace = |place: usize| format!("{name}-{}", topology.nodes[place].name);
-        let of_kind = |kind| (0..topology.nodes.len()).filter(move |place| topology.nodes[*place].kind == kind);
+        let namespace = |index: usize| format!("{name}-{}", topology.nodes[index].name);
+        let of_kind = |kind| (0..topology.nodes.len()).filter(move |index| topology.nodes[*index].kind == kind);
         let hosts = of_kind(NodeKind::Host);
-        let hosts: Vec<_> = hosts.map(|place| host(topology, &layout, place, namespace(place), &ip)).collect();
+        let hosts: Vec<_> = hosts.map(|index| host(topology, &layout, index, namespace(index), &ip)).collect();
         let record = Record {
             namespaces: (0..topology.nodes.len()).map(namespace).collect(),
             block: Some(block),
@@ -111,7 +111,7 @@ impl Network {
         let interface =
             |link: usize, node| layout.interface(node, link).map(|end| end.name.clone()).unwrap_or_default();
         let links = topology.links.iter().enumerate();
-        let interfaces = links.map(|(place, link)| link.between.map(|node| interface(place, node))).collect();
+        let interfaces = links.map(|(index, link)| link.between.map(|node| interface(index, node))).collect();
         let topology = topology.clone();
         let mut network = Self { topology, hosts, interfaces, emulators: Vec::new(), journal, scope, name };
         network.build(&layout)?;
@@ -170,12 +170,13 @@ impl Network {
     pub fn report(&self, now: &NetworkCounts, earlier: &NetworkCounts) -> LabReport {
         let mut directions = Vec::new();
         let devices = &now.devices;
-        for (at, ((place, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
+        for (at, ((index, emulator), now)) in self.emulators.iter().zip(&now.emulated).enumerate() {
             for (direction, now) in now.iter().enumerate() {
                 let counts =
                     earlier.emulated.get(at).map_or_else(|| now.clone(), |earlier| now.since(&earlier[direction]));
-                let [from, to] = self.ends(*place, direction);
-                let mut reported = EmulatedDirection { from, to, realtime: emulator.realtime(), ..reported(&counts) };
+                let [from, to] = self.ends(*index, direction);
+                let mut reported =
+                    EmulatedDirection { from, to, realtime: emulator.realtime(), ..direction_report(&counts) };
                 let device = devices.get(at).map_or(0, |now| now[direction]);
                 let before = earlier.devices.get(at).map_or(0, |earlier| earlier[direction]);
                 if device > before {
@@ -201,9 +202,9 @@ impl Network {
 
     /// What the bucket at an end of a link has counted, where there is one.
     fn bucket(&self, link: usize, end: usize) -> Option<BucketCounts> {
-        let said = &self.topology.links[link];
-        let shaped = said.carrier() == Carrier::Veth && said.directions[end].rate_bps.is_some();
-        let namespace = shaped.then(|| self.namespace(said.between[end]))?;
+        let definition = &self.topology.links[link];
+        let shaped = definition.carrier() == Carrier::Veth && definition.directions[end].rate_bps.is_some();
+        let namespace = shaped.then(|| self.namespace(definition.between[end]))?;
         shaped::counts(&Plug { namespace: &namespace, interface: &self.interfaces[link][end] })
     }
 
@@ -224,24 +225,24 @@ impl Network {
         self.scope.close()
     }
 
-    fn namespace(&self, place: usize) -> String {
-        format!("{}-{}", self.name, self.topology.nodes[place].name)
+    fn namespace(&self, index: usize) -> String {
+        format!("{}-{}", self.name, self.topology.nodes[index].name)
     }
 
     fn build(&mut self, layout: &Layout) -> Result<(), LabError> {
-        for place in 0..self.topology.nodes.len() {
-            let namespace = self.namespace(place);
+        for index in 0..self.topology.nodes.len() {
+            let namespace = self.namespace(index);
             self.scope.run(&["netns", "add", &namespace])?;
-            self.prepare(place, &namespace)?;
+            self.prepare(index, &namespace)?;
         }
-        for place in 0..self.topology.links.len() {
-            self.join(place)?;
+        for index in 0..self.topology.links.len() {
+            self.join(index)?;
         }
-        for (place, node) in layout.nodes.iter().enumerate() {
-            self.configure(place, node)?;
+        for (index, node) in layout.nodes.iter().enumerate() {
+            self.configure(index, node)?;
         }
-        for (place, node) in layout.nodes.iter().enumerate() {
-            self.route(place, node)?;
+        for (index, node) in layout.nodes.iter().enumerate() {
+            self.route(index, node)?;
         }
         // What changes on a link changes so long after the lab can be used.
         self.emulators.iter().for_each(|(_, emulator)| emulator.restart());
@@ -250,8 +251,8 @@ impl Network {
     }
 
     /// What a node needs before it has links.
-    fn prepare(&self, place: usize, namespace: &str) -> Result<(), LabError> {
-        let kind = self.topology.nodes[place].kind;
+    fn prepare(&self, index: usize, namespace: &str) -> Result<(), LabError> {
+        let kind = self.topology.nodes[index].kind;
         if kind == NodeKind::Switch {
             let bridge = ["-n", namespace, "link", "add", BRIDGE, "type", "bridge", "mcast_snooping", "0"];
             self.scope.run(&bridge)?;
@@ -273,10 +274,10 @@ impl Network {
         self.scope.run(&command).map(drop)
     }
 
-    fn join(&mut self, place: usize) -> Result<(), LabError> {
-        let link = &self.topology.links[place];
+    fn join(&mut self, index: usize) -> Result<(), LabError> {
+        let link = &self.topology.links[index];
         let namespaces = link.between.map(|node| self.namespace(node));
-        let interfaces = self.interfaces[place].clone();
+        let interfaces = self.interfaces[index].clone();
         let plug = |end: usize| Plug { namespace: &namespaces[end], interface: &interfaces[end] };
         let plugs = [plug(0), plug(1)];
         match link.carrier() {
@@ -288,10 +289,10 @@ impl Network {
             }
             Carrier::Emulator => {
                 // Each link makes its own choices, the same ones each time.
-                let seed = self.topology.seed.wrapping_add((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let seed = self.topology.seed.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
                 let emulator =
                     Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
-                self.emulators.push((place, emulator.map_err(|source| LabError::Emulator { source })?));
+                self.emulators.push((index, emulator.map_err(|source| LabError::Emulator { source })?));
                 plugs.iter().try_for_each(|plug| plug.make_room(&self.scope, link.mtu))?;
             }
         }
@@ -299,8 +300,8 @@ impl Network {
     }
 
     /// Gives a node's interfaces their addresses, and a switch's ports their bridge.
-    fn configure(&self, place: usize, node: &NodeLayout) -> Result<(), LabError> {
-        let namespace = self.namespace(place);
+    fn configure(&self, index: usize, node: &NodeLayout) -> Result<(), LabError> {
+        let namespace = self.namespace(index);
         for end in &node.interfaces {
             let plug = Plug { namespace: &namespace, interface: &end.name };
             match end.address {
@@ -315,8 +316,8 @@ impl Network {
     }
 
     /// Waits for a node's addresses and tells it the way to all others.
-    fn route(&self, place: usize, node: &NodeLayout) -> Result<(), LabError> {
-        let namespace = self.namespace(place);
+    fn route(&self, index: usize, node: &NodeLayout) -> Result<(), LabError> {
+        let namespace = self.namespace(index);
         for end in &node.interfaces {
             let Some(address) = end.address else { continue };
             let state = match self.topology.links[end.link].carrier() {
@@ -347,33 +348,33 @@ impl NetworkHost {
     }
 }
 
-fn host(topology: &Topology, layout: &Layout, place: usize, namespace: String, ip: &Ip) -> NetworkHost {
-    let name = |place: usize| topology.nodes[place].name.clone();
-    let node = &layout.nodes[place];
+fn host(topology: &Topology, layout: &Layout, index: usize, namespace: String, ip: &Ip) -> NetworkHost {
+    let name = |index: usize| topology.nodes[index].name.clone();
+    let node = &layout.nodes[index];
     let own = || node.interfaces.iter().filter_map(|interface| interface.address);
     let addresses = own().flat_map(|Address { v4, v6, .. }| [IpAddr::V4(v4), IpAddr::V6(v6)]).collect();
-    let first = own().next().map(|Address { v4, v6, .. }| NetworkPeer { name: name(place), v4, v6 });
+    let first = own().next().map(|Address { v4, v6, .. }| NetworkPeer { name: name(index), v4, v6 });
     let others = node.names.iter().map(|(other, v4, v6)| NetworkPeer { name: name(*other), v4: *v4, v6: *v6 });
     let peers = first.into_iter().chain(others).collect();
-    NetworkHost { name: name(place), namespace, addresses, peers, ip: ip.clone() }
+    NetworkHost { name: name(index), namespace, addresses, peers, ip: ip.clone() }
 }
 
 /// What a way's counts say.
-fn reported(counts: &PathCounts) -> EmulatedDirection {
-    let places = [
+fn direction_report(counts: &PathCounts) -> EmulatedDirection {
+    let drops = [
         ("mtu", counts.dropped_mtu),
         ("queue", counts.dropped_queue),
         ("aqm", counts.dropped_aqm),
-        ("burst", counts.dropped_burst),
+        ("burst-loss", counts.dropped_burst),
         ("loss", counts.dropped_loss),
         ("ring", counts.dropped_ring),
         ("refused", counts.refused),
     ];
-    let dropped = places.into_iter().filter(|(_, segments)| *segments > 0);
+    let dropped = drops.into_iter().filter(|(_, segments)| *segments > 0);
     EmulatedDirection {
         arrived: counts.arrived,
         delivered: counts.delivered,
-        dropped: dropped.map(|(place, segments)| (place.to_owned(), segments)).collect(),
+        dropped: dropped.map(|(index, segments)| (index.to_owned(), segments)).collect(),
         marked: counts.marked,
         corrupted: counts.corrupted,
         duplicated: counts.duplicated,

@@ -162,8 +162,8 @@ fn interfaces(host: &LabHost) -> Vec<String> {
 }
 
 #[test]
-fn each_host_sees_its_own_interfaces_with_the_mtu_that_was_asked_for() {
-    if !possible("each_host_sees_its_own_interfaces_with_the_mtu_that_was_asked_for") {
+fn each_host_sees_its_own_interfaces_with_the_requested_mtu() {
+    if !possible("each_host_sees_its_own_interfaces_with_the_requested_mtu") {
         return;
     }
     let lab = Lab::crossover(&CrossoverSpec { mtu: 9_000, ..CrossoverSpec::default() }).unwrap();
@@ -273,7 +273,7 @@ impl Owner {
         self.process.wait().unwrap();
     }
 
-    fn assert_gone(&self) {
+    fn assert_removed(&self) {
         eventually("the lab is gone", || traces(&self.prefix).is_empty());
         eventually("what ran in it is gone", || !runs(self.inside));
     }
@@ -286,7 +286,7 @@ fn killing_the_owner_removes_its_lab() {
     }
     let mut owner = owner("kill");
     owner.kill("-KILL", &owner.process.id().to_string());
-    owner.assert_gone();
+    owner.assert_removed();
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn an_interrupt_from_the_terminal_does_not_reach_the_reaper() {
     assert_eq!(group(owner.process.id()), owner.process.id());
     assert_ne!(group(reaper_of(owner.process.id())), owner.process.id());
     owner.kill("-INT", &format!("-{}", owner.process.id()));
-    owner.assert_gone();
+    owner.assert_removed();
 }
 
 #[test]
@@ -380,6 +380,6 @@ fn the_journal_finds_a_lab_whose_owner_and_reaper_were_killed() {
         reap_stale().unwrap();
         traces(&owner.prefix).is_empty()
     });
-    owner.assert_gone();
+    owner.assert_removed();
     assert!(Path::new("/run/throughline/lab").is_dir());
 }

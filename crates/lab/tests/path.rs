@@ -125,14 +125,14 @@ fn send_datagrams() {
 }
 
 #[test]
-fn every_datagram_is_delivered_or_dropped_at_a_place_that_is_known() {
+fn every_datagram_is_delivered_or_dropped_at_a_known_location() {
     let sent = 20_000;
     let noise = 0.02;
     // 500 bytes, 28 of headers and 38 of framing at 20 Mbit/s: the queue fills, whatever the sender's pace.
     let forward =
         DirectionSpec { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..DirectionSpec::default() };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 42 };
-    let Some(lab) = path("every_datagram_is_delivered_or_dropped_at_a_place_that_is_known", &spec) else { return };
+    let Some(lab) = path("every_datagram_is_delivered_or_dropped_at_a_known_location", &spec) else { return };
     let [a, b] = lab.hosts() else { unreachable!() };
     let counters = || (device(a), device(b));
     let (before, first) = (counters(), settled(&lab));

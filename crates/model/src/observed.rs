@@ -166,8 +166,8 @@ mod tests {
             sources: vec!["snmp".into(), "dev".into()],
             missing: vec![
                 "rapl: no such folder".into(),
-                "dev.eth1: gone at the end".into(),
-                "dev.eth2.rx_bytes: stepped back".into(),
+                "dev.eth1: removed before the end".into(),
+                "dev.eth2.rx_bytes: decreased".into(),
             ],
             counters: [("snmp.Tcp.RetransSegs".to_owned(), 7)].into(),
             ..Observed::default()

@@ -2,10 +2,10 @@
 
 /// The contents of section `name` of a 64-bit little-endian ELF file for BPF; the words say what is wrong.
 pub(crate) fn section<'a>(file: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, &'static str> {
-    const CUT: &str = "the file is cut off";
+    const CUT: &str = "the file is truncated";
     // The header (ELF-64 object file format): class and byte order, machine, place, size and number of section headers.
     if file.get(..6) != Some(&[0x7f, b'E', b'L', b'F', 2, 1]) || number(file, 18, 2) != Some(EM_BPF) {
-        return Err("it is no little-endian BPF object");
+        return Err("it is not a little-endian BPF object");
     }
     let field = |at, bytes| number(file, at, bytes).ok_or(CUT);
     let (headers, size, count, names) = (field(40, 8)?, field(58, 2)?, field(60, 2)?, field(62, 2)?);

@@ -10,7 +10,7 @@ use crate::STACKS;
 #[non_exhaustive]
 pub enum StackError {
     /// No stack has that name.
-    #[error("no stack is called '{name}'; there are {}", names())]
+    #[error("there is no stack '{name}'; available: {}", names())]
     Unknown {
         /// As it was asked for.
         name: String,
@@ -34,7 +34,7 @@ pub enum StackError {
         what: String,
     },
     /// A file that holds no stack.
-    #[error("{place} is no stack of thru: {what}; see `thru stacks info aimd --source` for one to start from")]
+    #[error("{place} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
     Object {
         /// The file, or the stack's name.
         place: String,
@@ -47,14 +47,15 @@ pub enum StackError {
     )]
     NotBuilt,
     /// The kernel cannot take stacks.
-    #[error("the kernel cannot take TCP stacks: {what}")]
+    #[error("this kernel cannot load TCP stacks: {what}")]
     Kernel {
         /// What it lacks.
         what: String,
     },
     /// This process may not load them.
     #[error(
-        "loading a TCP stack needs root in the host's own user namespace ({missing}): run it so, or have `thru stacks load {requested} --any-user` run by root"
+        "loading a TCP stack needs root in the host's own user namespace ({missing}): run thru as root there, or \
+            have root run `thru stacks load {requested} --any-user`"
     )]
     Rights {
         /// The stack as it was asked for.
@@ -80,7 +81,7 @@ pub enum StackError {
         found: bool,
     },
     /// The kernel refused the program.
-    #[error("the kernel did not take {name}: {what}")]
+    #[error("the kernel rejected {name}: {what}")]
     Refused {
         /// Its name in the kernel.
         name: String,
@@ -88,7 +89,7 @@ pub enum StackError {
         what: String,
     },
     /// `thru stacks load` has not loaded it.
-    #[error("{name} is not kept by `thru stacks load`: `thru stacks list` shows what is")]
+    #[error("`thru stacks load` has not loaded {name}: `thru stacks list` shows what it has loaded")]
     NotKept {
         /// Its name in the kernel.
         name: String,
@@ -117,9 +118,9 @@ impl StackError {
 
 fn other(found: bool) -> &'static str {
     if found {
-        "and it is not the one that this thru loads by that name"
+        "and it differs from the one that this thru loads under that name"
     } else {
-        "and it cannot be told whether it is the one that this thru loads by that name (to look needs CAP_SYS_ADMIN)"
+        "and thru needs CAP_SYS_ADMIN to check whether it is the one that it loads under that name"
     }
 }
 

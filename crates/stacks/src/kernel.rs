@@ -29,7 +29,8 @@ pub fn available() -> Vec<String> {
 pub fn obstacle() -> Option<String> {
     let Ok(types) = fs::read("/sys/kernel/btf/vmlinux") else {
         return Some(
-            "there is no /sys/kernel/btf/vmlinux: it was built without CONFIG_DEBUG_INFO_BTF, or /sys is hidden here"
+            "there is no /sys/kernel/btf/vmlinux: the kernel was built without CONFIG_DEBUG_INFO_BTF, or /sys is \
+                hidden here"
                 .into(),
         );
     };
@@ -43,7 +44,12 @@ pub fn obstacle() -> Option<String> {
     let name = uname();
     let release = name.release().to_string_lossy();
     let version = version(&release)?;
-    (version < OLDEST).then(|| format!("it is Linux {release}; registrations that end with their owner came with 6.4"))
+    (version < OLDEST).then(|| {
+        format!(
+            "it is Linux {release}; registrations that end with their owner need Linux \
+        6.4 or newer"
+        )
+    })
 }
 
 /// Major and minor number of a release such as `6.18.44-fc`.

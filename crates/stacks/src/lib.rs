@@ -12,21 +12,21 @@
 
 mod elf;
 mod error;
-mod held;
 mod kept;
 mod kernel;
 mod loader;
 mod object;
+mod registrations;
 mod registry;
 mod request;
 mod rules;
 
 pub use error::StackError;
-pub use held::Held;
 pub use kept::{keep, kept, release};
 pub use kernel::{available, missing_rights, obstacle};
 pub use loader::{BUILT, Loaded, load};
 pub use object::Parameter;
+pub use registrations::HeldRegistrations;
 pub use registry::{HEADER, STACKS, Stack, stack};
 pub use request::{Request, takes_rules};
 pub use rules::read_rules;

@@ -35,7 +35,7 @@ impl Parameter {
             Ok(value) if value >= f64::from(self.least) && value <= f64::from(self.most) => Ok(value as u32),
             _ => Err(StackError::Parameter {
                 stack: stack.into(),
-                what: format!("{}={text} cannot be", self.name),
+                what: format!("{}={text} is not valid", self.name),
                 remedy: format!("use {least} to {most}"),
             }),
         }
@@ -73,11 +73,14 @@ impl Object {
         let head = find(".struct_ops.link")?.and_then(|head| head.get(..16));
         let head = head.ok_or_else(|| wrong("it registers no congestion control"))?;
         let name = text(head).filter(|name| is_name(name)).ok_or_else(|| {
-            wrong("the congestion control's structure is not that of stack.h, or its name is not letters, digits, _ and -")
+            wrong(
+                "the congestion control's structure does not match stack.h, or its name has characters other than \
+                letters, digits, _ and -",
+            )
         })?;
         let table = find(PARAMETERS)?.unwrap_or_default();
         let parameters = table.chunks_exact(PARAMETER_BYTES).map(parameter).collect::<Option<_>>();
-        let parameters = parameters.ok_or_else(|| wrong("its parameters are not those of stack.h"))?;
+        let parameters = parameters.ok_or_else(|| wrong("its parameters do not match stack.h"))?;
         let takes_rules = find(RULES)?.is_some();
         Ok(Self { name, parameters, takes_rules, bytes })
     }

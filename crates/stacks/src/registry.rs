@@ -37,27 +37,28 @@ pub const HEADER: &str = include_str!("../bpf/stack.h");
 pub const STACKS: &[Stack] = &[
     stack!(
         "scalable",
-        "grows by a part of the window in each round trip, so that a loss is made up for in the same time at any rate",
+        "grows by a fraction of the window per round trip, so that recovery from a loss takes the same time at any \
+            rate",
         "T. Kelly, Scalable TCP, CCR 33(2), 2003"
     ),
     stack!(
         "highspeed",
-        "grows faster and gives up less the larger the window is; rules for destinations with --cc-rules",
+        "grows faster and backs off less at larger windows; rules for destinations with --cc-rules",
         "S. Floyd, HighSpeed TCP, RFC 3649, 2003; Limited Slow-Start, RFC 3742"
     ),
     stack!(
         "fast",
-        "keeps alpha segments in the queue, by the delay, without waiting for a loss",
+        "keeps alpha segments in the queue, judged by the delay, without waiting for a loss",
         "C. Jin, D. X. Wei, S. H. Low, FAST TCP, INFOCOM 2004"
     ),
     stack!(
         "htcp",
-        "grows faster the longer the last loss is past, and gives up as much as the queue held",
+        "grows faster with the time since the last loss and backs off by what the queue held",
         "D. J. Leith, R. N. Shorten, H-TCP, PFLDnet 2004"
     ),
     stack!(
         "aimd",
-        "a segments more in each round trip, the part b less at a loss; with a=1,b=0.5 Reno; a template",
+        "adds a segments per round trip and removes the fraction b at a loss; a=1,b=0.5 is Reno; a template",
         "D.-M. Chiu, R. Jain, Analysis of the increase and decrease algorithms, 1989; RFC 5681"
     ),
 ];

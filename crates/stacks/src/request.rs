@@ -101,8 +101,8 @@ impl Request {
         if !rules.is_empty() && !self.object.takes_rules {
             return Err(StackError::Parameter {
                 stack: self.place,
-                what: "it takes no rules for destinations".into(),
-                remedy: "--cc-rules goes with --cc highspeed".into(),
+                what: "it has no rules for destinations".into(),
+                remedy: "use --cc-rules with --cc highspeed".into(),
             });
         }
         self.rules = rules.to_vec();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_parameters_apart() {
+    fn names_distinguish_parameters() {
         assert_eq!(ours("fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("bpf_fast").kernel_name(), "bpf_fast");
         assert_eq!(ours("fast:alpha=200").kernel_name(), "bpf_fast", "that is its default");
@@ -196,7 +196,7 @@ mod tests {
         assert!(request.kernel_name().starts_with("bpf_aimd_"));
         let plain = Request::open(good.to_str().unwrap()).unwrap().kernel_name();
         assert!(plain.starts_with("bpf_aimd_"), "{plain}: bpf_aimd is the program's own");
-        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is no stack"));
+        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is not a stack"));
         assert!(Request::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
     }
 

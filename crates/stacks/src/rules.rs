@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<Vec<StackRule>, String> {
         match section.mode {
             0 => continue,
             1 => {}
-            mode => return Err(say(format!("mode = {mode} cannot be; use 1, or 0 to leave the section out"))),
+            mode => return Err(say(format!("mode = {mode} is not valid; use 1, or 0 to leave the section out"))),
         }
         let rule = StackRule {
             source: prefix(&section.src_addr).map_err(&say)?,
@@ -112,21 +112,21 @@ fn parse(text: &str) -> Result<Vec<StackRule>, String> {
 }
 
 fn switch(key: &str, value: u8, most: u8) -> Result<bool, String> {
-    if value > most { Err(format!("{key} = {value} cannot be; use 0 or 1")) } else { Ok(value > 0) }
+    if value > most { Err(format!("{key} = {value} is not valid; use 0 or 1")) } else { Ok(value > 0) }
 }
 
 fn permille(key: &str, value: f64, least: f64, most: f64) -> Result<u32, String> {
     if (least..=most).contains(&value) {
         Ok((value * 1_000.0).round() as u32)
     } else {
-        Err(format!("{key} = {value} cannot be; use {least} to {most}"))
+        Err(format!("{key} = {value} is not valid; use {least} to {most}"))
     }
 }
 
 /// An address with its prefix, in its shortest form. The address of all zeros stands for any, whatever its prefix (the records'
 /// own files say 0.0.0.0/32).
 fn prefix(text: &str) -> Result<String, String> {
-    let wrong = || format!("'{text}' is no address with a prefix; write 192.0.2.0/24 or 2001:db8::/32");
+    let wrong = || format!("'{text}' is not an address with a prefix; write 192.0.2.0/24 or 2001:db8::/32");
     let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let address: IpAddr = address.trim().parse().map_err(|_| wrong())?;
     let most = if address.is_ipv4() { 32 } else { 128 };

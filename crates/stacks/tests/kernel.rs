@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 
 use socket2::SockRef;
-use stacks::{Held, Request, STACKS, StackError, available, load, missing_rights, obstacle};
+use stacks::{HeldRegistrations, Request, STACKS, StackError, available, load, missing_rights, obstacle};
 
 mod manual;
 
@@ -47,8 +47,8 @@ fn carry(cc: &str) -> String {
 }
 
 #[test]
-fn each_stack_is_registered_carries_data_and_goes() {
-    let Some(_turn) = turn("each_stack_is_registered_carries_data_and_goes") else { return };
+fn each_stack_is_registered_carries_data_and_is_unregistered() {
+    let Some(_turn) = turn("each_stack_is_registered_carries_data_and_is_unregistered") else { return };
     for stack in STACKS {
         // A parameter of its own keeps it apart from one that somebody has loaded.
         let parameter = &stack.parameters().unwrap()[0];
@@ -66,9 +66,9 @@ fn each_stack_is_registered_carries_data_and_goes() {
 }
 
 #[test]
-fn what_is_held_is_loaded_once_and_ends_with_its_owner() {
-    let Some(_turn) = turn("what_is_held_is_loaded_once_and_ends_with_its_owner") else { return };
-    let (mut first, mut second) = (Held::default(), Held::default());
+fn a_held_registration_is_loaded_once_and_ends_with_its_owner() {
+    let Some(_turn) = turn("a_held_registration_is_loaded_once_and_ends_with_its_owner") else { return };
+    let (mut first, mut second) = (HeldRegistrations::default(), HeldRegistrations::default());
     let request = request("aimd:a=3.5");
     let name = first.ensure(&request).unwrap();
     assert_eq!(first.ensure(&request).unwrap(), name);
@@ -113,14 +113,14 @@ fn another_one_of_the_same_name_is_not_taken_for_it() {
     assert_eq!(loaded.name(), "bpf_twin");
     // Whether any user may choose it makes no difference.
     assert!(matches!(load(&mine, false), Err(StackError::Exists { .. })));
-    assert_eq!(Held::default().ensure(&mine).unwrap(), "bpf_twin");
+    assert_eq!(HeldRegistrations::default().ensure(&mine).unwrap(), "bpf_twin");
     for different in [&other, &earlier] {
-        let error = Held::default().ensure(different).unwrap_err();
+        let error = HeldRegistrations::default().ensure(different).unwrap_err();
         assert!(matches!(error, StackError::Taken { found: true, .. }), "{error}");
         assert!(error.to_string().contains("thru stacks unload bpf_twin"), "{error}");
     }
     drop(loaded);
-    assert_eq!(Held::default().ensure(&other).unwrap(), "bpf_twin");
+    assert_eq!(HeldRegistrations::default().ensure(&other).unwrap(), "bpf_twin");
     // What no BPF program has registered cannot be compared.
     let reno = file(folder.path(), "aimd", "reno", |_| {});
     assert!(matches!(load(&reno, false), Err(StackError::Taken { found: false, .. })));

@@ -55,7 +55,7 @@ fn mistakes_are_named_before_anything_is_measured() {
     std::fs::write(&wad, "[x]\ndst_addr = '10.0.0.0/40'\n").unwrap();
     for (flags, word) in [
         (["--cc", "fast:alpha=0", "nowhere.invalid"].as_slice(), "1 to 1000000"),
-        (&["--cc", "cubic:beta=3", "nowhere.invalid"], "no stack is called 'cubic'"),
+        (&["--cc", "cubic:beta=3", "nowhere.invalid"], "no stack 'cubic'"),
         (&["--cc", "highspeed", "--cc-rules", wad.to_str().unwrap(), "nowhere.invalid"], "10.0.0.0/40"),
     ] {
         let failed = sandbox.run(&[["stream"].as_slice(), flags].concat()).ended_with(2);
@@ -113,7 +113,7 @@ fn what_a_host_lacks_is_said_in_one_line() {
         (hidden("mount -t tmpfs none /sys/kernel/btf"), "there is no /sys/kernel/btf/vmlinux"),
         (hidden("mount --bind /dev/null /sys/kernel/btf/vmlinux"), "no BPF struct_ops for TCP"),
         (within(&["setpriv", "--bounding-set", "-all"]), "CAP_BPF is missing"),
-        (within(&["unshare", "--user", "--map-root-user"]), "`thru stacks load aimd:a=9.5 --any-user` run by root"),
+        (within(&["unshare", "--user", "--map-root-user"]), "root run `thru stacks load aimd:a=9.5 --any-user`"),
     ] {
         assert!(message.contains(wanted), "{message}");
     }

@@ -306,7 +306,7 @@ fn an_agent_changes_nothing_unless_it_was_told_to() {
 fn mistakes_end_with_their_codes() {
     let Some(bench) = Bench::new("mistakes_end_with_their_codes") else { return };
     let mistake = |args: &[&str], code| bench.run("a", &[&["tune", "set"], args].concat()).ended_with(code).message();
-    assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("is it sysctl.net.ipv4.tcp_sack"));
+    assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("did you mean sysctl.net.ipv4.tcp_sack"));
     assert!(mistake(&["sysctl.net.ipv4.tcp_congestion_control=nosuch"], 7).contains("tcp_congestion_control"));
     // In a namespace the host's own bounds can only be read.
     assert!(mistake(&["sysctl.net.core.rmem_max=1000000"], 7).contains("whole host"));
@@ -341,7 +341,7 @@ fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
     let mut first = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1m"]);
     first.until_printed("is now 0");
     let busy = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1"]).ended_with(4);
-    assert!(busy.message().contains("held by 'thru tune set"), "{}", busy.message());
+    assert!(busy.message().contains("in use by 'thru tune set"), "{}", busy.message());
     // The other namespace's is another setting.
     bench.run("b", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1ms"]).ok();
     let waiting = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--wait", "60s", "--for", "1ms"]);

@@ -39,11 +39,11 @@ fn clients_read_and_set_network_keys_and_added_ones() {
     let mine = sandbox.run(&["tune", "show", "sysctl.vm.swappiness"]).ok().stdout;
     for key in ["sysctl.vm.swappiness", "sysctl.kernel.core_pattern", "sysctl.fs.file-max"] {
         let shown = sandbox.run(&["tune", "show", key, agent.host()]).ended_with(4);
-        assert!(shown.stdout.is_empty() && shown.message().contains(&format!("may not touch {key}")), "{shown:?}");
+        assert!(shown.stdout.is_empty() && shown.message().contains(&format!("may not change {key}")), "{shown:?}");
         // The current value: if the agent accepted it after all, nothing would change.
         let same = format!("{key}={}", std::fs::read_to_string(path(key)).unwrap().trim());
         let set = sandbox.run(&["tune", "set", &same, agent.host(), "--for", "1ms"]).ended_with(4);
-        assert!(set.message().contains(&format!("may not touch {key}")), "{}", set.message());
+        assert!(set.message().contains(&format!("may not change {key}")), "{}", set.message());
     }
     let all = sandbox.run(&["tune", "show", agent.host()]).ok().stdout;
     assert!(all.contains("sysctl.net.core.") && !all.contains("cpu.governor") && !all.contains("irq."), "{all}");
@@ -100,7 +100,7 @@ fn a_metric_is_one_word_and_a_file_has_one_owner() {
     holder.until_printed("is now");
     for key in ["net/ipv4/ip_forward", "net.ipv4.conf.all.forwarding", "net/ipv4/conf/eth0/forwarding"] {
         let busy = dress(a, &["tune", "set", &format!("sysctl.{key}=0"), agent.host(), "--for", "1ms"]);
-        assert!(busy.wait().ended_with(4).message().contains("is held by 'thru tune set"), "{key}");
+        assert!(busy.wait().ended_with(4).message().contains("is in use by 'thru tune set"), "{key}");
     }
     holder.signal(program::process::Signal::INT);
     holder.wait().ok();

@@ -291,7 +291,7 @@ async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) ->
     stream.read_exact(&mut hello[8..]).await.ok()?;
     let hello = shared.data_acceptor.read(&hello)?;
     if shared.data_acceptor.is_token(&hello.cookie) {
-        let _ = stream.write_all(&hello.vouched()).await;
+        let _ = stream.write_all(&hello.reach_proof()).await;
     } else {
         let _ = shared.data_acceptor.deliver(&hello, || stream.into_std().map(Into::into));
     }

@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, Transport, VOUCHED_BYTES, transport};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, transport};
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -156,9 +156,9 @@ pub(super) fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, li
         let mut stream = TcpStream::connect_timeout(&host, limit).ok()?;
         stream.set_read_timeout(Some(limit)).ok()?;
         stream.write_all(&hello.encode()).ok()?;
-        let mut answer = [0; VOUCHED_BYTES];
+        let mut answer = [0; REACH_PROOF_BYTES];
         stream.read_exact(&mut answer).ok()?;
-        Some(answer == hello.vouched())
+        Some(answer == hello.reach_proof())
     };
     challenge().unwrap_or(false)
 }
@@ -230,7 +230,7 @@ async fn answer(shared: Arc<Shared>, listener: TcpListener) {
             stream.read_exact(&mut hello).await.ok()?;
             let hello =
                 shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.is_token(&hello.cookie))?;
-            stream.write_all(&hello.vouched()).await.ok()
+            stream.write_all(&hello.reach_proof()).await.ok()
         };
         challenges.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
         while challenges.try_join_next().is_some() {}
@@ -253,7 +253,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut hello = [0; 32];
                 stream.read_exact(&mut hello).unwrap();
-                let answer = FlowHello::decode(&hello, [&cookie]).unwrap().vouched();
+                let answer = FlowHello::decode(&hello, [&cookie]).unwrap().reach_proof();
                 // An agent, a service that closes, an echo service, and one that always sends the same.
                 let bytes: &[u8] = [&answer[..], b"", &hello[..16], b"KKKKKKKKKKKKKKKK"][turn];
                 stream.write_all(bytes).unwrap();

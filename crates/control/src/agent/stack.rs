@@ -1,6 +1,6 @@
 //! The TCP stacks that a session's measurements need.
 
-use stacks::{Held, Request, StackError};
+use stacks::{HeldRegistrations, Request, StackError};
 
 use crate::proto::message::{Cause, Prepare};
 
@@ -9,7 +9,7 @@ const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 
 /// The stacks that a session has loaded; dropping it unloads them.
 #[derive(Debug, Default)]
-pub(super) struct Stacks(Held);
+pub(super) struct Stacks(HeldRegistrations);
 
 impl Stacks {
     /// Ensures that the kernel has this end's congestion control, and writes its kernel name into `prepare` for the workers.

@@ -138,7 +138,7 @@ impl ActiveRun<'_> {
         let mut limit = u64::MAX;
         for size in next {
             let exchange = per_byte * size as f64;
-            spent += exchange * engine::least_exchanges(first, exchange) as f64 * passes;
+            spent += exchange * engine::min_exchanges(first, exchange) as f64 * passes;
             if spent > left {
                 limit = limit.min(size);
             }
@@ -277,7 +277,7 @@ pub(super) fn warm_up(first: &Spec) -> Planned {
 
 fn leg_cost_ns(first: &Spec, leg: &WireLeg) -> u64 {
     match leg.stop {
-        Stop::AboutNs(ns) => ns.max(engine::least_exchanges(first, leg.expected_ns as f64) * leg.expected_ns),
+        Stop::AboutNs(ns) => ns.max(engine::min_exchanges(first, leg.expected_ns as f64) * leg.expected_ns),
         _ => 0,
     }
 }

@@ -1,5 +1,5 @@
-//! How a datagram end says that it has sent its last, until the other end has heard it; and what it does with signals between the
-//! payload.
+//! How a datagram end announces that it has sent its last datagram, repeated until the other end confirms; and how an
+//! end handles signals between the payload.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use super::{Env, Interest, Turn, not_now};
 use crate::now_ns;
 use crate::transport::{Channel, Signal};
 
-/// Pauses between two attempts, and how many: 8 s in all, for a receiver of many flows may be far behind; the coordinator
-/// waits a little longer.
+/// Pause between two attempts, and their number: 8 s in all, because a receiver of many flows may be far behind. The
+/// coordinator waits a little longer.
 const RETRY_NS: u64 = 20_000_000;
 const TRIES: u32 = 400;
 
@@ -25,7 +25,7 @@ impl CloseHandshake {
         self.tries > 0
     }
 
-    /// Says that `sent` datagrams were sent in leg number `leg`, or listens for the answer.
+    /// Announces that `sent` datagrams were sent in leg `leg`, or waits for the confirmation.
     pub(super) fn turn<C: Channel>(
         &mut self,
         channel: &mut C,
@@ -35,24 +35,24 @@ impl CloseHandshake {
     ) -> io::Result<Turn> {
         if !self.begun() {
             env.counters.stop_sending(now_ns());
-            if self.say(channel, sent) {
+            if self.send_finish(channel, sent) {
                 return Ok(Turn::Done);
             }
         }
-        // Listening comes before the next attempt: on a Unix socket a send to an end that has gone throws away what it said.
+        // Receive before the next attempt: on a Unix socket, a send to a closed peer discards what it had sent.
         match channel.recv(env.rx) {
-            Ok(count) => return Ok(hear_at_the_end(channel, &env.rx[..count], leg)),
+            Ok(count) => return Ok(after_finish(channel, &env.rx[..count], leg)),
             Err(error) if not_now(&error) => {}
             Err(error) => return Err(error),
         }
-        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.say(channel, sent)) {
+        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.send_finish(channel, sent)) {
             return Ok(Turn::Done);
         }
         Ok(Turn::Wait(Interest::Read, self.retry_ns))
     }
 
-    /// One attempt; true when the other end has gone, and so needs no telling.
-    fn say<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
+    /// One attempt. True when the other end has closed and needs no announcement.
+    fn send_finish<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
         self.tries += 1;
         self.retry_ns = now_ns() + RETRY_NS;
         channel
@@ -61,8 +61,8 @@ impl CloseHandshake {
     }
 }
 
-/// What an end that has said Finish makes of `bytes`.
-fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
+/// Handles `bytes` received after this end has sent Finish.
+fn after_finish<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
     match Signal::decode(bytes, channel.nonce()) {
         Some(Signal::Finished) => Turn::Done,
         Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
@@ -70,18 +70,18 @@ fn hear_at_the_end<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn 
     }
 }
 
-/// What a datagram end does with a signal between the payload of leg number `leg`; `Some` ends the leg.
+/// Handles a signal between the payload of leg `leg`; `Some` ends the leg.
 pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u32) -> Option<Turn> {
     match signal {
         Signal::Finish(_) => {
-            // Three copies, for nobody is left to repeat it once this end has gone.
+            // Three copies, because this end does not repeat it after it has closed.
             for _ in 0..3 {
                 let _ = channel.send(&Signal::Finished.encode(channel.nonce()));
             }
             Some(Turn::Done)
         }
         Signal::Leg(header) if header.leg > leg => Some(Turn::Next(header)),
-        // The other end repeats itself: it has not heard that this leg is open.
+        // The other end repeats its announcement: it has not received that this leg is open.
         Signal::Leg(header) if header.leg == leg => {
             let _ = channel.send(&Signal::LegOpen(leg).encode(channel.nonce()));
             None

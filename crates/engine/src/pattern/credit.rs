@@ -1,74 +1,76 @@
-//! Pacing to the receiver: a sender of datagrams has no more under way than the path carries in a round trip and the
-//! receiver's socket holds, so that a slow receiver slows the sender down instead of losing what it cannot take.
+//! Pacing to the receiver: a sender of datagrams has no more in flight than the path carries in a round trip plus what
+//! the receiver's socket holds. A slow receiver then slows the sender down instead of losing datagrams.
 //!
-//! The receiver says, over the data connection, up to which number everything has come or is lost for good, and how many more
-//! its buffer holds. A lost datagram stands before a later one that came, so losses on the path cost no credit and are
-//! counted as ever. Where nothing comes at all the sender asks, and sends no payload until it is answered. See ADR 0014.
+//! The receiver reports over the data connection up to which number every datagram has arrived or is lost, and how
+//! many more its buffer holds. A later arrival shows that an earlier datagram is lost, so losses on the path cost no
+//! credit and are counted as usual. If no grant arrives, the sender queries the receiver and sends no payload until it
+//! answers. See ADR 0014.
 
 use crate::now_ns;
 use crate::transport::{Channel, Signal};
 
-/// Grants between two of which a buffer's room passes by: few enough to cost nothing, and enough that the sender hears in time.
+/// Grants per buffer of datagrams: few enough to cost nothing, enough to reach the sender in time.
 const GRANTS: u64 = 8;
-/// How long a sender without credit waits before it asks, and asks again.
-const ASK_NS: u64 = 20_000_000;
+/// How long a sender without credit waits before each query.
+const QUERY_NS: u64 = 20_000_000;
 
 /// The receiver's half: when to grant, and how much.
 #[derive(Debug)]
 pub(super) struct Grants {
     leg: u32,
-    /// Datagrams that the buffer surely holds; halved whenever it did not.
+    /// Datagrams that the buffer is known to hold; halved after each overflow.
     room: u64,
-    /// Up to where everything has come or is lost.
+    /// Every datagram below this number has arrived or is lost.
     passed: u64,
-    /// How many have come.
+    /// Datagrams received.
     received: u64,
-    /// What the sender was told last.
+    /// What the last grant contained.
     reported: Option<u64>,
-    /// Datagrams dropped at the socket as far as they are known.
+    /// Known drops at the socket.
     drops: u64,
 }
 
 impl Grants {
-    /// For leg number `leg` of blocks of `block` bytes. `None` where the channel's buffer does not overflow.
+    /// For leg `leg` with blocks of `block` bytes. `None` if the channel's buffer cannot overflow.
     pub(super) fn new<C: Channel>(channel: &C, leg: u32, block: usize) -> Option<Self> {
         let room = channel.receive_room(block)?;
-        // The first question makes the kernel note when messages arrive.
+        // The first call makes the kernel record arrival times.
         channel.waited_ns();
         Some(Self { leg, room, passed: 0, received: 0, reported: None, drops: channel.socket_drops() })
     }
 
-    /// All numbers below `passed` have come or will not, and `received` datagrams have; tells the sender now and then.
+    /// All numbers below `passed` have arrived or are lost, and `received` datagrams have arrived; sends a grant when
+    /// one is due.
     #[inline]
     pub(super) fn pass<C: Channel>(&mut self, passed: u64, received: u64, channel: &mut C) {
         self.passed = self.passed.max(passed);
         self.received = received;
         let due = self.reported.is_none_or(|reported| self.passed - reported >= (self.room / GRANTS).max(1));
         if due {
-            self.tell(channel);
+            self.send_grant(channel);
         }
     }
 
-    /// The sender says that it has sent `sent` and waits: what has not come by now is lost, or so late that it does not count
-    /// as being under way.
+    /// The sender reports that it has sent `sent` datagrams and waits: what has not arrived by now is lost, or too
+    /// late to count as in flight.
     pub(super) fn answer<C: Channel>(&mut self, sent: u64, channel: &mut C) {
         self.passed = self.passed.max(sent);
-        self.tell(channel);
+        self.send_grant(channel);
     }
 
-    fn tell<C: Channel>(&mut self, channel: &mut C) {
+    fn send_grant<C: Channel>(&mut self, channel: &mut C) {
         let drops = channel.socket_drops();
         self.judge(drops);
         let waited_ns = channel.waited_ns();
         let Self { leg, passed, room, received, .. } = *self;
         let credit = Signal::Credit { leg, passed, room, received, drops, waited_ns };
-        // A grant that does not get out or is lost is made good by the next one, or by the sender's question.
+        // A grant that is not sent or is lost is replaced by the next one, or by the sender's query.
         if channel.send(&credit.encode(channel.nonce())).is_ok() {
             self.reported = Some(self.passed);
         }
     }
 
-    /// A buffer that overflowed holds less than was thought.
+    /// A buffer that overflowed holds less than assumed.
     fn judge(&mut self, drops: u64) {
         if drops > self.drops {
             self.room = (self.room / 2).max(1);
@@ -84,11 +86,11 @@ pub(super) struct Grant {
     pub(super) room: u64,
     pub(super) received: u64,
     pub(super) drops: u64,
-    /// With the time that the grant itself waited in the sender's socket, ns.
+    /// With the time that the grant waited in the sender's socket, ns.
     pub(super) waited_ns: u64,
 }
 
-/// The sender's half: how many datagrams may be under way.
+/// The sender's half: how many datagrams may be in flight.
 #[derive(Debug)]
 pub(super) struct Credit {
     leg: u32,
@@ -96,16 +98,16 @@ pub(super) struct Credit {
     room: u64,
     received: u64,
     drops: u64,
-    /// Datagrams that the path itself carries: what was delivered within its round trip.
+    /// Datagrams in flight on the path itself: those delivered within its round trip.
     path: u64,
-    /// `path` grows no further: with that much the receiver's socket overflowed.
+    /// `path` no longer grows: at this value the receiver's socket overflowed.
     path_limit: u64,
     shortest_ns: u64,
     sample: Option<Sample>,
-    ask_ns: u64,
+    query_ns: u64,
 }
 
-/// A datagram whose way to the receiver and whose grant's way back is being timed.
+/// The datagram that is being timed from its send to its grant.
 #[derive(Debug)]
 struct Sample {
     number: u64,
@@ -114,7 +116,7 @@ struct Sample {
 }
 
 impl Credit {
-    /// Without credit, until the receiver has said how much it holds.
+    /// Without credit until the receiver has reported its buffer.
     pub(super) fn new(leg: u32) -> Self {
         Self {
             leg,
@@ -126,12 +128,12 @@ impl Credit {
             path_limit: u64::MAX,
             shortest_ns: u64::MAX,
             sample: None,
-            ask_ns: 0,
+            query_ns: 0,
         }
     }
 
-    /// How many datagrams may follow the `sent` ones now: a whole burst of `most`, or of the window where that is smaller, or
-    /// none, for many small bursts would cost more calls.
+    /// How many datagrams may follow the `sent` ones now: a whole burst of `most` (or of the window, if smaller), or
+    /// none, because many small bursts cost more calls.
     #[inline]
     pub(super) fn burst(&self, sent: u64, most: u64) -> u64 {
         let window = self.room.saturating_add(self.path);
@@ -139,7 +141,7 @@ impl Credit {
         if (sent - self.passed.min(sent)).saturating_add(burst) <= window { burst } else { 0 }
     }
 
-    /// The next datagrams are about to be sent, the first of them number `number`.
+    /// The next datagrams are about to be sent; the first has number `number`.
     #[inline]
     pub(super) fn sending(&mut self, number: u64) {
         if self.sample.is_none() {
@@ -147,14 +149,14 @@ impl Credit {
         }
     }
 
-    /// The receiver granted something in leg number `leg`.
-    pub(super) fn hear(&mut self, leg: u32, grant: Grant, now_ns: u64) {
+    /// A grant for leg `leg` arrived.
+    pub(super) fn granted(&mut self, leg: u32, grant: Grant, now_ns: u64) {
         if leg != self.leg {
             return;
         }
-        self.ask_ns = now_ns + ASK_NS;
+        self.query_ns = now_ns + QUERY_NS;
         self.passed = self.passed.max(grant.passed);
-        // The first grant tells what was dropped before this leg.
+        // The first grant contains the drops before this leg.
         if grant.drops > self.drops && self.room > 0 {
             self.path_limit = self.path / 2;
         }
@@ -162,7 +164,7 @@ impl Credit {
         self.received = self.received.max(grant.received);
         if let Some(Sample { sent_ns, received, .. }) = self.sample.take_if(|sample| self.passed > sample.number) {
             let took_ns = now_ns.saturating_sub(sent_ns).max(1);
-            // What waits for a thread to wake up lies in a socket, not on the path.
+            // A datagram that waits for a thread to wake up is in a socket, not on the path.
             self.shortest_ns = self.shortest_ns.min(took_ns.saturating_sub(grant.waited_ns));
             let delivered = u128::from(self.received - received);
             self.path = (delivered * u128::from(self.shortest_ns) / u128::from(took_ns)) as u64;
@@ -170,15 +172,15 @@ impl Credit {
         self.path = self.path.min(self.path_limit);
     }
 
-    /// When to ask the receiver, if not now. Each time it is now, the next time is later.
-    pub(super) fn ask_at(&mut self, now_ns: u64) -> Option<u64> {
-        if now_ns < self.ask_ns {
-            return Some(self.ask_ns);
+    /// When to query the receiver, if not now. A query that is due moves the next one.
+    pub(super) fn query_at(&mut self, now_ns: u64) -> Option<u64> {
+        if now_ns < self.query_ns {
+            return Some(self.query_ns);
         }
-        let first = self.ask_ns == 0;
-        self.ask_ns = now_ns + ASK_NS;
-        // The receiver's first word is on its way already.
-        first.then_some(self.ask_ns)
+        let first = self.query_ns == 0;
+        self.query_ns = now_ns + QUERY_NS;
+        // The receiver sends its first grant unasked.
+        first.then_some(self.query_ns)
     }
 }
 
@@ -196,17 +198,17 @@ mod tests {
     fn no_more_is_under_way_than_the_receiver_holds() {
         let mut credit = Credit::new(3);
         assert_eq!(credit.burst(0, 1), 0, "nothing before the first grant");
-        credit.hear(2, grant(0, 99, 0), 1_000);
+        credit.granted(2, grant(0, 99, 0), 1_000);
         assert_eq!(credit.burst(0, 1), 0, "another leg's grant is none");
-        credit.hear(3, grant(0, 100, 0), 1_000);
+        credit.granted(3, grant(0, 100, 0), 1_000);
         assert_eq!((credit.burst(60, 40), credit.burst(61, 40)), (40, 0));
         assert_eq!((credit.burst(0, 500), credit.burst(1, 500)), (100, 0), "never more than the whole window");
     }
 
     /// The window's part for the path after `number`, sent at `sent_ns`, was granted at `now_ns`.
-    fn path_after(credit: &mut Credit, number: u64, sent_ns: u64, heard: Grant, now_ns: u64) -> u64 {
+    fn path_after(credit: &mut Credit, number: u64, sent_ns: u64, grant: Grant, now_ns: u64) -> u64 {
         credit.sample = Some(Sample { number, sent_ns, received: number });
-        credit.hear(0, heard, now_ns);
+        credit.granted(0, grant, now_ns);
         credit.path
     }
 
@@ -215,7 +217,7 @@ mod tests {
         let asleep = Grant { waited_ns: 49_000, ..grant(100, 100, 7) };
         assert_eq!(path_after(&mut Credit::new(0), 0, 0, asleep, 50_000), 2, "time in a socket is not the path's");
         let mut credit = Credit::new(0);
-        let mut path = |number, sent_ns, heard, now_ns| path_after(&mut credit, number, sent_ns, heard, now_ns);
+        let mut path = |number, sent_ns, grant, now_ns| path_after(&mut credit, number, sent_ns, grant, now_ns);
         assert_eq!(path(0, 0, grant(100, 100, 7), 1_000_000), 100, "100 in the shortest round trip");
         assert_eq!(path(100, 1_000_000, grant(300, 100, 7), 3_000_000), 100, "200 in 2 ms are no more");
         assert_eq!(path(300, 3_000_000, grant(500, 50, 8), 4_000_000), 50, "the receiver dropped something");
@@ -223,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_receiver_is_asked_again_and_again() {
+    fn a_silent_receiver_is_queried_repeatedly() {
         let mut credit = Credit::new(0);
-        let first = credit.ask_at(5);
-        assert_eq!(first, Some(5 + ASK_NS));
-        assert_eq!(credit.ask_at(5 + ASK_NS), None);
-        assert_eq!(credit.ask_at(6 + ASK_NS), Some(5 + 2 * ASK_NS));
+        let first = credit.query_at(5);
+        assert_eq!(first, Some(5 + QUERY_NS));
+        assert_eq!(credit.query_at(5 + QUERY_NS), None);
+        assert_eq!(credit.query_at(6 + QUERY_NS), Some(5 + 2 * QUERY_NS));
     }
 
     #[test]
@@ -253,7 +255,7 @@ mod tests {
                 credit.sending(passed);
                 credit.sample = credit.sample.take().map(|sample| Sample { sent_ns: now, ..sample });
                 (passed, now) = (passed + more, now + took);
-                credit.hear(0, grant(passed, room, 0), now);
+                credit.granted(0, grant(passed, room, 0), now);
                 prop_assert!(credit.path <= passed);
                 prop_assert_eq!(credit.burst(passed + room + credit.path, 1), 0);
                 prop_assert_eq!(credit.burst(passed, 1), 1);

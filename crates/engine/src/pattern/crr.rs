@@ -30,7 +30,7 @@ pub(crate) const PATTERN: Pattern = Pattern {
         }
         if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
             return Err(EngineError::unsupported(
-                "--connect with several flows to a thread",
+                "--connect with several flows per thread",
                 "give each flow a thread (leave --threads out), or use --spin",
             ));
         }
@@ -46,21 +46,21 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
     }
 }
 
-/// Where a transaction stands.
+/// State of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Open,
-    /// The connection is on its way.
+    /// The connection is being opened.
     Connect,
     Request,
     Reply,
     Close,
-    /// The caller's last connection, which asks nothing.
+    /// The caller's last connection, which carries no request.
     CloseHandshake,
 }
 
-/// Opens, asks and times; the other end closes first, so that the ports in TIME_WAIT pile up there and not here. This end's close
-/// follows at once, before the next connection, or, where it `overlaps`, while the other end answers on that one.
+/// Opens, requests and times. The other end closes first, so that ports in TIME_WAIT accumulate there. This end closes
+/// right after that, before the next connection, or (`overlaps`) while the other end answers on that one.
 struct Caller {
     overlaps: bool,
     request: usize,
@@ -70,7 +70,7 @@ struct Caller {
     at: usize,
     started_ns: u64,
     done: u64,
-    /// The connection that is on its way asks nothing: it tells the other end that it was the last.
+    /// The connection being opened carries no request: it tells the other end that it was the last.
     last: bool,
 }
 
@@ -108,7 +108,7 @@ impl<C: Channel> Machine<C> for Caller {
                         env.counters.stop_sending(self.started_ns);
                         env.counters.arrived(self.started_ns);
                         if channel.is_foreign() {
-                            // Its other end knows no connection that asks nothing.
+                            // The other program does not know connections without a request.
                             return Ok(Turn::Done);
                         }
                     } else if self.done == 0 {
@@ -138,8 +138,8 @@ impl<C: Channel> Machine<C> for Caller {
                 Step::Request => {
                     env.counters.sent(count);
                     if self.at == self.request {
-                        // What overlaps is closed while the other end answers: before the request, that would find none when it has
-                        // accepted, and fall asleep.
+                        // The overlapping connection is closed while the other end answers. Closing it before the
+                        // request would let the other end find no request after its accept and go to sleep.
                         channel.let_go();
                         (self.step, self.at) = (Step::Reply, 0);
                     }
@@ -178,7 +178,7 @@ struct Callee {
     reply: usize,
     step: Step,
     at: usize,
-    /// From another program, which says no farewell: when this end has enough.
+    /// From another program, which announces no end: this end stops when it has enough.
     stop: LegStop,
     done: u64,
 }
@@ -207,7 +207,7 @@ impl<C: Channel> Machine<C> for Callee {
                 Err(error) if not_now(&error) && channel.is_foreign() && env.signals.stopping() => {
                     return Ok(Turn::Done);
                 }
-                // Only an accept may take long; its time-out is how this end gets to see that the trial was ended.
+                // Only an accept can take long; its time-out lets this end see that the trial has ended.
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Both, u64::MAX)),
                 Err(error) => return Err(error),
             };
@@ -249,7 +249,7 @@ mod tests {
     use crate::runner::{Counters, RttRecorder, Signals};
     use crate::transport::{Breaker, Kind};
 
-    /// Connections that answer with a byte and close; it notes what is done to them.
+    /// Connections that answer with a byte and close, and record the calls.
     #[derive(Default)]
     struct Noted {
         calls: Vec<&'static str>,
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// What a caller of two transactions does.
+    /// The calls of a caller with two transactions.
     fn calls(overlap_close: bool) -> Vec<&'static str> {
         let spec = Spec { overlap_close, block: 1, ..Spec::new("tcp", "crr") };
         let part = Part {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_closed_after_the_next_request() {
+    fn an_overlapping_connection_is_closed_after_the_next_request() {
         let one = ["connect", "request", "close what was before", "response", "end"];
         assert_eq!(calls(true), [one, one].concat());
     }

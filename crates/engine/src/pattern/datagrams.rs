@@ -8,14 +8,14 @@ use super::close_handshake::{CloseHandshake, answer_signal};
 use super::credit::{Credit, Grant, Grants};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
-use super::stream::{LOOK_NS, UNCLOCKED_READS};
+use super::stream::{STOP_CHECK_NS, UNCLOCKED_READS};
 use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use crate::now_ns;
 use crate::plan::LegStop;
 use crate::runner::{Counters, add};
 use crate::transport::{Channel, SIGNAL_BYTES, Signal};
 
-/// How long a sender waits for a full socket before it looks at the stop flag.
+/// How long a sender waits on a full socket before it checks the stop flag.
 const FULL_NS: u64 = 20_000_000;
 
 /// Sends numbered datagrams.
@@ -27,9 +27,9 @@ pub(super) struct DatagramSender {
     number: u64,
     close_handshake: CloseHandshake,
     pacer: Pacer,
-    /// What the receiver lets be under way, where the sender keeps to that.
+    /// The credit, if the sender is paced to the receiver.
     credit: Option<Credit>,
-    /// Datagrams to a call, at most.
+    /// Maximum datagrams per call.
     burst: usize,
     /// Payload bytes of the last call.
     last: usize,
@@ -64,8 +64,8 @@ impl DatagramSender {
         }
     }
 
-    /// Writes the numbers of the next datagrams, `payload` bytes in all, to where each begins; how many bytes to send. A last
-    /// datagram too short for its number is padded to it: the bytes beyond the quota are no payload.
+    /// Writes the numbers of the next datagrams (`payload` bytes in all) to their fronts; returns the bytes to send. A
+    /// last datagram too short for its number is padded: the bytes beyond the quota are not payload.
     #[inline]
     fn number_datagrams<C: Channel>(&self, channel: &mut C, tx: &mut [u8], payload: usize) -> usize {
         let wire = payload.max(8);
@@ -75,7 +75,7 @@ impl DatagramSender {
         wire
     }
 
-    /// How many datagrams may go out now; listens for credit where there is none, and says what to do meanwhile.
+    /// How many datagrams may be sent now; receives grants if there is no credit, and says what to wait for.
     #[inline]
     fn allowed<C: Channel>(&mut self, channel: &mut C, rx: &mut [u8]) -> io::Result<Result<usize, Turn>> {
         let Some(credit) = &mut self.credit else { return Ok(Ok(self.burst)) };
@@ -90,7 +90,7 @@ impl DatagramSender {
                     Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
                         let now = now_ns();
                         let waited_ns = waited_ns + channel.waited_ns();
-                        credit.hear(leg, Grant { passed, room, received, drops, waited_ns }, now);
+                        credit.granted(leg, Grant { passed, room, received, drops, waited_ns }, now);
                     }
                     Some(signal) => {
                         if let Some(turn) = answer_signal(channel, signal, self.leg) {
@@ -101,8 +101,8 @@ impl DatagramSender {
                 },
                 Err(error) if not_now(&error) => {
                     let now = now_ns();
-                    let until = credit.ask_at(now).unwrap_or_else(|| {
-                        // One that does not get out is repeated.
+                    let until = credit.query_at(now).unwrap_or_else(|| {
+                        // A signal that could not be sent is repeated later.
                         let _ = channel.send(&Signal::Waiting(self.number).encode(channel.nonce()));
                         now
                     });
@@ -153,7 +153,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
             };
             let room = self.block * burst;
             let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
-            // Datagrams of fewer bytes than the rest of a count are sent one by one: the last may be shorter.
+            // Datagrams smaller than the rest of the quota are sent one by one: the last may be shorter.
             let payload = if payload < self.block { payload } else { payload - payload % self.block };
             let wire = self.number_datagrams(channel, env.tx, payload);
             match channel.send_datagrams(&env.tx[..wire], self.block) {
@@ -166,27 +166,27 @@ impl<C: Channel> Machine<C> for DatagramSender {
     }
 }
 
-/// Receives numbered datagrams and keeps account of them.
+/// Receives numbered datagrams and accounts for them.
 pub(super) struct DatagramReceiver {
     leg: u32,
     sequence: Sequence,
     distinct: u64,
     unclocked: u32,
-    /// The sender's count and the time until which stragglers are waited for.
+    /// The sender's count, and the time until which late datagrams are accepted.
     finishing: Option<(u64, u64)>,
     block: usize,
-    /// The sender keeps to what this end has room for, and was not told of it yet.
-    unasked: bool,
+    /// The sender is paced to this end's buffer and has not received a grant yet.
+    first_grant_due: bool,
     grants: Option<Grants>,
-    /// From another program: when this end has enough, and whether it takes what has come first.
+    /// From another program: when this end has enough, and whether it first takes what has already arrived.
     stop: LegStop,
     empties: bool,
     bytes: u64,
-    /// The sender keeps to a rate: each arrival is timed.
+    /// The sender keeps to a rate, so each arrival is timed.
     paced: bool,
 }
 
-/// How long after the sender's last word stragglers may come.
+/// How long late datagrams may arrive after the sender's last message.
 const STRAGGLERS_NS: u64 = 50_000_000;
 
 impl DatagramReceiver {
@@ -198,7 +198,7 @@ impl DatagramReceiver {
             unclocked: 0,
             finishing: None,
             block: part.block,
-            unasked: part.to_receiver,
+            first_grant_due: part.to_receiver,
             grants: None,
             stop: part.stop,
             empties: part.role == Role::Passive,
@@ -216,7 +216,7 @@ impl DatagramReceiver {
         }
     }
 
-    /// Reads the clock for calls that were not timed one by one.
+    /// Reads the clock for calls that were not timed individually.
     fn settle(&mut self, counters: &Counters) {
         if self.unclocked > 0 {
             counters.arrived(now_ns());
@@ -224,8 +224,8 @@ impl DatagramReceiver {
         }
     }
 
-    /// A call brought `bytes` bytes of payload, which are counted: reads the clock, unless the call was a short one and the clock
-    /// was read not long ago.
+    /// A call brought `bytes` bytes of payload, already counted: reads the clock, unless the call was short and the
+    /// clock was read recently.
     #[inline]
     fn clock(&mut self, bytes: u64, counters: &Counters) {
         self.unclocked += 1;
@@ -252,8 +252,8 @@ impl DatagramReceiver {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Hears what the sender says beside its payload.
-    fn hear<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
+    /// Handles a signal from the sender.
+    fn on_signal<C: Channel>(&mut self, signal: Signal, channel: &mut C, counters: &Counters) -> Option<Turn> {
         match signal {
             Signal::Finish(sent) => {
                 self.settle(counters);
@@ -270,7 +270,7 @@ impl DatagramReceiver {
         }
     }
 
-    /// All that was sent has come, or has had its time.
+    /// Everything sent has arrived or had its time.
     fn settled(&self) -> bool {
         self.finishing.is_some_and(|(sent, until)| self.distinct >= sent || now_ns() >= until)
     }
@@ -286,7 +286,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             if self.settled() {
                 return Ok(answer_signal(channel, Signal::Finish(0), self.leg).unwrap_or(Turn::Done));
             }
-            if std::mem::take(&mut self.unasked) {
+            if std::mem::take(&mut self.first_grant_due) {
                 self.grants = Grants::new(channel, self.leg, self.block);
             }
             if let Some(grants) = &mut self.grants {
@@ -300,7 +300,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                         self.settle(env.counters);
                         return Ok(Turn::Done);
                     }
-                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                 }
                 Err(error) if not_now(&error) => {
                     let until = self.finishing.map_or(u64::MAX, |(_, until)| until);
@@ -317,7 +317,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                     && !channel.is_foreign()
                     && let Some(signal) = Signal::decode(datagram, channel.nonce())
                 {
-                    turn = turn.or(self.hear(signal, channel, env.counters));
+                    turn = turn.or(self.on_signal(signal, channel, env.counters));
                 } else {
                     self.take(channel, datagram, env.counters);
                 }

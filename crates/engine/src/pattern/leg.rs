@@ -1,7 +1,8 @@
-//! How the two ends agree on the next leg over the data connection itself, so that a curve costs no control round trips.
+//! How the two ends agree on the next leg over the data connection itself, so that a curve needs no control round
+//! trips.
 //!
-//! The active end says what comes (block, response, quota); the passive end answers when it is ready. On datagram transports
-//! both are repeated until heard.
+//! The active end announces the leg (block, response, quota); the passive end answers when it is ready. On datagram
+//! transports both messages are repeated until they are confirmed.
 
 use std::io;
 
@@ -9,7 +10,7 @@ use crate::EngineError;
 use crate::now_ns;
 use crate::transport::{Channel, Kind, Signal};
 
-/// The active end's word on the next leg.
+/// The active end's announcement of the next leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LegHeader {
     /// Number of the leg within the trial.
@@ -51,12 +52,12 @@ impl LegHeader {
     }
 }
 
-/// Active end, first half: says what comes.
+/// Active end, first half: announces the leg.
 pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
     match C::KIND {
         Kind::Alone => Ok(()),
         Kind::Stream => write_all(channel, &header.encode()),
-        Kind::Datagram => say(channel, Signal::Leg(*header)),
+        Kind::Datagram => send_signal(channel, Signal::Leg(*header)),
     }
 }
 
@@ -67,7 +68,14 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
         Kind::Stream => {
             let mut answer = [0; 4];
             read_all(channel, &mut answer)?;
-            if &answer == OPEN { Ok(()) } else { Err(surprise("answered a leg with something else")) }
+            if &answer == OPEN {
+                Ok(())
+            } else {
+                Err(surprise(
+                    "answered the announcement of a leg with an \
+                unexpected message",
+                ))
+            }
         }
         Kind::Datagram => {
             let (deadline, mut retry) = (now_ns() + LIMIT_NS, now_ns() + RETRY_NS);
@@ -92,7 +100,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
     }
 }
 
-/// Passive end: waits for the word on leg `due` (`pending` holds one that came early) and answers.
+/// Passive end: waits for the announcement of leg `due` (`pending` holds one that came early) and answers.
 pub(crate) fn receive_leg<C: Channel>(
     channel: &mut C,
     pending: Option<LegHeader>,
@@ -104,11 +112,11 @@ pub(crate) fn receive_leg<C: Channel>(
         (_, None) => {
             let mut bytes = [0; 32];
             read_all(channel, &mut bytes)?;
-            LegHeader::decode(&bytes).ok_or_else(|| surprise("opened a leg with something else"))?
+            LegHeader::decode(&bytes).ok_or_else(|| surprise("sent an unexpected message where a leg was due"))?
         }
     };
     match C::KIND {
-        Kind::Datagram => say(channel, Signal::LegOpen(header.leg))?,
+        Kind::Datagram => send_signal(channel, Signal::LegOpen(header.leg))?,
         _ => write_all(channel, OPEN)?,
     }
     Ok(header)
@@ -120,22 +128,22 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
     while now_ns() < deadline {
         match channel.recv(&mut buffer) {
             Ok(count) => match Signal::decode(&buffer[..count], channel.nonce()) {
-                // An earlier leg's word is a repetition that came late.
+                // The announcement of an earlier leg is a late repetition.
                 Some(Signal::Leg(header)) if header.leg >= due => return Ok(header),
-                // The active end did not hear READY.
-                Some(Signal::Proof(..)) => say(channel, Signal::Ready)?,
-                // The sender of the leg before did not hear that it is over.
-                Some(Signal::Finish(_)) => say(channel, Signal::Finished)?,
+                // The active end did not receive READY.
+                Some(Signal::Proof(..)) => send_signal(channel, Signal::Ready)?,
+                // The sender of the previous leg did not receive its end.
+                Some(Signal::Finish(_)) => send_signal(channel, Signal::Finished)?,
                 _ => {}
             },
             Err(error) if super::not_now(&error) => {}
             Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
         }
     }
-    Err(surprise("opened no leg within 10 s"))
+    Err(surprise("announced no leg within 10 s"))
 }
 
-fn say<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
+fn send_signal<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
     let bytes = signal.encode(channel.nonce());
     write_all(channel, &bytes)
 }

@@ -1,7 +1,7 @@
 //! What the two ends do with a connection. Each pattern is one file and one line in the registry below.
 //!
-//! A pattern gives each end a [`Machine`]: it does as much work as it can, and says what it waits for when it cannot go on.
-//! The same machine serves a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
+//! A pattern gives each end a [`Machine`]: it works as far as it can and then returns what it waits for. The same
+//! machine runs in a thread that blocks, one that spins and one with an epoll set; it never sleeps itself.
 
 mod close_handshake;
 mod credit;
@@ -28,7 +28,7 @@ pub(crate) use leg::{LegHeader, open_leg, receive_leg, send_leg};
 pub(crate) use pacer::Pace;
 pub(crate) use stream::DRAIN_READ;
 
-/// What a pattern says of itself.
+/// A pattern's description.
 pub struct Pattern {
     /// Its name on the command line.
     pub name: &'static str,
@@ -69,7 +69,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     spec.check()
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
-        let remedy = "it is spoken to by `thru stream`, `rr`, `transfer` and `curve`: leave it out, and run `thru serve` on HOST";
+        let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
+            --speak out and run `thru serve` on HOST";
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = crate::transport::transport(spec.transport.as_str())?;
@@ -87,7 +88,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if drains && (!crate::plan::is_stream(spec) || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
             format!("--drain for {} on {}", spec.pattern, spec.transport),
-            "a reader has a rate of its own where its sender must wait for it: use it with streams over tcp, tls or unix",
+            "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over \
+                tcp, tls or unix",
         ));
     }
     if spec.paced_to_receiver && !(transport.overruns() && crate::plan::is_stream(spec)) {
@@ -97,7 +99,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     if spec.overlap_close && spec.pattern != crr::PATTERN.name {
-        let remedy = "it is for `thru rr --connect`, which makes a connection for each transaction: leave it out";
+        let remedy = "it applies to `thru rr --connect` only, which opens a connection per transaction: leave it out";
         return Err(EngineError::unsupported(format!("--overlap-close with {}", spec.pattern), remedy));
     }
     let directions = if crate::plan::is_stream(spec) && spec.direction == Direction::Both { 2 } else { 1 };
@@ -105,8 +107,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
 }
 
-/// Refuses receivers that sleep between their reads where none would, or where they would change what was asked for: what goes at
-/// a rate has no more to gain than that, and datagrams might be lost for it.
+/// Refuses delayed reads where no receiver would use them or where they would distort the measurement: at a given rate
+/// they gain nothing, and datagrams could be lost.
 fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
     let refuse = |beside: String, remedy| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
     if !crate::plan::is_stream(spec) {
@@ -114,7 +116,8 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
     }
     let one_by_one = capabilities.datagram && spec.engine.receive == ReceiveBy::Copy;
     if !capabilities.delays_reads || one_by_one {
-        let remedy = "it is for tcp, mptcp, and datagrams that come many to a call (--udp --engine mmsg or gso)";
+        let remedy = "it works with tcp, mptcp, and UDP that receives many datagrams per call (--udp --engine mmsg \
+            or gso)";
         return refuse(format!("on {}", spec.transport), remedy);
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
@@ -127,7 +130,7 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
     Ok(())
 }
 
-/// Refuses ways to send and receive that the transport or the pattern does not have.
+/// Refuses send and receive methods that the transport or the pattern does not have.
 fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Result<(), EngineError> {
     let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
     if !spec.engine.is_plain() && !crate::plan::is_stream(spec) {
@@ -160,7 +163,7 @@ fn check_engine(spec: &Spec, transport: &dyn crate::transport::Transport) -> Res
 pub(crate) struct Part {
     /// Which end this is.
     pub(crate) role: Role,
-    /// Which way payload goes on this connection.
+    /// The direction of payload on this connection.
     pub(crate) direction: Direction,
     /// Bytes of a block or request.
     pub(crate) block: usize,
@@ -172,29 +175,30 @@ pub(crate) struct Part {
     pub(crate) leg: u32,
     /// No leg follows on this connection.
     pub(crate) last: bool,
-    /// The rate to keep, where one is asked for.
+    /// The rate to keep, if one is requested.
     pub(crate) pace: Option<Pace>,
-    /// The rate to read at, where one is asked for; its gap is that of [`DRAIN_READ`] bytes.
+    /// The rate to read at, if one is requested; its gap is that of [`DRAIN_READ`] bytes.
     pub(crate) drain: Option<Pace>,
-    /// A sender of datagrams keeps to what the receiver has room for.
+    /// The sender of datagrams is paced to the receiver.
     pub(crate) to_receiver: bool,
-    /// Its thread has other flows to turn to and is woken up for this one: a call in vain costs more than the wait for an
-    /// event, and a flow that can always go on must not hold the others up.
+    /// Its thread serves other flows and is woken for this one: a call that would block costs more than the wait for
+    /// an event, and a flow that can always go on must not delay the others.
     pub(crate) shares: bool,
-    /// Calls never wait, and its thread goes on calling: a look at the clock in each would be a good part of the call's own time.
+    /// Calls never block, and the thread calls again at once: reading the clock in each call would take a good part of
+    /// the call's time.
     pub(crate) spins: bool,
-    /// So many round trips at the start are not timed; see [`opening`](crate::plan::opening).
+    /// Round trips at the start that are not timed; see [`opening`](crate::plan::opening).
     pub(crate) opening: u64,
 }
 
 impl Part {
-    /// Whether this end begins: sends first, or asks.
+    /// Whether this end begins: sends first, or requests.
     pub(crate) fn initiates(&self) -> bool {
         crate::plan::initiates(self.direction, self.role)
     }
 }
 
-/// What a machine's thread lends it for a while.
+/// What a machine's thread lends it.
 pub(crate) struct Env<'a> {
     /// Bytes to send, at least a block and a response long.
     pub(crate) tx: &'a mut [u8],
@@ -204,7 +208,7 @@ pub(crate) struct Env<'a> {
     pub(crate) marks: &'a mut Vec<Mark>,
     /// Where round trips are counted.
     pub(crate) rtt: &'a mut RttRecorder,
-    /// Where a paced sender counts how unevenly it sent.
+    /// Where a paced sender records how unevenly it sent.
     pub(crate) pace: &'a mut RttRecorder,
     /// Where everything else is counted; only this machine writes to it.
     pub(crate) counters: &'a Counters,
@@ -215,13 +219,13 @@ pub(crate) struct Env<'a> {
 /// What a machine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Nothing: it gave others a chance.
+    /// Nothing: it let other flows run.
     Again,
     /// Its channel, at most until the given time (ns of the monotonic clock; `u64::MAX` for no limit).
     Wait(Interest, u64),
-    /// A time.
+    /// A point in time.
     Sleep(u64),
-    /// Its leg is over, and the first message of the next one has come with it (datagram transports).
+    /// The leg is over, and the first message of the next one arrived with it (datagram transports).
     Next(LegHeader),
     /// Its leg is over.
     Done,
@@ -246,21 +250,22 @@ pub(crate) trait Machine<C: Channel>: Send {
     }
 }
 
-/// Steps after which a machine lets its thread's other flows work; large enough that the virtual call behind it costs
-/// nothing.
+/// Steps after which a machine lets its thread's other flows run; large enough that the virtual call costs nothing in
+/// comparison.
 pub(crate) const QUANTUM: u32 = 64;
 
-/// Bytes after which a stream's machine lets the other flows of its thread work: with a whole quantum of large blocks the
-/// first flows of a thousand would take all of a short trial.
+/// Bytes after which a stream's machine lets the other flows of its thread run: with a whole quantum of large blocks,
+/// the first of a thousand flows would take all of a short trial.
 pub(crate) const SHARE_BYTES: usize = 64 << 10;
 
-/// Whether a call that failed should simply be made again later.
+/// Whether a failed call should be repeated later.
 #[inline]
 pub(crate) fn not_now(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Waits for the other end of a stream to close, which it does once it has seen everything; what comes before that is counted.
+/// Waits for the other end of a stream to close, which it does after it has received everything; what arrives before
+/// that is counted.
 pub(crate) fn await_close<C: Channel>(channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
     match channel.recv(env.rx) {
         Ok(0) => Ok(Turn::Done),
@@ -283,7 +288,7 @@ pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str
     Ok(())
 }
 
-/// A transport with one end has nobody to turn the direction to.
+/// A transport with one end has no direction to reverse.
 pub(crate) fn refuse_direction(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     if capabilities.single_ended && spec.direction != Direction::Send {
         let remedy = "it has one end; leave --reverse and --both out";

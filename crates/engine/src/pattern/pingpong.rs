@@ -1,4 +1,4 @@
-//! A block there and a block back: the round trip, at every size. With `both` the two blocks cross.
+//! A block to the far end and one back: the round trip at every size. With `both`, both ends send at the same time.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::transport::{Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "pingpong",
-    about: "a block there and back; with --both the blocks cross",
+    about: "a block to the far end and back; with --both both ends send at the same time",
     check: |spec, capabilities| {
         refuse_rate(spec)?;
         refuse_direction(spec, capabilities)?;

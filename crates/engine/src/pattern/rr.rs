@@ -1,6 +1,6 @@
-//! Request and response over one connection: one end asks and times, the other answers. Over a stream both ends send from where
-//! they receive, as a program does that answers what it was asked, and as NetPIPE does: two buffers of some MiB at each end would
-//! not fit into a processor's cache where one does, and the time would be that of the memory.
+//! Request and response over one connection: one end requests and times, the other answers. Over a stream both ends
+//! send from the buffer that they receive into, as NetPIPE and typical servers do. Two buffers of some MiB at each end
+//! would exceed a processor's cache where one fits, and the time would be that of the memory.
 
 mod arrivals;
 mod datagrams;
@@ -13,11 +13,11 @@ use std::io;
 use model::Spec;
 
 use self::arrivals::Arrivals;
-use self::datagrams::{DatagramAnswerer, DatagramAsker};
+use self::datagrams::{DatagramAnswerer, DatagramRequester};
 use self::probe::Prober;
 use self::stopwatch::Stopwatch;
 use super::pacer::Pacer;
-use super::stream::LOOK_NS;
+use super::stream::STOP_CHECK_NS;
 use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, await_close, not_now, refuse_direction};
 use crate::now_ns;
 use crate::plan::LegStop;
@@ -28,14 +28,14 @@ pub(crate) const PATTERN: Pattern =
     Pattern { name: "rr", about: "request and response over one connection", check: refuse_direction };
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
-    let asks = part.initiates();
-    if asks && let Some(prober) = Prober::new(spec, part) {
+    let requests = part.initiates();
+    if requests && let Some(prober) = Prober::new(spec, part) {
         return Box::new(prober);
     }
     match C::KIND {
-        Kind::Datagram if asks => Box::new(DatagramAsker::new(part)),
+        Kind::Datagram if requests => Box::new(DatagramRequester::new(part)),
         Kind::Datagram => Box::new(DatagramAnswerer::new(part, Arrivals::of(part, spec.outstanding.is_some()))),
-        _ if asks => Box::new(Asker::new(part, part.shares && C::SHOWS_ALL)),
+        _ if requests => Box::new(Requester::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Answerer {
             request: part.block,
             reply: part.reply,
@@ -50,8 +50,8 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
     }
 }
 
-/// Asks over a stream.
-struct Asker {
+/// Requests over a stream.
+struct Requester {
     request: usize,
     reply: usize,
     stop: LegStop,
@@ -62,11 +62,11 @@ struct Asker {
     watch: Stopwatch,
     pacer: Pacer,
     closing: bool,
-    /// A request that has just gone out cannot have been answered: the thread is told of the answer.
+    /// A request just sent cannot have been answered yet: the thread is woken for the answer.
     waits: bool,
 }
 
-impl Asker {
+impl Requester {
     fn new(part: &Part, waits: bool) -> Self {
         Self {
             waits,
@@ -109,7 +109,7 @@ impl Asker {
     }
 }
 
-impl<C: Channel> Machine<C> for Asker {
+impl<C: Channel> Machine<C> for Requester {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.sent == 0 && !channel.owes() {
@@ -123,7 +123,7 @@ impl<C: Channel> Machine<C> for Asker {
                     self.watch.start(now_ns());
                     env.counters.start_sending(self.watch.started_ns);
                 }
-                // A request that could not go out in time has been waiting since it was due.
+                // A request that could not be sent in time has been waiting since it was due.
                 if let Some(due) = self.pacer.due_ns() {
                     self.watch.started_ns = due;
                 }
@@ -182,14 +182,14 @@ struct Answerer {
     received: usize,
     sent: usize,
     done: u64,
-    /// After an answer no request can be there: the thread is told of the next one.
+    /// No request can be there right after an answer: the thread is woken for the next one.
     waits: bool,
     arrivals: Arrivals,
 }
 
 impl Answerer {
-    /// Whether all requests of a leg that another one follows are answered; after the last leg the asker closes, unless it is
-    /// another program, whose connection may go on.
+    /// Whether all requests of a leg are answered and another leg follows; after the last leg the requesting end
+    /// closes, unless it is another program, whose connection may go on.
     fn over(&self, foreign: bool) -> bool {
         (!self.last || foreign) && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
     }
@@ -216,7 +216,7 @@ impl<C: Channel> Machine<C> for Answerer {
                         if env.signals.stopping() {
                             return Ok(Turn::Done);
                         }
-                        return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                        return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                     }
                     Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),

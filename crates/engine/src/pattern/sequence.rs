@@ -1,4 +1,4 @@
-//! Which datagrams have come: distinct, again, or late.
+//! Which datagrams have arrived: new, duplicate or late.
 
 /// Remembers the last 65,536 sequence numbers, so that a duplicate is not taken for a new datagram.
 pub(crate) struct Sequence {
@@ -8,12 +8,12 @@ pub(crate) struct Sequence {
     seen: Vec<u64>,
 }
 
-/// What a number was.
+/// Classification of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Higher than all before.
     New,
-    /// Lower than one before, and not seen yet (or too old to tell).
+    /// Lower than a previous one, and not seen before (or too old to know).
     Late,
     /// Seen before.
     Duplicate,
@@ -26,11 +26,11 @@ impl Sequence {
         Self { next: 0, seen: vec![0; (WINDOW / 64) as usize] }
     }
 
-    /// Judges `number` and remembers it.
+    /// Classifies `number` and remembers it.
     #[inline]
     pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
         if number >= self.next {
-            // Forget what falls out of the window; after a gap as long as the window that is everything.
+            // Clear what falls out of the window; after a gap of a whole window that is everything.
             if number - self.next >= WINDOW {
                 self.seen.fill(0);
             } else {
@@ -107,7 +107,7 @@ mod tests {
         fn what_was_sent_is_received_or_lost_and_copies_and_late_ones_are_told_apart(
             fates in prop::collection::vec((0u8..4, 0u64..40), 1..400),
         ) {
-            // Each datagram is lost or arrives up to three times, each copy some places later.
+            // Each datagram is lost or arrives up to three times, each copy some positions later.
             let mut arrivals: Vec<(u64, u64)> = fates.iter().zip(0u64..).flat_map(|((copies, delay), number)| {
                 (0..u64::from(*copies)).map(move |copy| (number + delay * (copy + 1), number))
             }).collect();

@@ -1,4 +1,4 @@
-//! Blocks one way, as fast as the path or the asked rate lets them.
+//! Blocks in one direction, as fast as the path or the requested rate allows.
 
 use std::io;
 
@@ -15,7 +15,8 @@ use crate::transport::{Capabilities, Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "stream",
-    about: "blocks one way (or both at once over two connections a flow) until a time, a count or a number of bytes",
+    about: "blocks in one direction (--both: in both, over two connections per flow) until a time, a count or a \
+        number of bytes",
     check,
 };
 
@@ -166,7 +167,8 @@ impl<C: Channel> Machine<C> for Sender {
     }
 }
 
-/// A reader that keeps to a rate takes at most this much at once, so that it is slow rather than absent for long, bytes.
+/// A reader that keeps to a rate takes at most this much at once, so that it reads slowly instead of pausing for long,
+/// bytes.
 pub(crate) const DRAIN_READ: usize = 4 << 10;
 
 /// Receives over a stream.
@@ -176,30 +178,31 @@ struct Receiver {
     room: usize,
     stop: LegStop,
     last: bool,
-    /// From another program: the sender had stopped when this end was told to, so that what has come is taken first.
+    /// From another program: the sender had stopped before this end was stopped, so that what has arrived is taken
+    /// first.
     empties: bool,
     received: u64,
     unclocked: u32,
     /// Other flows of its thread want to receive too.
     shares: bool,
-    /// When to read, where a rate is asked for.
+    /// When to read, if a rate is requested.
     pacer: Pacer,
     drains: bool,
-    /// The sender keeps to a rate: each arrival is timed, and their time begins when the first block is whole.
+    /// The sender keeps to a rate: each arrival is timed, and the time begins when the first block is complete.
     paced: bool,
 }
 
-/// How long a reader of another program's stream waits before it looks at the stop flag.
-pub(super) const LOOK_NS: u64 = 20_000_000;
+/// How long a reader of another program's stream waits before it checks the stop flag.
+pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
 
-/// Reads at least this long are timed one by one; a clock read is then well under a percent of them.
+/// Reads at least this long are timed individually; a clock read is then well under 1 % of them.
 const CLOCKED_READ: usize = 4096;
-/// Short reads are timed each so many.
+/// Of short reads, one in this many is timed.
 pub(super) const UNCLOCKED_READS: u32 = 64;
 
 impl Receiver {
-    /// A call brought `count` bytes, which are counted: reads the clock, unless the call was a short one and the clock was read
-    /// not long ago.
+    /// A call brought `count` bytes, already counted: reads the clock, unless the call was short and the clock was
+    /// read recently.
     #[inline]
     fn clock(&mut self, count: usize, counters: &Counters) {
         let before = self.received;
@@ -216,7 +219,7 @@ impl Receiver {
         }
     }
 
-    /// Reads the clock for reads that were not timed one by one.
+    /// Reads the clock for reads that were not timed individually.
     fn settle(&mut self, counters: &Counters) {
         if self.unclocked > 0 {
             counters.arrived(now_ns());
@@ -224,7 +227,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes of this leg that are still to come, where that is known.
+    /// Bytes of this leg still to come, if known.
     fn left(&self) -> Option<u64> {
         match self.stop {
             LegStop::Bytes(bytes) => Some(bytes - self.received.min(bytes)),
@@ -253,7 +256,7 @@ impl<C: Channel> Machine<C> for Receiver {
             {
                 return Ok(Turn::Sleep(until));
             }
-            // In the last leg a byte too many must be seen, so the read is not cut to what is left.
+            // In the last leg an excess byte must be noticed, so the read is not limited to the rest.
             let room = channel.read_room(self.room);
             let room = match left {
                 Some(left) if !self.last => room.min(usize::try_from(left).unwrap_or(usize::MAX)),
@@ -287,7 +290,7 @@ impl<C: Channel> Machine<C> for Receiver {
                     if env.signals.stopping() {
                         return Ok(Turn::Done);
                     }
-                    return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                    return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Read, u64::MAX)),
                 Err(error) => return Err(error),

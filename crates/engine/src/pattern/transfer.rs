@@ -1,4 +1,4 @@
-//! Exactly so many blocks of so many bytes, in so many flows or processes: the job of nttcp and rapid.
+//! Exactly so many blocks of so many bytes, in so many flows or processes: what nttcp and rapid do.
 
 use model::{Spec, Stop};
 

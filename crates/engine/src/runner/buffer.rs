@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that begin on a page. The kernel copies whole cache lines faster to and from lines that begin where its own do, and
-/// calls that move pages instead of copying want whole ones.
+/// Page-aligned bytes. The kernel copies whole cache lines faster between buffers with the same alignment, and calls
+/// that move pages instead of copying need whole pages.
 pub(crate) struct PageBuffer {
     memory: Vec<u8>,
     from: usize,

@@ -1,5 +1,5 @@
-//! A thread that serves many flows by completion: all their sends and receives are handed to the kernel together, one call a
-//! round, and a flow goes on when its own come back.
+//! A thread that serves many flows by completion: all their sends and receives go to the kernel together, one call per
+//! round, and a flow goes on when its own complete.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,12 +16,12 @@ pub(super) struct Completions {
     ring: Uring,
     done: Vec<Completion>,
     rounds: Rounds,
-    /// Which flows stand among the ready (a send and a receive of one may come back together) or are done with the leg.
+    /// Flows already listed as ready (a send and a receive of one may complete together) or done with the leg.
     listed: Vec<bool>,
 }
 
 impl Completions {
-    /// Made by the thread that will use it, for the flows in their order.
+    /// Created by the thread that uses it, for the flows in their order.
     pub(super) fn new(flows: &[Box<dyn Flow>], scratch: &Scratch) -> io::Result<Self> {
         let sockets: Option<Vec<BorrowedFd<'_>>> = flows.iter().map(|flow| flow.poll_fd()).collect();
         let sockets = sockets.ok_or(io::ErrorKind::Unsupported)?;
@@ -62,7 +62,7 @@ impl Waits for Completions {
         if let Some(operations) = flow.operations() {
             for op in [Op::Send, Op::Recv] {
                 if let Some(len) = operations.take(op) {
-                    self.ring.order(index, op, len)?;
+                    self.ring.queue(index, op, len)?;
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Waits for Completions {
         Ok(())
     }
 
-    /// Submits the operations and lists the flows that can go on; sleeps for the first one where none can.
+    /// Submits the operations and lists the flows that can go on; sleeps for the first one if none can.
     fn wait(&mut self, flows: &mut [Box<dyn Flow>]) -> io::Result<()> {
         let pause = self.rounds.pause(!self.rounds.again.is_empty());
         self.ring.turn(Duration::from_nanos(pause), &mut self.done)?;

@@ -1,11 +1,11 @@
-//! What a flow counts: written by its one thread with plain stores, read by the watching thread.
+//! A flow's counters: written by its one thread with plain stores, read by the watching thread.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::Interval;
 
-/// One flow's counters, on cache lines that no other flow touches.
+/// One flow's counters, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {
@@ -26,12 +26,12 @@ pub(crate) struct Counters {
     last_arrival_ns: AtomicU64,
     /// Of `bytes_received`, those that had arrived at `first_arrival_ns`.
     first_bytes: AtomicU64,
-    /// When the last block of a paced sender was begun, and what of `bytes_sent` is of it.
+    /// When a paced sender began its last block, and how many of `bytes_sent` belong to it.
     last_begun_ns: AtomicU64,
     last_bytes: AtomicU64,
 }
 
-/// Adds to a counter of which this thread is the only writer: a load and a store, no locked instruction.
+/// Adds to a counter that only this thread writes: a load and a store, no locked instruction.
 #[inline]
 pub(crate) fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
@@ -57,25 +57,25 @@ impl Counters {
         }
     }
 
-    /// The last payload byte so far was handed over.
+    /// The last payload byte so far was sent.
     pub(crate) fn stop_sending(&self, now_ns: u64) {
         self.last_sent_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// The last block of a paced sender was begun at `now_ns`; `bytes` of it were handed over.
+    /// A paced sender began its last block at `now_ns`; `bytes` of it were sent.
     pub(crate) fn begun_last(&self, now_ns: u64, bytes: usize) {
         self.last_begun_ns.store(now_ns, Ordering::Relaxed);
         self.last_bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A sender that was broken off stopped now.
+    /// An interrupted sender stopped now.
     pub(crate) fn settle(&self, now_ns: u64) {
         if self.first_sent_ns.load(Ordering::Relaxed) > 0 && self.last_sent_ns.load(Ordering::Relaxed) == 0 {
             self.stop_sending(now_ns);
         }
     }
 
-    /// Payload, which is counted already, arrived at `now_ns`.
+    /// Payload, already counted, arrived at `now_ns`.
     #[inline]
     pub(crate) fn arrived(&self, now_ns: u64) {
         if self.first_arrival_ns.load(Ordering::Relaxed) == 0 {
@@ -84,8 +84,8 @@ impl Counters {
         self.last_arrival_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// The first block is whole: the time of the arrivals begins here, at `now_ns`, for all that came of the block before came at
-    /// the path's rate and not at the sender's.
+    /// The first block is complete: the arrival time starts here, at `now_ns`, because the bytes of the block before
+    /// it arrived at the path's rate and not at the sender's.
     pub(crate) fn begin_arrivals(&self, now_ns: u64) {
         self.first_arrival_ns.store(now_ns, Ordering::Relaxed);
         self.first_bytes.store(self.bytes_received.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl Counters {
         Some(self.first_arrival_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
-    /// Forgets the times, for the next leg; the counts go on.
+    /// Clears the times for the next leg; the counts continue.
     pub(crate) fn forget_times(&self) {
         let times = [
             &self.first_sent_ns,
@@ -147,9 +147,9 @@ pub(crate) struct Snapshot {
     pub(crate) replies_lost: u64,
     pub(crate) sent_ns: (u64, u64),
     pub(crate) arrival_ns: (u64, u64),
-    /// Of `bytes_received`, those that had come at the first arrival; of several flows those of the flow that was first.
+    /// Of `bytes_received`, those that had arrived at the first arrival; of several flows those of the first one.
     pub(crate) first_bytes: u64,
-    /// When a paced flow began its last block, 0 where it did not say, and what of `bytes_sent` is of that.
+    /// When a paced flow began its last block (0 if unknown), and how many of `bytes_sent` belong to it.
     pub(crate) last_begun_ns: u64,
     pub(crate) last_bytes: u64,
 }

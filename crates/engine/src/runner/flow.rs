@@ -1,4 +1,4 @@
-//! One connection with its machine, behind a face that threads can hold many of.
+//! One connection with its machine, behind an interface of which threads can hold many.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -17,13 +17,13 @@ use crate::{EngineError, TrialPlan, now_ns};
 /// What a link needs to become a flow.
 pub(crate) struct FlowSetup {
     pub(crate) plan: Arc<TrialPlan>,
-    pub(crate) place: LinkPlan,
+    pub(crate) link_plan: LinkPlan,
     pub(crate) counters: Arc<Vec<Counters>>,
     pub(crate) slot: usize,
     pub(crate) strategy: Strategy,
 }
 
-/// Memory that a thread lends to whichever of its flows is working.
+/// Memory that a thread lends to the flow that is working.
 pub(crate) struct Scratch {
     pub(crate) tx: PageBuffer,
     pub(crate) rx: PageBuffer,
@@ -35,7 +35,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Buffers for the largest leg, every page of them touched.
     pub(crate) fn new(plan: &TrialPlan) -> Self {
-        // Datagram signals and their detection need room whatever the block; 64 KiB also holds any datagram.
+        // Datagram signals need room at any block size; 64 KiB also holds any datagram.
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
@@ -53,7 +53,7 @@ impl Scratch {
     }
 }
 
-/// Room for what one call may receive, where a message is at most `message` bytes long.
+/// Room for what one call may receive, with messages of at most `message` bytes.
 fn batch_room(receive: ReceiveBy, message: usize) -> usize {
     match receive {
         ReceiveBy::Mmsg => MMSG * message,
@@ -62,15 +62,15 @@ fn batch_room(receive: ReceiveBy, message: usize) -> usize {
     }
 }
 
-/// A connection in the hands of a measuring thread.
+/// A connection served by a measuring thread.
 pub(crate) trait Flow: Send {
-    /// Active end: says what the next leg is.
+    /// Active end: announces the next leg.
     fn announce(&mut self, leg: usize) -> Result<(), EngineError>;
 
     /// Both ends: agrees on the leg and gets a machine for it.
     fn open(&mut self, leg: usize) -> Result<(), EngineError>;
 
-    /// Works until it must wait or gives others a chance.
+    /// Works until it must wait or lets other flows run.
     fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn>;
 
     /// Whether it may be left alone while its thread waits for another flow; see `Channel::settled`.
@@ -79,13 +79,13 @@ pub(crate) trait Flow: Send {
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
 
-    /// What was submitted to the kernel for it, where its calls are submitted as operations.
+    /// The operations submitted to the kernel for it, if its calls are submitted as operations.
     fn operations(&mut self) -> Option<&mut Operations>;
 
     /// What to wait on.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Frees a thread that is blocked in this flow.
+    /// Unblocks a thread that is blocked in this flow.
     fn breaker(&self) -> Breaker;
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct FlowLeg {
     pub(crate) slot: usize,
     pub(crate) counts: Snapshot,
     pub(crate) facts: SocketFacts,
-    /// TCP_INFO at the end, its time by the host's clock, where the flow has a series.
+    /// TCP_INFO at the end, its time by the host's clock, if the flow has a series.
     pub(crate) last: Option<TcpSample>,
     pub(crate) unsent: u64,
     pub(crate) socket_drops: u64,
@@ -110,14 +110,14 @@ pub(crate) struct FlowOf<C: Channel> {
     channel: C,
     machine: Option<Box<dyn Machine<C>>>,
     setup: FlowSetup,
-    /// The header that the active end announced, or that a passive end got ahead of its turn.
+    /// The header that the active end announced, or that a passive end received early.
     header: Option<LegHeader>,
     before: Snapshot,
-    /// Block of the leg that is open.
+    /// Block of the open leg.
     block: u64,
-    /// Read while the connection is open: a closed one has no peer any more.
+    /// Read while the connection is open: a closed one has no peer address.
     opened: Option<SocketFacts>,
-    /// Time of one exchange as the last leg showed it, and that leg's block.
+    /// Time of one exchange in the last leg, and that leg's block.
     pace: (f64, u64),
 }
 
@@ -129,7 +129,7 @@ impl<C: Channel> FlowOf<C> {
         if setup.plan.spec.outstanding.is_some() {
             channel.prompt();
         }
-        let sends = initiates(setup.place.direction, setup.plan.role);
+        let sends = initiates(setup.link_plan.direction, setup.plan.role);
         if !sends && setup.plan.spec.delayed_reads {
             channel.delay_reads();
         }
@@ -156,8 +156,8 @@ impl<C: Channel> FlowOf<C> {
         &self.setup.counters[self.setup.slot]
     }
 
-    /// Whatever the kernel says of the first flows; of those beyond, which are alike, only what may differ: it is read and
-    /// carried ten thousand times.
+    /// All facts of the first flows; of the others, which are alike, only what may differ, because it is read and
+    /// transferred up to ten thousand times.
     fn facts(&self) -> SocketFacts {
         if self.setup.slot < IN_FULL { self.channel.facts() } else { self.channel.brief_facts() }
     }
@@ -166,8 +166,8 @@ impl<C: Channel> FlowOf<C> {
         self.channel.set_nonblocking(on).map_err(|source| EngineError::socket("prepare", "a data connection", source))
     }
 
-    /// The expected time of one exchange of `leg`: from earlier passes, else from the leg before. A smaller block never takes
-    /// longer and a larger one grows at most with its size.
+    /// The expected time of one exchange of `leg`: from earlier passes, else from the previous leg. A smaller block
+    /// never takes longer, and a larger one at most in proportion to its size.
     fn expected_ns(&self, leg: &crate::Leg) -> f64 {
         if leg.expected_ns > 0 {
             return leg.expected_ns as f64;
@@ -180,7 +180,7 @@ impl<C: Channel> FlowOf<C> {
         let spec = &self.setup.plan.spec;
         Part {
             role: self.setup.plan.role,
-            direction: self.setup.place.direction,
+            direction: self.setup.link_plan.direction,
             block: header.block as usize,
             reply: header.reply as usize,
             stop,
@@ -206,9 +206,9 @@ impl<C: Channel> Flow for FlowOf<C> {
             return Ok(());
         }
         let wanted = self.setup.plan.legs[leg];
-        let quota = match self.setup.plan.leg_stop(&wanted, self.setup.place.flow, self.expected_ns(&wanted)) {
+        let quota = match self.setup.plan.leg_stop(&wanted, self.setup.link_plan.flow, self.expected_ns(&wanted)) {
             LegStop::Clock => 0,
-            // A flow whose share is nothing still opens its leg; no block fits into u64::MAX / 2, so it stands for "none".
+            // A flow with an empty share still opens its leg; no block fits into u64::MAX / 2, so it means "none".
             LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,
             LegStop::Bytes(count) | LegStop::Transactions(count) => count,
         };
@@ -239,7 +239,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {
             return Err(EngineError::Peer {
                 peer: "the other end".into(),
-                what: format!("opened leg {} where leg {leg} was due", header.leg),
+                what: format!("opened leg {} instead of leg {leg}", header.leg),
             });
         }
         let stop = match header.quota {
@@ -301,7 +301,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
         let batch = self.machine.take().map_or(1, |machine| machine.batch());
         FlowLeg {
-            flow: self.setup.place.flow,
+            flow: self.setup.link_plan.flow,
             slot: self.setup.slot,
             counts,
             facts,
@@ -333,5 +333,5 @@ fn unannounced() -> EngineError {
 /// Flows whose sockets are described in full.
 const IN_FULL: usize = 256;
 
-/// Stands for a quota of nothing on the wire, where 0 means "until told".
+/// An empty quota on the wire, where 0 means "until stopped".
 const NOTHING: u64 = u64::MAX;

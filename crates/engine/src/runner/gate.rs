@@ -1,8 +1,8 @@
-//! Where the threads of a trial wait until all are there.
+//! Where the threads of a trial wait until all have arrived.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A barrier whose number of threads need not be known before they start: one of them may not start at all.
+/// A barrier whose number of threads is not known before they start: one of them may fail to start.
 #[derive(Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ impl Gate {
         }
     }
 
-    /// Waits for so many threads and lets them go on.
+    /// Waits for this many threads and releases them.
     pub(super) fn open(&self, threads: usize) {
         let mut state = self.lock();
         while state.arrived < threads {

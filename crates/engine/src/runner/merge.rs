@@ -1,4 +1,4 @@
-//! Adds up what the threads counted.
+//! Adds up the counts of the threads.
 
 use model::tally::Window;
 use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, Spec, TcpSample, ThreadTime};
@@ -11,7 +11,7 @@ use crate::plan::is_stream;
 #[derive(Default)]
 pub(super) struct ThreadLegs {
     legs: Vec<ThreadLeg>,
-    /// What it had of its core, where there is one leg.
+    /// Its use of its core, if there is one leg.
     pub(super) time: Option<ThreadTime>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Series {
     pub(super) start_ns: u64,
 }
 
-/// One thread's part of a leg: its flows, their round trips, and by how much paced sends missed their distance.
+/// One thread's part of a leg: its flows, their round trips, and the timing errors of paced sends.
 type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
 
 impl ThreadLegs {
@@ -59,7 +59,7 @@ pub(super) fn merge(plan: &TrialPlan, threads: Vec<ThreadLegs>, mut series: Seri
         .unzip()
 }
 
-/// One leg; its flows are only described where `series` has theirs.
+/// One leg; only flows that are in `series` are described.
 fn leg(
     spec: &Spec,
     mut flows: Vec<FlowLeg>,
@@ -102,8 +102,8 @@ fn leg(
     (tally, spans)
 }
 
-/// What came after the first arrival. Flows without a rate share the path, and their arrivals are one sequence. Those of paced flows
-/// are a sequence each, with a beat: they begin at once and would be a block too many for all but one of them.
+/// The bytes after the first arrival. Flows without a rate share the path, so their arrivals are one sequence. Paced
+/// flows have a sequence each: they begin at the same time, and all but one would count a block too many.
 fn after_first(spec: &Spec, sum: &Snapshot, flows: &[FlowLeg]) -> Option<Window> {
     if spec.rate_bps.is_none() {
         let ns = sum.arrival_ns.1.saturating_sub(sum.arrival_ns.0);
@@ -125,8 +125,8 @@ fn before_last(flows: &[FlowLeg]) -> Option<Window> {
     }))
 }
 
-/// Flows of one rate as one: all their bytes, over the mean of their times. A flow that had a block more than another had
-/// its time as well; one of a single block has neither, and lowers nothing.
+/// Combines flows of one rate: all their bytes over the mean of their times. A flow that had one block more than
+/// another also had its time; one of a single block has neither, and lowers nothing.
 pub(super) fn side_by_side(flows: impl Iterator<Item = Window>) -> Option<Window> {
     let (mut count, mut sum) = (0, Window::default());
     for flow in flows {
@@ -148,7 +148,7 @@ fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
     }
 }
 
-/// For transports with one end: each copy, there or back, was sent and has arrived at once.
+/// For transports with one end: each copy, in either direction, is sent and received at once.
 pub(super) fn mirror(tally: &mut EndTally, [first_sent, last_sent, first_arrival, last_arrival]: &mut [u64; 4]) {
     fn both(sent: &mut u64, received: &mut u64) {
         *sent += *received;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// Flows of one rate, whose first blocks are whole at any times, until some other time: the rate is that of the blocks.
+        /// Flows of one rate whose first and last blocks complete at arbitrary times: the rate is that of the blocks.
         #[test]
         fn paced_flows_have_their_rate_whatever_their_phases(
             phases in prop::collection::vec(1u64..100_000_000, 1..9),

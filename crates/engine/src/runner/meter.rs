@@ -1,4 +1,4 @@
-//! What a leg costs this process: CPU time, and cycles where the kernel counts them.
+//! What a leg costs this process: CPU time, and cycles if the kernel counts them.
 
 use std::io;
 
@@ -15,10 +15,10 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Gets ready; to be called by the thread that will start the measuring threads, before it does.
+    /// Prepares the counters; called by the thread that starts the measuring threads, before it does.
     ///
-    /// Cycles are counted for streams only: the counter is exchanged at each change of threads, which a pattern that waits for
-    /// each answer would feel.
+    /// Cycles are counted for streams only: the counter is switched at each context switch, which would slow a pattern
+    /// that waits for each answer.
     pub(super) fn new(spec: &Spec) -> Self {
         let cycles = if is_stream(spec) {
             Counter::of_thread(Event::Cycles).map_err(|error| refusal(&error))
@@ -44,7 +44,7 @@ impl Meter {
         let counted = self.cycles.and_then(|counter| finish(counter).map_err(|error| refusal(&error)));
         let (cycles, cycles_missing) = match counted {
             Ok(Some(cycles)) => (Some(cycles), None),
-            Ok(None) => (None, Some("others had the processor's cycle counter all the time".to_owned())),
+            Ok(None) => (None, Some("other programs held the processor's cycle counter all the time".to_owned())),
             Err(reason) => (None, Some(reason)),
         };
         Spent { process_ns, cycles, cycles_missing, ..Spent::default() }
@@ -55,7 +55,7 @@ impl Meter {
 fn refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-            "this machine shows the kernel no cycle counter (most virtual machines do not)".to_owned()
+            "this machine has no cycle counter that the kernel can use (most virtual machines have none)".to_owned()
         }
         Some(libc::EACCES | libc::EPERM) => {
             "perf_event_open is refused: set kernel.perf_event_paranoid to 1 or less, or run with CAP_PERFMON"

@@ -1,5 +1,5 @@
-//! The threads of a trial: gives each flow its machine, releases all threads at once, watches over them and adds up what they
-//! counted.
+//! The threads of a trial: gives each flow its machine, releases all threads at once, monitors them and adds up their
+//! counts.
 
 mod buffer;
 mod completions;
@@ -40,26 +40,26 @@ pub(crate) use rtt::RttRecorder;
 use strategy::MAX_THREADS;
 pub(crate) use strategy::strategy;
 
-/// How long flows may go on after the stop before they are looked at as stalled.
+/// How long flows may go on after the stop before they count as stalled.
 const WATCH_STEP: Duration = Duration::from_millis(100);
 
 /// What one end counted in one leg, and what ended the trial early, if anything did.
 #[derive(Debug)]
 pub struct LegTally {
-    /// One for each leg of the plan that was begun.
+    /// One for each leg of the plan that began.
     pub legs: Vec<EndTally>,
-    /// Of each leg: first and last send, first and last arrival, in ns of this host's monotonic clock, 0 for never; with
-    /// them the tallies of several processes of one host can be added up.
+    /// For each leg: first and last send, first and last arrival, in ns of this host's monotonic clock, 0 for never.
+    /// They allow the tallies of several processes of one host to be added up.
     pub spans: Vec<[u64; 4]>,
-    /// Why the trial ended early; what was counted until then stands in `legs`.
+    /// Why the trial ended early; `legs` has the counts until then.
     pub failure: Option<EngineError>,
-    /// From the release of the threads to the last one's end, ns.
+    /// From the release of the threads to the end of the last one, ns.
     pub elapsed_ns: u64,
     /// Bytes that each of the plan's links had sent and received when the warm-up ended; empty without one.
     pub warm: Vec<[u64; 2]>,
 }
 
-/// Flags between a trial's threads and whoever may end it.
+/// Flags shared by a trial's threads and whoever may end it.
 #[derive(Debug, Default)]
 pub struct Signals {
     stop: AtomicBool,
@@ -73,13 +73,13 @@ impl Signals {
         Arc::default()
     }
 
-    /// Ends the trial early: senders stop, connections are broken, what was counted is returned as cut short.
+    /// Ends the trial early: senders stop, connections are broken, and the counts are returned as cut short.
     pub fn abort(&self) {
         self.abort.store(true, Ordering::SeqCst);
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Whether senders and askers should stop.
+    /// Whether senders and requesters should stop.
     #[inline]
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -89,7 +89,7 @@ impl Signals {
         self.abort.load(Ordering::Relaxed)
     }
 
-    /// Ends the trial as its clock does: senders and askers stop, what is under way is counted.
+    /// Ends the trial as its clock does: senders and requesters stop, data in flight is counted.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
@@ -107,13 +107,13 @@ pub fn clock_cost_ns() -> f64 {
             }
             (now_ns() - start) as f64 / f64::from(READS)
         };
-        // The smallest of a few batches: anything above it is somebody else's work.
+        // The smallest of a few batches: anything above it is other load.
         (0..9).map(batch).fold(f64::MAX, f64::min)
     })
 }
 
-/// Runs one end of a trial over its open links and returns when it has ended at this end. `live` is given each entry of the
-/// interval series as it happens.
+/// Runs one end of a trial over its open links and returns when this end is finished. `live` receives each entry of
+/// the interval series as it happens.
 pub fn run(
     plan: &TrialPlan,
     transport: &dyn Transport,
@@ -130,28 +130,28 @@ pub fn run(
         _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
     };
     let shared: Arc<Vec<Counters>> = Arc::new((0..count).map(|_| Counters::default()).collect());
-    let crew = |plan: &TrialPlan, strategy| Threads { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
-    let mut crews: Vec<Threads> = (0..threads).map(|_| crew(plan, strategy)).collect();
+    let new_group = |plan: &TrialPlan, strategy| Threads { plan: Arc::new(plan.clone()), strategy, flows: Vec::new() };
+    let mut groups: Vec<Threads> = (0..threads).map(|_| new_group(plan, strategy)).collect();
     let mut breakers = Vec::with_capacity(links.len());
-    for (slot, (link, place)) in links.into_iter().zip(plan.links()).enumerate() {
+    for (slot, (link, link_plan)) in links.into_iter().zip(plan.links()).enumerate() {
         let flow = match &probe {
-            // The probe counts for itself and has a thread of its own, so that it neither shows in the stream's figures nor
-            // waits for its flows.
+            // The probe has its own counters and its own thread, so that it neither appears in the stream's figures
+            // nor waits for its flows.
             Some(probe) if slot == count => {
-                crews.push(crew(probe, self::strategy(&probe.spec, transport, 1)?));
-                let place = LinkPlan { flow: 0, ..place };
-                crews[threads].setup(place, Arc::new(vec![Counters::default()]), 0)
+                groups.push(new_group(probe, self::strategy(&probe.spec, transport, 1)?));
+                let link_plan = LinkPlan { flow: 0, ..link_plan };
+                groups[threads].setup(link_plan, Arc::new(vec![Counters::default()]), 0)
             }
-            _ => crews[slot % threads].setup(place, shared.clone(), slot),
+            _ => groups[slot % threads].setup(link_plan, shared.clone(), slot),
         };
         let group = if slot == count { threads } else { slot % threads };
         let flow = link.into_flow(flow)?;
         breakers.push(flow.breaker());
-        crews[group].flows.push(flow);
+        groups[group].flows.push(flow);
     }
     clock_cost_ns();
     let trial = Trial { plan, shared: &shared, breakers: &breakers, signals };
-    let mut outcome = trial.run(crews, probe.is_some(), live)?;
+    let mut outcome = trial.run(groups, probe.is_some(), live)?;
     if capabilities.single_ended {
         outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }
@@ -166,8 +166,8 @@ struct Threads {
 }
 
 impl Threads {
-    fn setup(&self, place: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
-        FlowSetup { plan: self.plan.clone(), place, counters, slot, strategy: self.strategy }
+    fn setup(&self, link_plan: LinkPlan, counters: Arc<Vec<Counters>>, slot: usize) -> FlowSetup {
+        FlowSetup { plan: self.plan.clone(), link_plan, counters, slot, strategy: self.strategy }
     }
 }
 
@@ -179,7 +179,7 @@ struct Trial<'a> {
     signals: &'a Arc<Signals>,
 }
 
-/// What the watching thread found.
+/// The watching thread's results.
 #[derive(Default)]
 struct Watched {
     intervals: Vec<Interval>,
@@ -187,20 +187,20 @@ struct Watched {
     /// The flows' counters when the warm-up ended.
     warm: Vec<Snapshot>,
     stalled: bool,
-    /// TCP_INFO over time, by the flows' numbers.
+    /// TCP_INFO over time, by flow number.
     tcp: Vec<Vec<TcpSample>>,
 }
 
 impl Trial<'_> {
-    fn run(&self, crews: Vec<Threads>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
+    fn run(&self, groups: Vec<Threads>, probed: bool, live: &mut dyn FnMut(Interval)) -> Result<LegTally, EngineError> {
         let gate = Gate::default();
-        let running = Mutex::new(crews.len());
+        let running = Mutex::new(groups.len());
         let done = std::sync::Condvar::new();
         let pin = &self.plan.spec.end(self.plan.role).pin;
         let mut meter = Meter::new(&self.plan.spec);
         std::thread::scope(|scope| {
-            let mut handles = Vec::with_capacity(crews.len());
-            for (index, Threads { plan, strategy, flows }) in crews.into_iter().enumerate() {
+            let mut handles = Vec::with_capacity(groups.len());
+            for (index, Threads { plan, strategy, flows }) in groups.into_iter().enumerate() {
                 let core = (!pin.is_empty()).then(|| pin[index % pin.len()]);
                 let job = thread::Job { plan, strategy, signals: self.signals, core };
                 let (gate, running, done) = (&gate, &running, &done);
@@ -216,7 +216,7 @@ impl Trial<'_> {
                 );
             }
             if let Some(position) = handles.iter().position(Result::is_err) {
-                // Those that did start find the trial aborted and their connections broken.
+                // The threads that did start find the trial aborted and their connections broken.
                 let error = handles.swap_remove(position).err();
                 self.signals.abort();
                 self.breakers.iter().for_each(Breaker::break_now);
@@ -254,7 +254,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Adds what only the watching thread knows to the last leg.
+    /// Adds the watching thread's data to the last leg.
     fn finish(&self, legs: &mut [EndTally], watched: Watched, failed: bool) {
         if let Some(leg) = legs.last_mut() {
             leg.intervals = watched.intervals;
@@ -270,7 +270,7 @@ impl Trial<'_> {
         }
     }
 
-    /// What came of paced flows after the last arrival of the warm-up, of each its own.
+    /// What arrived of paced flows after the last arrival of the warm-up, per flow.
     fn beats_since(&self, warm: &[Snapshot]) -> Option<Window> {
         let ended = self.shared.iter().map(Counters::snapshot).filter(|ended| ended.arrival_ns.0 > 0);
         let windows = warm.iter().zip(ended).map(|(warm, ended)| {
@@ -367,12 +367,12 @@ impl Trial<'_> {
     fn stalled(&self, progress: &mut Progress, sum: &Snapshot, now: u64) -> bool {
         let limit = match self.plan.role {
             model::Role::Active => self.plan.spec.stall_ns,
-            // The active end decides first; this one only sees to it that it ends at all.
+            // The active end decides first; this one only makes sure that the trial ends.
             model::Role::Passive => self.plan.spec.stall_ns + self.plan.spec.stall_ns / 2,
         };
         let paced_gap = self.plan.spec.rate_bps.map_or(0, |bps| 2 * pace(&self.plan.spec, bps).gap_ns as u64);
         let moved = sum.bytes_sent + sum.bytes_received;
-        // The kernel is asked, a call a flow, only where nothing else shows progress.
+        // The kernel is queried, one call per flow, only if nothing else shows progress.
         let drains = is_stream(&self.plan.spec) && moved == progress.moved;
         let unsent = drains.then(|| self.breakers.iter().map(Breaker::unsent).sum::<u64>());
         if moved != progress.moved || unsent.is_some_and(|unsent| unsent != progress.unsent) {
@@ -384,37 +384,37 @@ impl Trial<'_> {
 
 /// When something last moved.
 struct Progress {
-    /// Bytes counted, and bytes that the other ends had not acknowledged when that was last asked.
+    /// Bytes counted, and bytes that the other ends had not acknowledged at the last query.
     moved: u64,
     unsent: u64,
     since_ns: u64,
 }
 
-/// One flow's part of `bps` over all flows.
+/// One flow's share of `bps` over all flows.
 pub(crate) fn pace(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = spec.block as f64 * 8e9 / own;
     match spec.burst {
-        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, least_gap_ns: 0.0 },
-        // Where a block is all that is made up for, there is nothing to space.
-        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: 0.0 },
-        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, least_gap_ns: LEAST_GAP * gap_ns },
+        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, min_gap_ns: 0.0 },
+        // If only one block may be made up, nothing needs spacing.
+        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: 0.0 },
+        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: MIN_GAP * gap_ns },
     }
 }
 
-/// One flow's part of the rate that a reader keeps, all flows together.
+/// One flow's share of the rate of a reader, all flows together.
 pub(crate) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = crate::pattern::DRAIN_READ as f64 * 8e9 / own;
-    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, least_gap_ns: 0.0 }
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, min_gap_ns: 0.0 }
 }
 
-/// What a reader makes up for after a delay: its data waits for it, so that the rate is kept in the mean.
+/// How much a reader makes up after a delay: its data waits for it, so the mean rate is kept.
 const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 
-/// What a paced sender makes up for after a delay, where the spec does not say: a thread that was off its core for longer has
-/// missed its rate, and the outcome says so.
+/// How much a paced sender makes up after a delay if the spec does not say: a thread that was off its core for longer
+/// has missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 1_000_000.0;
-/// Blocks that make up for a delay are spaced by this part of their distance, unless a burst was asked for: the rate is kept in the
-/// mean, and nothing on the path gets more than five quarters of it at once.
-const LEAST_GAP: f64 = 0.8;
+/// Spacing of the blocks that make up a delay, as a part of the normal gap, unless a burst was requested: the mean
+/// rate is kept, and the path never gets more than 125 % of it.
+const MIN_GAP: f64 = 0.8;

@@ -1,4 +1,5 @@
-//! A thread that serves many flows by readiness: those that can work do, the others wait in an epoll set or for their time.
+//! A thread that serves many flows by readiness: those that can work do, the others wait in an epoll set or for their
+//! time.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,15 +12,15 @@ use super::{Flow, sys};
 use crate::now_ns;
 use crate::pattern::Interest;
 
-/// Events that one call brings at most: enough that the call is nothing beside the work that they mean.
+/// Maximum events per call: enough that the call costs little compared with the work that they cause.
 const EVENTS: usize = 512;
 
 /// An epoll set and the flows' deadlines.
 pub(super) struct Readiness {
     set: OwnedFd,
-    /// What each flow is registered for, if it is.
+    /// The readiness that each flow is registered for, if any.
     registered: Vec<Option<Interest>>,
-    /// Flows that wait for their channel; an event of another one is ignored.
+    /// Flows that wait for their channel; events of other flows are ignored.
     waits: Vec<bool>,
     events: Vec<epoll::Event>,
     rounds: Rounds,

@@ -1,18 +1,18 @@
-//! A thread that serves many flows: in each round those that can go on do, and the others wait for their time or for whatever their
-//! channels are waited for by.
+//! A thread that serves many flows: in each round those that can go on do; the others wait for their time or for their
+//! channels.
 
 use std::io;
 
-use super::thread::{AWAKE_NS, LOOK_NS};
+use super::thread::{AWAKE_NS, STOP_CHECK_NS};
 use super::timers::Timers;
 use super::{Flow, Scratch, Signals};
 use crate::now_ns;
 use crate::pattern::{Interest, Turn};
 
-/// Which flows can go on, by their places, and when the others must; memory that is kept from leg to leg.
+/// Flows that can go on, by their indexes, and the deadlines of the others; the memory is kept from leg to leg.
 pub(super) struct Rounds {
     pub(super) ready: Vec<usize>,
-    /// Those that can in the next round.
+    /// Those that can go on in the next round.
     pub(super) again: Vec<usize>,
     pub(super) timers: Timers,
     /// How long before a deadline the thread stops sleeping, ns.
@@ -25,13 +25,13 @@ impl Rounds {
         Self { ready, again, timers: Timers::new(flows), awake_ns: AWAKE_NS }
     }
 
-    /// How long a thread may sleep, ns: not at all while it is `busy`, else until shortly before the first deadline, and never so
-    /// long that it does not see the stop flag.
+    /// How long a thread may sleep, ns: not at all while it is `busy`, else until shortly before the first deadline,
+    /// and never too long to see the stop flag.
     pub(super) fn pause(&self, busy: bool) -> u64 {
         match self.timers.first() {
             _ if busy => 0,
-            None => LOOK_NS,
-            Some((_, until)) => until.saturating_sub(now_ns() + self.awake_ns).min(LOOK_NS),
+            None => STOP_CHECK_NS,
+            Some((_, until)) => until.saturating_sub(now_ns() + self.awake_ns).min(STOP_CHECK_NS),
         }
     }
 }
@@ -52,7 +52,7 @@ pub(super) trait Waits {
     /// A flow is done with the leg.
     fn forget(&mut self, flow: &mut dyn Flow, index: usize) -> io::Result<()>;
 
-    /// Adds the flows that can go on to those that are ready; sleeps for them where none is.
+    /// Adds the flows that can go on to the ready ones; sleeps for them if there are none.
     fn wait(&mut self, flows: &mut [Box<dyn Flow>]) -> io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Where the measuring loops count round trips: an array of all buckets, emptied into a [`Histogram`] after each leg.
+//! Where the measuring loops count round trips: an array of all buckets, moved into a [`Histogram`] after each leg.
 
 use hdrhistogram::Histogram as Hdr;
 use model::Histogram;
@@ -13,7 +13,7 @@ pub(crate) struct RttRecorder {
 impl RttRecorder {
     const DIGITS: u8 = 3;
 
-    /// An empty recorder, wholly allocated.
+    /// An empty recorder, fully allocated.
     #[allow(clippy::expect_used, reason = "constants within hdrhistogram's documented limits; a test builds one")]
     pub(crate) fn new() -> Self {
         let counts = Hdr::new_with_bounds(1, Histogram::MAX_NS, Self::DIGITS).expect("constant bounds are valid");
@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The array's buckets come from hdrhistogram, those of the model from its own arithmetic: they must be the same.
+        /// The array's buckets come from hdrhistogram, those of the model from its own arithmetic: they must be equal.
         #[test]
         fn a_recorder_counts_as_a_histogram_does(values in prop::collection::vec((0u32..64, any::<u64>()), 0..200)) {
             let (mut recorder, mut histogram) = (RttRecorder::new(), Histogram::new());

@@ -1,4 +1,4 @@
-//! What one measuring thread had of its core: on it, ready without one, asleep.
+//! How one measuring thread used its core: running, runnable, asleep.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,9 +9,9 @@ use rustix::time::{ClockId, clock_gettime};
 use super::sys::{Usage, thread_usage};
 use crate::now_ns;
 
-/// Readings of the calling thread; it must stay with the thread that made it.
+/// Readings of the calling thread; it must stay with the thread that created it.
 pub(super) struct Stopwatch {
-    /// Time on a core, time ready without one, and turns (Documentation/scheduler/sched-stats.rst).
+    /// Time running, time runnable without a core, and time slices (Documentation/scheduler/sched-stats.rst).
     schedstat: Option<File>,
     begun: Reading,
 }
@@ -25,7 +25,7 @@ struct Reading {
 }
 
 impl Stopwatch {
-    /// Gets ready.
+    /// Prepares the readings.
     pub(super) fn new() -> Self {
         Self { schedstat: File::open("/proc/thread-self/schedstat").ok(), begun: Reading::default() }
     }
@@ -35,7 +35,7 @@ impl Stopwatch {
         self.begun = self.read();
     }
 
-    /// What came since the release.
+    /// The increase since the release.
     pub(super) fn finish(&self) -> ThreadTime {
         let (then, now) = (&self.begun, self.read());
         let core = u32::try_from(rustix::thread::sched_getcpu()).ok();

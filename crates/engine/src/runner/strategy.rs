@@ -7,22 +7,22 @@ use model::{Spec, Strategy};
 use crate::EngineError;
 use crate::transport::{Transport, uring};
 
-/// Threads at an end where the spec names none: one to a flow up to here, then several flows to a thread.
+/// Threads at an end if the spec names none: one per flow up to here, then several flows per thread.
 pub(super) const MAX_THREADS: usize = 64;
 
-/// How threads wait, where the spec leaves it open or asks for what the flows cannot do.
+/// How threads wait, if the spec leaves it open or requests what the flows cannot do.
 pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
     let pollable = transport.capabilities().pollable;
     let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;
     match spec.strategy {
-        // Asks while it waits for answers.
+        // The prober sends while it waits for replies.
         _ if spec.outstanding.is_some() && pollable => Ok(Strategy::Epoll),
         Strategy::Spin => Ok(Strategy::Spin),
         Strategy::Epoll if !pollable => Err(EngineError::unsupported(
             format!("epoll on {}", spec.transport),
-            "it has nothing to wait on: use --spin",
+            "it has no file descriptor to wait on: use --spin",
         )),
         Strategy::Epoll => Ok(Strategy::Epoll),
         Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
@@ -30,17 +30,17 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
             "it is for tcp, mptcp and unix: use --wait epoll",
         )),
         Strategy::Uring if crossing => Err(EngineError::unsupported(
-            "--wait uring with blocks that cross",
+            "--wait uring with --both round trips",
             "use --wait epoll, or leave --wait out",
         )),
         Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
             "--wait uring with --engine or --io",
-            "its calls are the ring's own: leave them out",
+            "io_uring makes the calls itself: leave --engine and --io out",
         )),
         Strategy::Uring => Ok(Strategy::Uring),
         Strategy::Blocking if shared => Err(EngineError::unsupported(
-            "blocking calls with several flows to a thread",
-            "use --threads as many as --flows",
+            "blocking calls with several flows per thread",
+            "set --threads to the number of --flows",
         )),
         Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
         Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
@@ -49,12 +49,13 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
     }
 }
 
-/// Flows of which completions carry more round trips than readiness does, as measured at 1,000 (docs/manual/engine.md).
+/// From this number of flows completions carry more round trips than readiness, as measured at 1,000
+/// (docs/notes/2026-11-22-many-flows.md).
 const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
 
-/// Whether a thread's flows are better served by completion, where this host has that.
+/// Whether a thread's flows are better served by completion, if this host supports it.
 fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
-    // A stream's large blocks cost more by completion: each is a round of its own, where a ready socket takes several.
+    // A stream's large blocks cost more by completion: each is a round of its own, while a ready socket takes several.
     let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
     fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
 }

@@ -1,5 +1,6 @@
-//! TCP_INFO of the first flows over the time of a trial, read by the watching thread. The kernel takes the socket's lock for it, so
-//! that a reading waits for a send or receive that is under way, and one that comes then waits for the reading: about a microsecond.
+//! TCP_INFO of the first flows over the time of a trial, read by the watching thread. The kernel takes the socket's
+//! lock for it, so a reading waits for a send or receive in progress, and a call that comes then waits for the
+//! reading: about a microsecond.
 
 use model::TcpSample;
 
@@ -8,27 +9,27 @@ use crate::{TrialPlan, now_ns};
 
 /// Flows of a process that have a series.
 const FLOWS: usize = 64;
-/// Most readings of a flow, the one at its end besides.
-const MOST: usize = 600;
-/// Fewest readings, however many flows there are.
-const FEWEST: usize = 16;
-/// Readings of all flows of an end, all its processes together: some 500 bytes each in a document.
+/// Maximum readings of a flow, besides the one at its end.
+const MAX_READINGS: usize = 600;
+/// Minimum readings, with any number of flows.
+const MIN_READINGS: usize = 16;
+/// Readings of all flows of an end over all its processes: about 500 bytes each in a document.
 const ALL: usize = 4_096;
 
-/// Whether the flow with this number among a worker's links has a series: not on curves, whose legs are too many, nor where the
-/// connection is another one all the time.
+/// Whether the flow with this number among a worker's links has a series: not on curves, which have too many legs, nor
+/// if connections are renewed.
 pub(super) fn has_series(plan: &TrialPlan, slot: usize) -> bool {
     slot < FLOWS && plan.legs.len() == 1 && plan.spec.pattern != "crr"
 }
 
 /// The series of a trial's flows while they grow.
 pub(super) struct Readings<'a> {
-    /// Each flow that is carried by TCP, by its number, with its readings.
+    /// The readings of each flow that TCP carries, by flow number.
     flows: Vec<(&'a Breaker, Vec<TcpSample>)>,
     start_ns: u64,
     interval_ns: u64,
     most: usize,
-    /// One tick in so many is read.
+    /// One tick in this many is read.
     stride: u64,
     /// The next tick that is.
     next: u64,
@@ -37,13 +38,13 @@ pub(super) struct Readings<'a> {
 impl<'a> Readings<'a> {
     /// Takes the first readings, at the trial's start. `breakers` are those of its flows.
     ///
-    /// A breaker's number is forgotten before its socket is closed, and no other socket is opened while a trial runs that has
-    /// series: what is read is the flow's own.
+    /// A breaker forgets its number before its socket is closed, and no other socket is opened while a trial with
+    /// series runs: what is read belongs to the flow.
     pub(super) fn start(plan: &TrialPlan, breakers: &'a [Breaker], start_ns: u64) -> Self {
         let flows = breakers.iter().enumerate().take_while(|(slot, _)| has_series(plan, *slot));
         let flows: Vec<_> = flows.map(|(_, breaker)| (breaker, Vec::new())).collect();
         let all = ALL / (plan.spec.processes.max(1) as usize);
-        let most = (all / flows.len().max(1)).clamp(FEWEST, MOST);
+        let most = (all / flows.len().max(1)).clamp(MIN_READINGS, MAX_READINGS);
         let interval_ns = plan.spec.interval_ns;
         let mut readings = Self { flows, start_ns, interval_ns, most, stride: 1, next: 0 };
         readings.read();
@@ -65,7 +66,7 @@ impl<'a> Readings<'a> {
     /// Takes the readings that are due.
     pub(super) fn take(&mut self) {
         let now = self.read();
-        // What was missed is not made up for.
+        // Missed readings are not made up.
         let tick = now.saturating_sub(self.start_ns) / self.interval_ns.max(1);
         if self.flows.iter().any(|(_, series)| series.len() >= self.most) {
             self.flows.iter_mut().for_each(|(_, series)| thin(series));
@@ -139,7 +140,7 @@ mod tests {
         let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
         let breakers = [Breaker::of(&slot), Breaker::default()];
         let mut readings = Readings::start(&plan("stream", 1), &breakers, now_ns());
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * MAX_READINGS {
             assert!(readings.due_ns() < u64::MAX);
             readings.take();
         }
@@ -149,8 +150,8 @@ mod tests {
         let so_far = readings.flows[0].1.len();
         readings.take();
         let series = readings.finish();
-        assert!(series[0].len() <= MOST && series[0].len() <= so_far && series[1].is_empty());
-        assert!(series[0].len() >= MOST / 2 - 1, "{}", series[0].len());
+        assert!(series[0].len() <= MAX_READINGS && series[0].len() <= so_far && series[1].is_empty());
+        assert!(series[0].len() >= MAX_READINGS / 2 - 1, "{}", series[0].len());
         assert!(series[0].windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
     }
 

@@ -1,4 +1,4 @@
-//! One measuring thread: its flows, leg after leg, by the way of waiting that was chosen.
+//! One measuring thread: its flows, leg after leg, by the chosen strategy.
 
 use std::io;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ pub(super) struct Job<'a> {
     pub(super) core: Option<u32>,
 }
 
-/// How long before a time a thread that waits for it stops sleeping: twice what an idle virtual core takes to wake up.
+/// How long before a deadline a waiting thread stops sleeping: twice the wake-up time of an idle virtual core.
 pub(super) const AWAKE_NS: u64 = 150_000;
-/// Longest sleep between two looks at the stop flag, ns.
-pub(super) const LOOK_NS: u64 = 20_000_000;
-/// How long flows of one thread may take to settle between two legs, and the pause between two looks.
+/// Longest sleep between two checks of the stop flag, ns.
+pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
+/// How long the flows of one thread may take to settle between two legs, and the pause between two checks.
 const SETTLE_NS: u64 = 10_000_000_000;
 const SETTLE_STEP: Duration = Duration::from_micros(100);
 
-/// How long a paced thread runs at a time where others want its core: the least that the kernel gives.
+/// Time slice of a paced thread while others want its core: the kernel's minimum.
 const SLICE_NS: u64 = 100_000;
 
 /// How a thread of several flows waits for them; a thread that spins or has one flow needs nothing for it.
@@ -44,13 +44,14 @@ enum Waiting {
 }
 
 impl Job<'_> {
-    /// Runs all legs. Whatever happens, the gate is passed once, and what was counted comes back.
+    /// Runs all legs. In every case the gate is passed once, and the counts are returned.
     pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, gate: &Gate) -> (ThreadLegs, Option<EngineError>) {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
         let mut scratch = Scratch::new(&self.plan);
         let mut waiting = match self.strategy {
             Strategy::Epoll => Readiness::new(flows.len()).map(|mut set| {
-                // A probe need not ask to the microsecond, and what it spins before it asks it may lack when the answer comes.
+                // A probe need not send to the microsecond, and time spent spinning before a send may be missing when
+                // the reply arrives.
                 if self.plan.spec.outstanding.is_some() {
                     set.rounds().awake_ns = 0;
                 }
@@ -79,7 +80,7 @@ impl Job<'_> {
             legs.push(ended, scratch.rtt.take(), scratch.pace.take());
         }
         if failure.is_some() {
-            // The other threads' flows go to the same peer: nothing they could still count would be of use.
+            // The other threads' flows go to the same peer: their further counts would be of no use.
             self.signals.abort();
         }
         (legs, failure)
@@ -93,16 +94,15 @@ impl Job<'_> {
             }
             set.set(core as usize);
             sched_setaffinity(None, &set).map_err(|error| {
-                EngineError::Thread(format!(
-                    "cannot pin a thread to core {core}: {error}; see `thru host` for the cores there are"
-                ))
+                EngineError::Thread(format!("cannot pin a thread to core {core}: {error}; `thru host` lists the cores"))
             })?;
         }
-        // Paced sends sleep for some microseconds; the default slack of 50 us would be added to each.
+        // Paced sends sleep for some microseconds; the default timer slack of 50 µs would be added to each.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         if self.plan.spec.rate_bps.is_some() {
-            // Nor may one that wakes up wait for whoever has the core; where that cannot be had its errors are larger.
-            let _ = sys::ask_for_slices(SLICE_NS);
+            // A thread that wakes up should not wait for its core either; if the request fails, its timing errors are
+            // larger.
+            let _ = sys::request_slices(SLICE_NS);
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Job<'_> {
             Ok(Waiting::Completions(waiter)) => serve(waiter.as_mut(), flows, scratch, self.signals),
             Ok(Waiting::Alone) if self.strategy == Strategy::Spin => self.spin(flows, scratch),
             Ok(Waiting::Alone) => flows.iter_mut().try_for_each(|flow| self.block(flow.as_mut(), scratch)),
-            Err(error) => Err(io::Error::new(error.kind(), format!("nothing to wait with: {error}"))),
+            Err(error) => Err(io::Error::new(error.kind(), format!("cannot set up epoll or io_uring: {error}"))),
         };
         outcome.map_err(|source| {
             let operation = match source.kind() {
@@ -163,13 +163,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Waits for a time: asleep until shortly before it, then awake, for a wake-up takes as long as it likes.
+    /// Waits until a time: asleep until shortly before it, then spinning, because the duration of a wake-up varies.
     fn sleep(&self, until_ns: u64) {
         let left = until_ns.saturating_sub(now_ns());
         if left > AWAKE_NS {
-            std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).min(LOOK_NS)));
+            std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).min(STOP_CHECK_NS)));
         }
-        if left <= LOOK_NS {
+        if left <= STOP_CHECK_NS {
             while now_ns() < until_ns && !self.signals.stopping() {
                 std::hint::spin_loop();
             }
@@ -184,8 +184,8 @@ fn agree(flows: &mut [Box<dyn Flow>], leg: usize) -> Result<(), EngineError> {
     flows.iter_mut().try_for_each(|flow| flow.open(leg))
 }
 
-/// Waits until every flow can be left alone: the next step blocks on one after the other, and the other end may still wait for
-/// something of any of them. Returns at once for what the kernel takes care of.
+/// Waits until every flow can be left alone: the next step blocks on one after the other, and the other end may still
+/// need something from any of them. Returns at once for transports of the kernel.
 fn settle(flows: &mut [Box<dyn Flow>]) -> io::Result<()> {
     let deadline = now_ns() + SETTLE_NS;
     while flows.len() > 1 && now_ns() < deadline {

@@ -1,84 +1,84 @@
 //! The deadlines of one thread's flows.
 
-/// At most one deadline to a flow, the earliest on top: a binary heap that knows where each flow stands in it, so that
-/// setting, moving and taking one back each cost a walk of its depth, and nothing is allocated after its making.
+/// At most one deadline per flow, the earliest on top: a binary heap that knows each flow's position, so that setting,
+/// moving and clearing a deadline cost its depth, and nothing is allocated after construction.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Flows by deadline: no child is earlier than its parent.
     heap: Vec<u32>,
-    /// Where each flow stands in the heap; `NOWHERE` for one without a deadline.
-    places: Vec<u32>,
+    /// Each flow's position in the heap; `NONE` without a deadline.
+    positions: Vec<u32>,
     /// Each flow's deadline, ns of the monotonic clock.
     deadlines: Vec<u64>,
 }
 
-const NOWHERE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 impl Timers {
     /// For flows 0 to `flows` - 1, none of which has a deadline yet.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { heap: Vec::with_capacity(flows), places: vec![NOWHERE; flows], deadlines: vec![0; flows] }
+        Self { heap: Vec::with_capacity(flows), positions: vec![NONE; flows], deadlines: vec![0; flows] }
     }
 
-    /// Gives `flow` this deadline in place of any other.
+    /// Sets the deadline of `flow`, replacing any other.
     pub(crate) fn set(&mut self, flow: usize, deadline_ns: u64) {
         self.deadlines[flow] = deadline_ns;
-        let place = if self.places[flow] == NOWHERE {
+        let position = if self.positions[flow] == NONE {
             self.heap.push(flow as u32);
             self.heap.len() - 1
         } else {
-            self.places[flow] as usize
+            self.positions[flow] as usize
         };
-        self.settle(place);
+        self.settle(position);
     }
 
-    /// Takes back what `flow` has.
+    /// Clears the deadline of `flow`.
     pub(crate) fn clear(&mut self, flow: usize) {
-        let place = std::mem::replace(&mut self.places[flow], NOWHERE);
-        if place == NOWHERE {
+        let position = std::mem::replace(&mut self.positions[flow], NONE);
+        if position == NONE {
             return;
         }
-        self.heap.swap_remove(place as usize);
-        if (place as usize) < self.heap.len() {
-            self.settle(place as usize);
+        self.heap.swap_remove(position as usize);
+        if (position as usize) < self.heap.len() {
+            self.settle(position as usize);
         }
     }
 
-    /// The flow with the earliest deadline, and that.
+    /// The flow with the earliest deadline, and that deadline.
     pub(crate) fn first(&self) -> Option<(usize, u64)> {
         self.heap.first().map(|flow| (*flow as usize, self.deadlines[*flow as usize]))
     }
 
-    /// Takes out one flow whose deadline is not after `now_ns`.
+    /// Removes and returns one flow whose deadline is not after `now_ns`.
     pub(crate) fn due(&mut self, now_ns: u64) -> Option<usize> {
         let (flow, _) = self.first().filter(|(_, deadline)| *deadline <= now_ns)?;
         self.clear(flow);
         Some(flow)
     }
 
-    fn at(&self, place: usize) -> u64 {
-        self.deadlines[self.heap[place] as usize]
+    fn at(&self, position: usize) -> u64 {
+        self.deadlines[self.heap[position] as usize]
     }
 
-    /// Moves what stands at `place` up or down to where it belongs.
-    fn settle(&mut self, mut place: usize) {
-        while place > 0 && self.at(place) < self.at((place - 1) / 2) {
-            self.heap.swap(place, (place - 1) / 2);
-            self.places[self.heap[place] as usize] = place as u32;
-            place = (place - 1) / 2;
+    /// Moves the entry at `position` up or down to its order.
+    fn settle(&mut self, mut position: usize) {
+        while position > 0 && self.at(position) < self.at((position - 1) / 2) {
+            self.heap.swap(position, (position - 1) / 2);
+            self.positions[self.heap[position] as usize] = position as u32;
+            position = (position - 1) / 2;
         }
         loop {
-            let children = (2 * place + 1)..(2 * place + 3).min(self.heap.len());
+            let children = (2 * position + 1)..(2 * position + 3).min(self.heap.len());
             match children.min_by_key(|child| self.at(*child)) {
-                Some(child) if self.at(child) < self.at(place) => {
-                    self.heap.swap(place, child);
-                    self.places[self.heap[place] as usize] = place as u32;
-                    place = child;
+                Some(child) if self.at(child) < self.at(position) => {
+                    self.heap.swap(position, child);
+                    self.positions[self.heap[position] as usize] = position as u32;
+                    position = child;
                 }
                 _ => break,
             }
         }
-        self.places[self.heap[place] as usize] = place as u32;
+        self.positions[self.heap[position] as usize] = position as u32;
     }
 }
 
@@ -88,7 +88,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain table: whatever is set and taken back, the earliest is on top and each is due once.
+        /// Compared with a plain table: after any sequence of sets and clears, the earliest is on top and each is due
+        /// once.
         #[test]
         fn deadlines_come_in_their_order(steps in prop::collection::vec((0usize..9, prop::option::of(1u64..50)), 0..80)) {
             let (mut timers, mut table) = (Timers::new(9), [None; 9]);

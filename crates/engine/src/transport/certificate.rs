@@ -1,5 +1,5 @@
-//! The certificate of one measurement. The passive end makes it and tells its SHA-256 over the control connection, which is
-//! where the two ends know each other from; the active end takes this certificate and no other.
+//! The certificate of one measurement. The passive end makes it and sends its SHA-256 over the authenticated control
+//! connection; the active end accepts this certificate and no other.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::EngineError;
 /// The name in the certificate; nothing depends on it.
 pub(super) const NAME: &str = "throughline";
 
-/// A fresh key and a certificate that it signed itself.
+/// A fresh key and a self-signed certificate.
 pub(super) struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
 
 impl Identity {
-    /// Makes one.
+    /// Creates one.
     pub(super) fn new() -> Result<Self, EngineError> {
         let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
             .map_err(|error| failed("make a certificate for this measurement", &error))?;
@@ -34,7 +34,7 @@ impl Identity {
         Sha256::digest(&self.certificate).to_vec()
     }
 
-    /// The passive end's side of TLS 1.3 with the given cipher suites, or all that there are.
+    /// The passive end's side of TLS 1.3 with the given cipher suites, or all of them.
     pub(super) fn server(&self, suites: Option<&[CipherSuite]>) -> Result<Arc<ServerConfig>, EngineError> {
         let config = ServerConfig::builder_with_provider(provider(suites))
             .with_protocol_versions(&[&version::TLS13])
@@ -48,7 +48,7 @@ impl Identity {
     }
 }
 
-/// The active end's side: trusts the certificate whose SHA-256 the rendezvous told.
+/// The active end's side: trusts the certificate with the SHA-256 of the rendezvous.
 pub(super) fn client(fingerprint: &[u8], suites: Option<&[CipherSuite]>) -> Result<Arc<ClientConfig>, EngineError> {
     let provider = provider(suites);
     let pinned = Pinned { fingerprint: fingerprint.to_vec(), provider: provider.clone() };
@@ -59,9 +59,9 @@ pub(super) fn client(fingerprint: &[u8], suites: Option<&[CipherSuite]>) -> Resu
     Ok(Arc::new(config))
 }
 
-/// The name that a client asks for.
+/// The name that a client requests.
 pub(super) fn server_name() -> ServerName<'static> {
-    // A constant that is a valid DNS name; an address would do as well.
+    // A constant that is a valid DNS name.
     ServerName::try_from(NAME).unwrap_or_else(|_| ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into()))
 }
 
@@ -77,7 +77,7 @@ fn failed(operation: &str, error: &dyn std::error::Error) -> EngineError {
     EngineError::unsupported(format!("cannot {operation}"), error.to_string())
 }
 
-/// Accepts one certificate, known by its SHA-256, whatever name or dates it carries.
+/// Accepts one certificate by its SHA-256, with any name and dates.
 #[derive(Debug)]
 struct Pinned {
     fingerprint: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A stream socket whose sends and receives are ordered from the kernel and come back completed (`--wait uring`).
+//! A stream socket whose sends and receives are submitted to the kernel and complete later (`--wait uring`).
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use super::stream::StreamChannel;
 use super::sys::uring::Op;
 use super::{Breaker, Channel, Kind, TcpInfo};
 
-/// What one flow has ordered: a send and a receive at most.
+/// The operations of one flow: a send and a receive at most.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     send: Operation,
@@ -20,19 +20,19 @@ pub(crate) struct Operations {
 enum Operation {
     #[default]
     None,
-    /// Asked for by the machine, not handed over yet.
+    /// Requested by the machine, not submitted yet.
     Wanted(usize),
-    /// With the kernel.
+    /// Submitted to the kernel.
     Out(usize),
-    /// Carried out, but not asked after since.
+    /// Completed, but not yet collected by the machine.
     Done(io::Result<usize>),
 }
 
 impl Operation {
-    /// The machine's call: what the kernel did of it, or "not now" and an order.
+    /// The machine's call: the result of a completed operation, or "not now" and a new operation.
     fn call(&mut self, len: usize) -> io::Result<usize> {
         match std::mem::take(self) {
-            // A machine that has changed its mind meanwhile gets no more than it asks for now.
+            // A machine that now requests less gets no more than that.
             Self::Done(Ok(count)) if count > len => {
                 *self = Self::Done(Ok(count - len));
                 Ok(len)
@@ -58,7 +58,7 @@ impl Operations {
         }
     }
 
-    /// Bytes of a send or receive that is to be handed over now.
+    /// Bytes of a send or receive to submit now.
     pub(crate) fn take(&mut self, op: Op) -> Option<usize> {
         let operation = self.of(op);
         let Operation::Wanted(len) = *operation else { return None };
@@ -66,7 +66,7 @@ impl Operations {
         Some(len)
     }
 
-    /// The kernel's word on what was handed over.
+    /// The result of a submitted operation.
     pub(crate) fn fill(&mut self, op: Op, result: io::Result<usize>) {
         let operation = self.of(op);
         *operation = match (&operation, result) {
@@ -76,8 +76,9 @@ impl Operations {
     }
 }
 
-/// The channel. Its bytes are the ring's own, so what a machine hands in counts by its length only, and nothing is written
-/// to where it wants to receive: machines of streams never look. Blocking calls (between legs) go to the socket itself.
+/// The channel. Its bytes belong to the ring: what a machine passes in counts by its length only, and nothing is
+/// written to its receive buffer, because machines of streams do not read payload. Blocking calls (between legs) go to
+/// the socket itself.
 pub(crate) struct CompletionChannel {
     socket: StreamChannel,
     operations: Operations,
@@ -114,7 +115,7 @@ impl Channel for CompletionChannel {
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        // The socket stays as it is: io_uring answers EAGAIN for one that is told not to block, instead of waiting for it.
+        // The socket stays blocking: on a non-blocking one io_uring returns EAGAIN instead of waiting.
         self.submitting = on;
         Ok(())
     }
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_an_order_until_it_is_filled() {
+    fn a_call_is_pending_until_it_completes() {
         let mut operations = Operations::default();
         let blocked = |result: io::Result<usize>| result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         assert!(blocked(operations.recv.call(10)));

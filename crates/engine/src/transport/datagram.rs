@@ -11,12 +11,13 @@ use super::delayed_reads::DelayedReads;
 use super::sys::batch;
 use super::{Breaker, Channel, Kind, Mark, SIGNAL_BYTES, Signal, sys};
 
-/// How long a blocking call waits before its machine gets to look at the clock and the stop flag: a lost datagram must not
+/// How long a blocking call waits before its machine checks the clock and the stop flag: a lost datagram must not
 /// block a thread for ever.
 const CALL_LIMIT: Duration = Duration::from_millis(20);
 
-/// A receive buffer of so many bytes, as the kernel reports it, holds what comes in a rest, and in one that the scheduler draws out,
-/// at any rate that was seen here. In a smaller one a rest could lose what a receiver that waits would have taken.
+/// A receive buffer of this many bytes, as the kernel reports it, holds what arrives during a read delay, even one
+/// prolonged by the scheduler, at every rate seen so far. In a smaller one a delay could lose datagrams that a waiting
+/// receiver would have taken.
 const ROOMY: usize = 2 << 20;
 
 /// A connected datagram socket.
@@ -24,12 +25,12 @@ pub(crate) struct DatagramChannel {
     socket: OwnedFd,
     nonce: u64,
     engine: Engine,
-    /// Its receiver may rest while many datagrams come to a call.
+    /// Reads may be delayed while many datagrams arrive per call.
     delayed: Option<DelayedReads>,
 }
 
 impl DatagramChannel {
-    /// Over a connected socket; `nonce` is that of the hello which opened it.
+    /// Over a connected socket; `nonce` is that of its hello.
     pub(crate) fn new(socket: OwnedFd, nonce: u64) -> io::Result<Self> {
         let borrowed = socket2::SockRef::from(&socket);
         borrowed.set_nonblocking(false)?;
@@ -39,7 +40,7 @@ impl DatagramChannel {
     }
 }
 
-/// ICMP errors of earlier datagrams surface on the next call; the path may well carry the next one.
+/// ICMP errors of earlier datagrams surface on the next call; the path may carry the next one.
 fn transient(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
     matches!(error, Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH)
@@ -132,7 +133,7 @@ impl Channel for DatagramChannel {
             return Ok(());
         }
         if let Some(delayed) = &mut self.delayed {
-            delayed.rest(self.socket.as_fd());
+            delayed.delay(self.socket.as_fd());
         }
         let before = marks.len();
         let messages = batch::receive_many(self.socket.as_fd(), into, pieces, marks).map_err(|error| {
@@ -170,9 +171,9 @@ impl Channel for DatagramChannel {
         let socket = socket2::SockRef::from(&self.socket);
         let ip = socket.domain().is_ok_and(|domain| domain != socket2::Domain::UNIX);
         let buffer = socket.recv_buffer_size().ok().filter(|_| ip)? as u64;
-        // The kernel charges a datagram with the memory it lies in: its headers' and the room that the driver took for it, which
-        // is the next power of two. Half the buffer stays free for drivers that take more, and because memory is given back in
-        // lumps of a quarter of the buffer (udp_rmem_release).
+        // The kernel charges a datagram with the memory it occupies: its headers and the driver's buffer, rounded up
+        // to a power of two. Half the receive buffer stays free for drivers that take more, and because memory is
+        // released in units of a quarter of the buffer (udp_rmem_release).
         let charge = 512 + (size as u64 + 320).next_power_of_two();
         Some((buffer / 2 / charge).max(1))
     }

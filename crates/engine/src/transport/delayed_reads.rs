@@ -1,8 +1,9 @@
-//! A receiver that lets bytes or datagrams gather, where waking it up for each handful holds their sender back.
+//! A receiver that delays its reads so that bytes or datagrams accumulate, because a wake-up for each small burst
+//! slows the sender down.
 //!
-//! Within one host the sender's own call delivers what it sends and wakes up whoever waits for it, which between virtual cores can
-//! cost more than to carry the bytes. Nobody has to wake up a receiver that sleeps by the clock. What that is worth, and whether it
-//! is worth anything, is the machine's business: see docs/manual/engine.md, "A receiver that rests".
+//! Within one host the sender's own call delivers the data and wakes the waiting receiver, which between virtual cores
+//! can cost more than the transfer itself. A receiver that sleeps on a timer needs no wake-up. Whether this helps, and
+//! how much, depends on the machine: see docs/notes/2026-11-23-delayed-reads.md.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -12,51 +13,52 @@ use model::SocketFacts;
 use super::TcpInfo;
 use crate::now_ns;
 
-/// How long a receiver rests while bytes or datagrams come quickly.
+/// The delay before a read while bytes or datagrams arrive quickly.
 const READ_DELAY: Duration = Duration::from_nanos(SocketFacts::READ_DELAY_NS);
 
-/// What the read after a rest may take: with several smaller ones the sender meets an awake receiver more often.
+/// Room of a read after a delay: with several smaller reads the sender would meet an awake receiver more often.
 pub(crate) const DELAYED_READ_BYTES: usize = 512 << 10;
 
-/// What a read without a rest before it may take at least, whatever the block: in less room no handful shows.
+/// Minimum room of a read without a delay, at any block size: with less, no burst shows.
 const ROOM: usize = 64 << 10;
-/// Less than this in a read is a trickle, after which there is no rest.
-const HANDFUL: usize = 32 << 10;
-/// The same for a call that takes many datagrams.
-const FEW: usize = 4;
-/// The longest round trip at which a rest shows what it does: a sender from farther away that is held back by it, by a window that
-/// opens later above all, goes on for longer than a rest.
+/// Reads of fewer bytes are a trickle and are followed by no delay.
+const MIN_BURST_BYTES: usize = 32 << 10;
+/// The same in datagrams, for a call that takes many.
+const MIN_BURST_DATAGRAMS: usize = 4;
+/// The longest round trip at which a delay shows its effect at once: a farther sender that it slows down, above all by
+/// a window that opens later, goes on for longer than a delay.
 const NEAR_NS: u64 = 200_000;
-/// How long one way of reading is kept up before it is judged: some hundred handfuls.
+/// How long one way of reading is used before its rate is compared: some hundred bursts.
 const WINDOW_NS: u64 = 5_000_000;
-/// Windows until the other way is tried again: so many at first, then twice as many after each time in vain, up to a second's.
+/// Windows until the other way is tried again: first this many, then twice as many after each unsuccessful trial, up
+/// to a second.
 const SOON: u32 = 4;
 const LATEST: u32 = 200;
-/// By how much a window falls behind the other way's last one when the machine has changed under it.
+/// Ratio of the other way's last rate to this window's above which conditions on the machine have changed.
 const BEHIND: f64 = 1.1;
 
-/// How one connection is read: with rests or without, whichever carried more of late.
+/// How one connection is read: with or without delays, whichever had the higher rate recently.
 pub(super) struct DelayedReads {
-    /// Whether the sender is near; not known before the first handful.
+    /// Whether the sender is near; unknown before the first burst.
     near: Option<bool>,
-    /// The socket says how much lies in it.
-    looks: bool,
-    /// The way of this window: with rests.
+    /// The socket reports how many bytes wait in it.
+    counts_waiting: bool,
+    /// This window uses delays.
     delaying: bool,
-    /// This window is a trial of its way.
+    /// This window is a trial of its way of reading.
     trying: bool,
-    /// Windows until the next trial, and how many there will be after it if it is in vain.
+    /// Windows until the next trial, and the number after that if it fails.
     left: u32,
     patience: u32,
-    /// When this window began, 0 before the first handful, and the bytes it has had.
+    /// Start of this window (0 before the first burst), and its bytes so far.
     since_ns: u64,
     bytes: u64,
-    /// Bytes per ns in the last window without rests, and in the last one with them.
+    /// Bytes per ns in the last window without delays, and in the last one with them.
     rates: [f64; 2],
-    /// A rest comes before the next read.
+    /// A delay comes before the next read.
     due: bool,
-    /// A rest of this window has been looked into.
-    looked: bool,
+    /// A delay of this window has been checked for its effect on the sender.
+    wait_checked: bool,
     delayed_reads: u64,
 }
 
@@ -64,7 +66,7 @@ impl DelayedReads {
     pub(super) fn of_bytes() -> Self {
         Self {
             near: None,
-            looks: true,
+            counts_waiting: true,
             delaying: false,
             trying: false,
             left: 1,
@@ -73,39 +75,39 @@ impl DelayedReads {
             bytes: 0,
             rates: [0.0; 2],
             due: false,
-            looked: false,
+            wait_checked: false,
             delayed_reads: 0,
         }
     }
 
-    /// Of datagrams the kernel says neither how far their sender is nor how many lie in the socket; that a rest holds one back who
-    /// keeps to what there is room for shows in its window.
+    /// For datagrams the kernel reports neither the distance of the sender nor the number waiting. If a delay slows
+    /// down a sender that is paced to the receiver, the rate of its window shows it.
     pub(super) fn of_datagrams() -> Self {
-        Self { near: Some(true), looks: false, ..Self::of_bytes() }
+        Self { near: Some(true), counts_waiting: false, ..Self::of_bytes() }
     }
 
-    /// How much the next read may take, where `plain` bytes would do without rests.
+    /// Room of the next read, if `plain` bytes would do without delays.
     #[inline]
     pub(super) fn room(&self, plain: usize) -> usize {
         plain.max(if self.due { DELAYED_READ_BYTES } else { ROOM })
     }
 
-    /// Rests, where that is due.
+    /// Sleeps, if a delay is due.
     #[inline]
-    pub(super) fn rest(&mut self, socket: BorrowedFd<'_>) {
+    pub(super) fn delay(&mut self, socket: BorrowedFd<'_>) {
         if !std::mem::take(&mut self.due) {
             return;
         }
         self.delayed_reads += 1;
         std::thread::sleep(READ_DELAY);
-        if !self.looks || std::mem::replace(&mut self.looked, true) {
+        if !self.counts_waiting || std::mem::replace(&mut self.wait_checked, true) {
             return;
         }
         let waiting = || rustix::io::ioctl_fionread(socket).unwrap_or(0);
         let before = waiting();
         std::thread::sleep(READ_DELAY);
-        // As many bytes as before: all that the sender may have outstanding, by its buffer, its congestion window or the receiver's,
-        // lies here, and the rest is what holds it back. No window has to show that.
+        // No more bytes than before: everything that the sender may have outstanding, by its buffer, its congestion
+        // window or the receiver's, is here, and the delay itself blocks it. No window needs to show that.
         if waiting() <= before {
             self.rates[1] = 0.0;
             self.give_up();
@@ -113,31 +115,31 @@ impl DelayedReads {
         }
     }
 
-    /// A read took `count` bytes, and all there were if it `emptied` the socket.
+    /// A read took `count` bytes; `emptied` if they were all there were.
     #[inline]
     pub(super) fn took(&mut self, socket: BorrowedFd<'_>, count: usize, emptied: bool) {
         self.bytes += count as u64;
-        if !emptied || count < HANDFUL || self.near == Some(false) {
+        if !emptied || count < MIN_BURST_BYTES || self.near == Some(false) {
             return;
         }
         if self.near.is_none() {
             let rtt_ns = TcpInfo::of(socket).and_then(|info| info.min_rtt_ns());
             self.near = Some(rtt_ns.is_some_and(|rtt_ns| rtt_ns <= NEAR_NS));
         }
-        self.handful();
+        self.burst_read();
     }
 
-    /// A call took `datagrams` of `bytes` in all, and all there were if it `emptied` the socket.
+    /// A call took `datagrams` of `bytes` in all; `emptied` if they were all there were.
     #[inline]
     pub(super) fn took_datagrams(&mut self, datagrams: usize, bytes: usize, emptied: bool) {
         self.bytes += bytes as u64;
-        if emptied && datagrams >= FEW {
-            self.handful();
+        if emptied && datagrams >= MIN_BURST_DATAGRAMS {
+            self.burst_read();
         }
     }
 
-    /// The socket is empty after a handful: a rest comes next, if that is the way of the window that this is in.
-    fn handful(&mut self) {
+    /// The socket is empty after a burst: a delay comes next, if this window uses delays.
+    fn burst_read(&mut self) {
         let now_ns = now_ns();
         if self.since_ns == 0 {
             self.begin(now_ns);
@@ -165,7 +167,7 @@ impl DelayedReads {
         self.begin(now_ns);
     }
 
-    /// The way that was tried is no better: back to the other one, for longer than before.
+    /// The tried way is no better: back to the other one, for longer than before.
     fn give_up(&mut self) {
         (self.delaying, self.trying) = (!self.delaying, false);
         self.left = self.patience;
@@ -173,10 +175,10 @@ impl DelayedReads {
     }
 
     fn begin(&mut self, now_ns: u64) {
-        (self.since_ns, self.bytes, self.looked) = (now_ns, 0, false);
+        (self.since_ns, self.bytes, self.wait_checked) = (now_ns, 0, false);
     }
 
-    /// How often it rested; `None` where it never did.
+    /// Number of delays; `None` if there were none.
     pub(super) fn delayed_reads(&self) -> Option<u64> {
         Some(self.delayed_reads).filter(|delayed_reads| *delayed_reads > 0)
     }
@@ -189,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Of `windows` windows, the share with rests, where a way carries `rates(window)` bytes per ns: without rests, with them.
+    /// Of `windows` windows, the share with delays, if `rates(window)` are the bytes per ns without and with them.
     fn share(windows: u32, rates: impl Fn(u32) -> [f64; 2]) -> f64 {
         let mut delayed = DelayedReads::of_bytes();
         let delaying = (1..=windows).filter(|window| {
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_that_carries_more_is_taken() {
+    fn the_faster_way_of_reading_is_used() {
         let with = share(1_000, |_| [3.0, 4.0]);
         assert!(with > 0.97, "{with}");
         let without = share(1_000, |_| [4.0, 3.0]);
@@ -210,17 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_gets_worse_is_left_at_once() {
-        // With rests it is three times slower from the 300th window on, for 50.
+    fn a_way_of_reading_that_gets_slower_is_left_at_once() {
+        // With delays it is three times slower for 50 windows from the 300th on.
         let with = share(350, |window| if window < 300 { [3.0, 4.0] } else { [3.0, 1.0] });
         assert!((0.80..0.88).contains(&with), "{with}");
-        // And what gets better meanwhile is found.
+        // An improvement is found as well.
         let with = share(1_000, |window| if window < 300 { [4.0, 3.0] } else { [3.0, 4.0] });
         assert!((0.5..0.71).contains(&with), "{with}");
     }
 
     #[test]
-    fn only_what_empties_a_socket_with_a_handful_from_nearby_is_followed_by_a_rest() {
+    fn only_a_burst_from_a_near_sender_that_empties_the_socket_is_followed_by_a_delay() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
@@ -236,11 +238,11 @@ mod tests {
         assert_eq!(room(Some(true), 1_000, true), 1 << 17, "a trickle");
         assert_eq!(room(Some(false), 1 << 16, true), 1 << 17, "from far away");
 
-        // A sender that stands still, however much of it lies here, is read without rests for the next windows.
+        // A sender that is blocked is read without delays for the next windows, however many bytes wait here.
         (&sender).write_all(&[0; 65_536]).unwrap();
         let mut delayed = delaying(Some(true));
         delayed.took(socket.as_fd(), 1 << 16, true);
-        delayed.rest(socket.as_fd());
+        delayed.delay(socket.as_fd());
         assert_eq!(
             (delayed.delayed_reads(), delayed.delaying, delayed.left, delayed.patience),
             (Some(1), false, SOON, 2 * SOON)
@@ -248,21 +250,21 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_take_many_datagrams_and_empty_the_socket_are_followed_by_a_rest() {
+    fn a_burst_of_datagrams_that_empties_the_socket_is_followed_by_a_delay() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let delayed_reads = |datagrams, bytes, emptied| {
             let mut delayed =
                 DelayedReads { delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_datagrams() };
             delayed.took_datagrams(datagrams, bytes, emptied);
-            delayed.rest(socket.as_fd());
+            delayed.delay(socket.as_fd());
             assert!(delayed.delaying, "nothing that the socket says ends the window");
             delayed.delayed_reads()
         };
-        assert_eq!(delayed_reads(FEW, 64 * FEW, true), Some(1));
-        assert_eq!(delayed_reads(FEW, 64 * FEW, false), None, "there is more to take");
-        assert_eq!(delayed_reads(FEW - 1, 60_000, true), None, "a trickle");
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS, 64 * MIN_BURST_DATAGRAMS, true), Some(1));
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS, 64 * MIN_BURST_DATAGRAMS, false), None, "there is more to take");
+        assert_eq!(delayed_reads(MIN_BURST_DATAGRAMS - 1, 60_000, true), None, "a trickle");
 
-        // What comes with rests and without is compared: here they bring half as much.
+        // Rates with and without delays are compared: here delays halve the rate.
         let mut delayed = DelayedReads::of_datagrams();
         for window in 0..20 {
             let bytes = if delayed.delaying { 10_000_000 } else { 20_000_000 };

@@ -1,5 +1,5 @@
-//! A library that a process has once and that one thread may call at a time. Measuring threads do not lock: the right to call
-//! belongs to a channel, from its first message to its last.
+//! A library that a process has once and that one thread may call at a time. Measuring threads take no lock: the right
+//! to call belongs to a channel, from its first message to its last.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::now_ns;
 
-/// The library, once it is started, and whether somebody may be calling it.
+/// The library, once started, and whether some thread may be calling it.
 pub(crate) struct Exclusive<T: 'static> {
     library: OnceLock<T>,
     held: AtomicBool,
@@ -24,24 +24,24 @@ impl<T> Exclusive<T> {
         Self { library: OnceLock::new(), held: AtomicBool::new(false) }
     }
 
-    /// The library, if it is started. Only what needs no call may be asked of it.
+    /// The library, if it is started, for queries that need no call.
     pub(crate) fn library(&self) -> Option<&T> {
         self.library.get()
     }
 
-    /// Starts it. False when it was started before.
+    /// Starts it. False if it was already started.
     pub(crate) fn start(&self, library: T) -> bool {
         self.library.set(library).is_ok()
     }
 
-    /// The right to call, unless somebody has it or nothing is started.
+    /// The right to call, unless another thread has it or nothing is started.
     pub(crate) fn take(&'static self) -> Option<ExclusiveHandle<T>> {
         let library = self.library.get()?;
-        // Not `then_some`: one that is made and dropped would end somebody else's.
+        // Not `then_some`: a value created and dropped there would end another thread's right.
         (!self.held.swap(true, Ordering::SeqCst)).then(|| ExclusiveHandle { exclusive: self, library })
     }
 
-    /// The same, waited for.
+    /// The same, waiting for it.
     pub(crate) fn wait(&'static self, deadline_ns: u64) -> Option<ExclusiveHandle<T>> {
         loop {
             let held = self.take();

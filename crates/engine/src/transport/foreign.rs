@@ -1,6 +1,6 @@
-//! Connections whose other end is another program. That program's protocol decides how they are found and when they are over, and
-//! its driver (crates/interop) sees to that; here they are opened with a spec's options and become links that the measuring loops
-//! take as they take their own.
+//! Connections whose other end is another program. That program's protocol decides how they are found and when they
+//! are over; its driver (crates/interop) handles that. Here they are opened with a spec's options and become links
+//! like any other.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,15 +16,15 @@ use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::EngineError;
 
-pub use super::sys::arrivals::{Arrived, answer, receive, tell_arrivals};
+pub use super::sys::arrivals::{Arrived, answer, enable_arrival_info, receive};
 
-/// What another program puts at the front of its datagrams. One for each socket, called for each datagram on the measuring thread:
-/// it must neither lock nor allocate.
+/// What another program writes at the front of its datagrams. One per socket, called for each datagram on the
+/// measuring thread: it must neither lock nor allocate.
 pub trait Header: Send + 'static {
     /// Writes the header of datagram `number`, counted from 0, to the front of a block.
     fn write(&mut self, datagram: &mut [u8], number: u64);
 
-    /// The number, from 0, of a datagram that has just arrived; `None` for one that is no part of the stream.
+    /// The number, from 0, of a datagram that has just arrived; `None` if it is not part of the stream.
     fn read(&mut self, datagram: &[u8]) -> Option<u64>;
 }
 
@@ -37,16 +37,20 @@ pub fn stream(socket: OwnedFd, spec: &Spec) -> Link {
 /// A link that makes a connection to `target` for each transaction (pattern crr).
 ///
 /// # Errors
-/// Where there is no socket to begin with.
+/// If the first socket cannot be created.
 pub fn callers(spec: &Spec, target: SocketAddr) -> Result<Link, EngineError> {
-    let again = spec.clone();
-    renewing(spec, target, Box::new(move || tcp::dial(&again, target, None).map(OwnedFd::from).map_err(tcp::into_io)))
+    let renewal_spec = spec.clone();
+    renewing(
+        spec,
+        target,
+        Box::new(move || tcp::dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(tcp::into_io)),
+    )
 }
 
 /// A link that accepts a connection for each transaction.
 ///
 /// # Errors
-/// Where the listener cannot be made ready.
+/// If the listener cannot be prepared.
 pub fn callees(spec: &Spec, listener: TcpListener) -> Result<Link, EngineError> {
     let unready = |source: io::Error| EngineError::socket("accept from", "another program", source);
     let address = listener.local_addr().map_err(unready)?;
@@ -54,10 +58,10 @@ pub fn callees(spec: &Spec, listener: TcpListener) -> Result<Link, EngineError> 
     renewing(spec, address, Box::new(move || Ok(listener.accept()?.0.into())))
 }
 
-/// How often one that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
-/// Its first socket, which stands for the flow between two transactions, is connected to nobody.
+/// Its first socket, which represents the flow between two transactions, is not connected.
 fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, EngineError> {
     let first = tcp::open(spec, address).map_err(|source| EngineError::socket("prepare for", address, source))?;
     let mut channel = StreamChannel::foreign(first.into(), spec.io);
@@ -68,7 +72,7 @@ fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, 
 /// A link over a connected UDP socket.
 ///
 /// # Errors
-/// Where the socket cannot be made ready.
+/// If the socket cannot be prepared.
 pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineError> {
     let inner = DatagramChannel::new(socket, 0)
         .map_err(|source| EngineError::socket("prepare", "a connection to another program", source))?;
@@ -78,7 +82,7 @@ pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineErr
 /// Opens a connected socket of the spec's transport, TCP or UDP, with the near end's options. `link` gives the local port its offset.
 ///
 /// # Errors
-/// Where the peer cannot be reached, or an option is refused.
+/// If the peer cannot be reached, or an option is refused.
 pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, EngineError> {
     if spec.transport != "udp" {
         return tcp::dial(spec, target, Some(link)).map(OwnedFd::from);
@@ -96,13 +100,13 @@ pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, Engin
 /// A TCP socket that listens on `address` with what must be set before a handshake.
 ///
 /// # Errors
-/// Where the address cannot be had, or an option is refused.
+/// If the address cannot be bound, or an option is refused.
 pub fn listen(address: SocketAddr, end: &EndOptions) -> Result<OwnedFd, EngineError> {
     let failed = |source: io::Error| EngineError::socket("listen on", address, source);
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).map_err(failed)?;
     socket.set_reuse_address(true).map_err(failed)?;
     if address.is_ipv6() {
-        // Each IP version has a listener of its own, as each of the agent's addresses has.
+        // Each IP version has its own listener, as each of the agent's addresses has.
         socket.set_only_v6(true).map_err(failed)?;
     }
     options::before_handshake(socket.as_fd(), end, true)?;
@@ -111,10 +115,10 @@ pub fn listen(address: SocketAddr, end: &EndOptions) -> Result<OwnedFd, EngineEr
     Ok(socket.into())
 }
 
-/// Connections that may wait to be accepted: more than any program of these opens for one test.
+/// Connections that may wait to be accepted: more than any of these programs opens for one test.
 const BACKLOG: i32 = 512;
 
-/// Sets what acts on a connected socket, as the spec's end of `role` wants it.
+/// Sets the options of a connected socket, as the spec requests for the end of `role`.
 ///
 /// # Errors
 /// The option that was refused.
@@ -132,12 +136,12 @@ pub fn unsent(socket: BorrowedFd<'_>) -> u64 {
     sys::sockopt::unsent(socket)
 }
 
-/// Asks for a receive buffer of a UDP socket that survives a scheduling gap.
+/// Requests a receive buffer of a UDP socket that survives a scheduling gap.
 pub fn make_roomy(socket: BorrowedFd<'_>) {
     roomy(&socket2::SockRef::from(&socket), false);
 }
 
-/// Datagrams that a UDP socket has dropped for want of room; 0 where the kernel does not say.
+/// Datagrams that a UDP socket has dropped because it was full; 0 if the kernel does not report it.
 #[must_use]
 pub fn dropped(socket: BorrowedFd<'_>) -> u64 {
     sys::sockopt::drops(socket).unwrap_or(0)

@@ -1,9 +1,9 @@
-//! How a data connection says which measurement and flow it belongs to.
+//! How a data connection identifies its measurement and flow.
 //!
-//! Stream transports send one hello and read one byte back. Datagram transports first prove that they can receive where they
-//! claim to be (a reflected flood is thereby impossible): HELLO, CHALLENGE with a nonce, PROOF with that nonce, READY. Every
-//! signal carries the nonce that the active end's worker drew for the connection: whoever has not received from it can answer
-//! nothing that makes it send. See ADR 0031.
+//! Stream transports send one hello and read one byte back. Datagram transports first prove that they receive at their
+//! claimed address, which makes a reflected flood impossible: HELLO, CHALLENGE with a nonce, PROOF with that nonce,
+//! READY. Every signal carries the nonce that the active end's worker chose for the connection: a sender that has not
+//! received from it can send nothing that it answers. See ADR 0031.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,13 +17,13 @@ use crate::EngineError;
 
 /// Length of a hello on the wire: magic, nonce, tag, trial and link (masked).
 pub const HELLO_BYTES: usize = 32;
-/// Length of the answer to a hello that shows a voucher.
-pub const VOUCHED_BYTES: usize = 16;
+/// Length of the answer to a hello with a reachability token.
+pub const REACH_PROOF_BYTES: usize = 16;
 const MAGIC: &[u8; 8] = b"THRUDATA";
-/// What the passive end answers to a hello that it takes.
+/// The passive end's answer to an accepted hello.
 pub(crate) const WELCOME: u8 = b'K';
 
-/// Ties a connection to a measurement, a trial and a link.
+/// Assigns a connection to a measurement, a trial and a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowHello {
     /// The measurement's secret.
@@ -32,7 +32,7 @@ pub struct FlowHello {
     pub trial: u32,
     /// Number of the link within the trial.
     pub link: u32,
-    /// Drawn by the process that sends it, and told to nobody but the end that it is sent to.
+    /// Chosen by the process that sends it, and known only to the end that receives it.
     pub nonce: u64,
 }
 
@@ -46,8 +46,8 @@ impl FlowHello {
         Ok(Self { cookie, trial, link, nonce: u64::from_be_bytes(nonce) })
     }
 
-    /// Its 32 bytes on the wire; numbers are big-endian. After the magic nothing of them was chosen by whoever knows the
-    /// cookie: the nonce is random, and a MAC over it, keyed with the cookie, is the tag and hides the two numbers.
+    /// Its 32 bytes on the wire; numbers are big-endian. A party that knows the cookie controls nothing after the
+    /// magic: the nonce is random, and a MAC over it, keyed with the cookie, is the tag and masks the two numbers.
     #[must_use]
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
         let stream = self.mac(b"throughline data");
@@ -82,10 +82,10 @@ impl FlowHello {
         })
     }
 
-    /// What an agent answers to one whose cookie is a voucher of its own.
+    /// An agent's answer to a hello keyed with one of its own reachability tokens.
     #[must_use]
-    pub fn vouched(&self) -> [u8; VOUCHED_BYTES] {
-        self.mac(b"throughline vouch")[..VOUCHED_BYTES].try_into().unwrap_or_default()
+    pub fn reach_proof(&self) -> [u8; REACH_PROOF_BYTES] {
+        self.mac(b"throughline reach")[..REACH_PROOF_BYTES].try_into().unwrap_or_default()
     }
 
     /// HMAC-SHA256 (RFC 2104), keyed with the cookie, over a text and the nonce.
@@ -122,23 +122,24 @@ pub(crate) enum Signal {
     Leg(crate::pattern::LegHeader),
     /// Passive: that leg is open.
     LegOpen(u32),
-    /// Sender: I sent this many datagrams and stop.
+    /// Sender: I have sent this many datagrams and stop.
     Finish(u64),
-    /// Receiver: I know.
+    /// Receiver: acknowledged.
     Finished,
-    /// Receiver of a paced stream: of leg `leg`, all datagrams before number `passed` have come or are lost, and `room` more
-    /// have room here; `received` have come, `drops` were dropped at this socket, and the last one waited in it for `waited_ns`.
+    /// Receiver of a paced stream: in leg `leg`, all datagrams before number `passed` have arrived or are lost, and
+    /// `room` more have room here; `received` have arrived, `drops` were dropped at this socket, and the last one
+    /// waited in it for `waited_ns`.
     Credit { leg: u32, passed: u64, room: u64, received: u64, drops: u64, waited_ns: u64 },
-    /// Sender of a paced stream: I sent this many datagrams and wait for credit.
+    /// Sender of a paced stream: I have sent this many datagrams and wait for credit.
     Waiting(u64),
-    /// With another connection's nonce: an earlier one's that came late, or a forgery.
+    /// With another connection's nonce: a late one of an earlier connection, or a forgery.
     Strange,
 }
 
-/// Length of every signal on the wire, so that payload of other sizes needs no look at its bytes.
+/// Length of every signal on the wire, so that payload of other sizes need not be inspected.
 pub(crate) const SIGNAL_BYTES: usize = 72;
 const SIGNAL_MAGIC: &[u8; 15] = b"THRUsignal/1\r\n\0";
-/// Where the connection's nonce stands.
+/// Offset of the connection's nonce.
 const NONCE_AT: usize = 64;
 
 impl Signal {
@@ -190,7 +191,7 @@ impl Signal {
         Self::read(bytes)
     }
 
-    /// The signal in 72 bytes with the magic, whoever's.
+    /// The signal in 72 bytes with the magic, of any connection.
     fn read(bytes: &[u8]) -> Option<Self> {
         let number = u64::from_be_bytes(bytes[16..24].try_into().ok()?);
         Some(match bytes[15] {
@@ -216,22 +217,22 @@ impl Signal {
     }
 }
 
-/// The passive half of the datagram handshake, without I/O: what to answer to a datagram from a stranger.
+/// The passive half of the datagram handshake, without I/O: the answer to a datagram from an unauthenticated sender.
 #[derive(Debug)]
 pub struct DatagramListener {
-    /// Random, of this listener alone, never sent.
+    /// Random, of this listener only, never sent.
     key: [u8; 32],
     admitted: HashMap<(SocketAddr, FlowHello), ()>,
 }
 
-/// What to do with a datagram from a stranger.
+/// What to do with a datagram from an unauthenticated sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// Send these bytes back. Never more than came in.
+    /// Send these bytes back. Never more than were received.
     Answer(Vec<u8>),
     /// The sender proved its address: make a socket connected to it.
     Admit(FlowHello),
-    /// Nothing: not ours, not known, or already let in.
+    /// Nothing: not ours, unknown, or already admitted.
     Ignore,
 }
 
@@ -244,7 +245,7 @@ impl DatagramListener {
         Ok(Self { key: random()?, admitted: HashMap::new() })
     }
 
-    /// Judges a datagram; `read` reads the hello of a measurement that expects connections.
+    /// Classifies a datagram; `read` decodes the hello of a measurement that expects connections.
     pub fn judge(
         &mut self,
         from: SocketAddr,
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_must_prove_its_address_before_it_is_let_in() {
+    fn a_sender_must_prove_its_address_before_it_is_admitted() {
         let mut listener = DatagramListener::new().unwrap();
         let home: SocketAddr = "127.0.0.1:1000".parse().unwrap();
         let elsewhere: SocketAddr = "127.0.0.2:1000".parse().unwrap();
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_of_another_connection_is_no_payload_and_says_nothing() {
+    fn a_signal_of_another_connection_is_neither_payload_nor_obeyed() {
         let bytes = Signal::Ready.encode(5);
         assert_eq!(Signal::decode(&bytes, 5), Some(Signal::Ready));
         assert_eq!(Signal::decode(&bytes, 6), Some(Signal::Strange));
@@ -328,12 +329,12 @@ mod tests {
     #[test]
     fn a_hello_shows_nothing_that_a_coordinator_chose() {
         let chosen = FlowHello { cookie: *b"\r\nflush_all\r\n   ", trial: 0x0d0a_0d0a, link: 1, nonce: 7 };
-        let (bytes, again) = (chosen.encode(), FlowHello { nonce: 8, ..chosen }.encode());
-        assert!(bytes.iter().zip(&again).skip(15).filter(|(one, other)| one == other).count() < 5);
+        let (bytes, other_bytes) = (chosen.encode(), FlowHello { nonce: 8, ..chosen }.encode());
+        assert!(bytes.iter().zip(&other_bytes).skip(15).filter(|(one, other)| one == other).count() < 5);
         assert!(!bytes.windows(4).any(|part| part == &chosen.cookie[..4] || part == b"\r\n\r\n"));
         assert_eq!(FlowHello::decode(&bytes, [&COOKIE]), None);
         assert_eq!(FlowHello::decode(&bytes, [&COOKIE, &chosen.cookie]), Some(chosen));
-        assert_ne!(chosen.vouched(), FlowHello { nonce: 8, ..chosen }.vouched());
+        assert_ne!(chosen.reach_proof(), FlowHello { nonce: 8, ..chosen }.reach_proof());
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
 use crate::pattern::not_now;
 use crate::{EngineError, now_ns};
 
-/// Active side: introduces the connection and waits until the passive end took it. The channel must block.
+/// Active side: sends the hello and waits until the passive end has accepted the connection. The channel must block.
 pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     let deadline = deadline();
     let mut answer = [0; 1];
@@ -17,25 +17,25 @@ pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, addr
     result.map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement (any more)".into(),
+            what: "closed the data connection: it does not know this measurement or has ended it".into(),
         },
-        _ => EngineError::socket("introduce a data connection to", address, source),
+        _ => EngineError::socket("send the hello of a data connection to", address, source),
     })?;
     if answer[0] == WELCOME {
         Ok(())
     } else {
-        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+        Err(EngineError::Peer { peer: address.into(), what: "is not a Throughline agent".into() })
     }
 }
 
-/// Passive side: reads the hello; `None` for something else, or one without the cookie.
+/// Passive side: reads the hello; `None` for anything else, or one without the cookie.
 pub(super) fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
     let mut bytes = [0; HELLO_BYTES];
     read_all(channel, &mut bytes, deadline())?;
     Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
-/// Passive side: tells the active end that its connection was taken.
+/// Passive side: confirms to the active end that its connection was accepted.
 pub(super) fn welcome(channel: &mut impl Channel) -> io::Result<()> {
     write_all(channel, &[WELCOME], deadline())
 }

@@ -1,5 +1,5 @@
-//! TLS whose records the kernel encrypts and decrypts (the kernel's Documentation/networking/tls.rst). rustls makes the
-//! handshake; then the keys of both directions go to the socket, and what follows are calls on it.
+//! TLS whose records the kernel encrypts and decrypts (the kernel's Documentation/networking/tls.rst). rustls makes
+//! the handshake; then the keys of both directions go to the socket, and everything after that is a call on it.
 
 mod crypto_info;
 
@@ -26,12 +26,12 @@ const APPLICATION_DATA: u8 = 23;
 /// The alert that ends one direction: level warning, close_notify (RFC 8446, section 6.1).
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// Whether the spec wants kernel TLS at either end.
-pub(super) fn is_asked_for(spec: &Spec) -> bool {
+/// Whether the spec requests kernel TLS at either end.
+pub(super) fn is_requested(spec: &Spec) -> bool {
     spec.engine.send == SendBy::Ktls || spec.engine.receive == ReceiveBy::Ktls
 }
 
-/// Whether the kernel is to see to TLS at the end of `role` of a connection whose payload goes this way.
+/// Whether the kernel handles TLS at the end of `role` of a connection whose payload goes in this direction.
 pub(super) fn serves(spec: &Spec, direction: Direction, role: Role) -> bool {
     is_stream(spec)
         && if initiates(direction, role) {
@@ -41,7 +41,7 @@ pub(super) fn serves(spec: &Spec, direction: Direction, role: Role) -> bool {
         }
 }
 
-/// Whether this host's kernel has what the spec wants of the end of `role`.
+/// Whether this host's kernel has what the spec requests at the end of `role`.
 pub(super) fn check(spec: &Spec, role: Role) -> Result<(), EngineError> {
     let wanted = match spec.direction {
         Direction::Both => serves(spec, Direction::Send, role) || serves(spec, Direction::Reverse, role),
@@ -70,31 +70,37 @@ fn remedy(error: &io::Error) -> String {
     }
 }
 
-/// A TCP connection whose TLS is the kernel's.
+/// A TCP connection with kernel TLS.
 pub(super) struct KernelTls {
-    /// Before the socket: the number is forgotten before it can become another file's.
+    /// Before the socket: the number is forgotten before another file can have it.
     slot: Slot,
     socket: TcpStream,
     encryption: Encryption,
     blocking: bool,
-    /// This end will send no more, and the other end must still be told.
+    /// This end will send no more, and the other end has not been informed yet.
     closing: bool,
-    /// The other end has said that it sends no more.
+    /// The other end has announced that it sends no more.
     ended: bool,
 }
 
 impl KernelTls {
-    /// Hands the keys to the socket. The session must have sent all that it had to, and the socket holds all that the session
-    /// has not read.
+    /// Hands the keys to the socket. The session must have sent all its data, and everything that it has not read must
+    /// still be in the socket.
     pub(super) fn new(
         slot: Slot,
         socket: TcpStream,
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {
-        let secrets = session
-            .dangerous_extract_secrets()
-            .map_err(|error| EngineError::unsupported("kernel TLS", format!("no keys to hand over: {error}")))?;
+        let secrets = session.dangerous_extract_secrets().map_err(|error| {
+            EngineError::unsupported(
+                "kernel TLS",
+                format!(
+                    "the TLS session yields no keys: \
+                {error}"
+                ),
+            )
+        })?;
         let failed = |what: &str| {
             let option = format!("kernel TLS ({what}) for {}", encryption.cipher);
             move |source| EngineError::Option { option, source, hint: HINT }
@@ -110,10 +116,10 @@ impl KernelTls {
         Ok(Self { slot, socket, encryption, blocking: true, closing: false, ended: false })
     }
 
-    /// Tells the other end that no more comes, where that is due; `WouldBlock` while the socket has no room for it.
+    /// Sends the end announcement to the other end, if it is due; `WouldBlock` while the socket has no room for it.
     ///
-    /// The socket is not shut down for sending: records that wait for room in it would be lost (net/tls/tls_sw.c sends them
-    /// later), and close_notify says the same.
+    /// The socket is not shut down for sending: records that wait for room in it would be lost (net/tls/tls_sw.c sends
+    /// them later), and close_notify has the same meaning.
     fn flush(&mut self) -> io::Result<()> {
         if self.closing {
             sys::ktls::send_record(&self.socket, ALERT, &CLOSE_NOTIFY)?;
@@ -122,9 +128,9 @@ impl KernelTls {
         Ok(())
     }
 
-    /// What a record that is no payload means, of which `body` is the beginning.
+    /// Meaning of a record that is not payload, whose first bytes are `body`.
     fn heed(&mut self, kind: u8, body: &[u8]) -> io::Result<()> {
-        // An alert is two bytes, and a small buffer takes one of them; the other one is there.
+        // An alert has two bytes. A small buffer takes one of them; the other one follows.
         let mut second = [0; 1];
         let alert = match (kind, body) {
             (ALERT, [_, description, ..]) => Some(*description),
@@ -143,11 +149,11 @@ const HINT: &str =
 fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
     let what = match (kind, alert) {
         (ALERT, Some(description)) => {
-            format!("the other end gave TLS up with alert {description} (RFC 8446, section 6.2)")
+            format!("the other end ended TLS with alert {description} (RFC 8446, section 6.2)")
         }
         (HANDSHAKE, _) => {
-            "the other end changed its keys, which this kernel is not told: use --engine ktls,ktls, or less \
-                           than 2^24 records"
+            "the other end changed its TLS keys, which this end's kernel cannot follow: use --engine ktls,ktls, or \
+                send less than 2^24 records"
                 .into()
         }
         _ => format!("the other end sent a TLS record of type {kind}"),
@@ -165,13 +171,13 @@ impl Channel for KernelTls {
 
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.flush() {
-            // A read might block for ever while the other end waits to be told.
+            // A read might block for ever while the other end waits for the announcement.
             Err(error) if self.blocking || !not_now(&error) => return Err(error),
             _ => {}
         }
         while !self.ended {
             match sys::ktls::receive(&self.socket, into)? {
-                // Without a close_notify somebody else may have ended it (RFC 8446, section 6.1).
+                // Without a close_notify a third party may have ended it (RFC 8446, section 6.1).
                 (0, None) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 (0, Some(APPLICATION_DATA)) => {}
                 (count, None | Some(APPLICATION_DATA)) => return Ok(count),
@@ -216,13 +222,13 @@ mod tests {
         assert!(!serves(&spec, Direction::Send, Role::Active) && serves(&spec, Direction::Send, Role::Passive));
         // Round trips beside a stream are not its payload.
         assert!(!serves(&Spec { pattern: "rr".into(), ..spec.clone() }, Direction::Send, Role::Passive));
-        assert!(is_asked_for(&spec) && !is_asked_for(&Spec::new("tls", "stream")));
+        assert!(is_requested(&spec) && !is_requested(&Spec::new("tls", "stream")));
     }
 
     #[test]
     fn what_is_no_payload_is_named() {
         assert!(trouble(ALERT, Some(20)).to_string().contains("alert 20"));
-        assert!(trouble(HANDSHAKE, None).to_string().contains("changed its keys"));
+        assert!(trouble(HANDSHAKE, None).to_string().contains("changed its TLS keys"));
         assert!(trouble(99, None).to_string().contains("type 99"));
         assert!(remedy(&io::Error::from_raw_os_error(libc::ENOENT)).contains("modprobe tls"));
         assert!(remedy(&io::Error::from_raw_os_error(libc::EPERM)).contains("Operation not permitted"));

@@ -1,4 +1,5 @@
-//! Rendezvous between two processes of one machine: a Unix stream socket at a path, over which a file descriptor may be
+//! Rendezvous between two processes of one machine: a Unix stream socket at a path, over which a file descriptor may
+//! be passed to the active side.
 //! handed to the active side.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -18,7 +19,7 @@ use super::stream::{exchange_hello, read_hello};
 use super::{Cookie, ListenOptions, Rendezvous};
 use crate::{EngineError, now_ns};
 
-/// The passive side's socket; its path goes away with it.
+/// The passive side's socket; its path is removed with it.
 pub(crate) struct LocalListener {
     listener: UnixListener,
     path: PathBuf,
@@ -26,16 +27,16 @@ pub(crate) struct LocalListener {
 }
 
 impl LocalListener {
-    /// Listens at a fresh path in `place.directory`, for this user (and root) only.
-    pub(crate) fn open(place: &ListenOptions) -> Result<Self, EngineError> {
-        let tag: String = place.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    /// Listens at a fresh path in `listen.directory`, for this user (and root) only.
+    pub(crate) fn open(listen: &ListenOptions) -> Result<Self, EngineError> {
+        let tag: String = listen.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         // Several worker processes may listen for one measurement, each for its own flows.
-        let path = place.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
+        let path = listen.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
         let failed = |source: io::Error| EngineError::socket("listen on", path.display(), source);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Self { listener, path, cookie: place.cookie })
+        Ok(Self { listener, path, cookie: listen.cookie })
     }
 
     pub(crate) fn rendezvous(&self) -> Rendezvous {
@@ -72,7 +73,7 @@ impl Drop for LocalListener {
     }
 }
 
-/// Connects to a passive side; it answers with its welcome.
+/// Connects to a passive side, which answers with its welcome.
 pub(crate) fn connect(to: &Rendezvous, hello: &FlowHello) -> Result<UnixStream, EngineError> {
     let path = path_of(to)?;
     let stream =
@@ -86,7 +87,7 @@ fn path_of(to: &Rendezvous) -> Result<&Path, EngineError> {
     to.path.as_deref().ok_or_else(|| EngineError::unsupported("a rendezvous without a path", "this is a defect"))
 }
 
-/// Hands `fd` over, with bytes that carry it.
+/// Passes `fd`, with bytes that carry it.
 pub fn send_fd(through: impl AsFd, fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -96,7 +97,7 @@ pub fn send_fd(through: impl AsFd, fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Resu
     Ok(())
 }
 
-/// Takes what [`send_fd`] handed over; `None` when the message carried no descriptor (or the other side closed).
+/// Receives what [`send_fd`] passed; `None` if the message carried no descriptor (or the other side closed).
 pub fn recv_fd(through: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

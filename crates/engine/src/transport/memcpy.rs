@@ -1,4 +1,4 @@
-//! Copies within one process: the ceiling that no path through memory can pass.
+//! Copies within one process: an upper bound for every path through memory.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -18,7 +18,7 @@ impl Transport for Memcpy {
     }
 
     fn about(&self) -> &'static str {
-        "copies in memory within one process: the ceiling beside every curve"
+        "copies in memory within one process: an upper bound to compare a curve with"
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -48,7 +48,7 @@ impl Channel for CopyChannel {
             self.there.resize(bytes.len(), 0);
         }
         self.there[..bytes.len()].copy_from_slice(bytes);
-        // The copy is the work: the compiler must not see that nobody reads it.
+        // The copy is the work: the compiler must not see that its result is unused.
         std::hint::black_box(&mut self.there);
         Ok(bytes.len())
     }

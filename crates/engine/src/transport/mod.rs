@@ -1,7 +1,7 @@
 //! What carries the bytes. Each transport is one file with a [`Transport`] and one line in [`TRANSPORTS`].
 //!
-//! A transport yields [`Link`]s: open connections whose system calls hide behind the [`Channel`] trait, so that patterns are
-//! compiled for each kind of channel and called once for a batch of work, never through a table for each message.
+//! A transport yields [`Link`]s: open connections whose system calls are behind the [`Channel`] trait. Patterns are
+//! compiled for each kind of channel and called once per batch of work, not through a table for each message.
 
 mod certificate;
 mod channel;
@@ -45,7 +45,7 @@ use crate::runner::{Flow, FlowSetup};
 pub(crate) use channel::{Breaker, Channel, Kind};
 pub(crate) use completion::Operations;
 pub(crate) use delayed_reads::DELAYED_READ_BYTES;
-pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, VOUCHED_BYTES};
+pub use handshake::{Admission, DatagramListener, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
 pub use options::check_end as check_options;
 pub(crate) use sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
@@ -78,7 +78,7 @@ pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
     })
 }
 
-/// A way to carry bytes between two ends.
+/// A method of carrying bytes between two ends.
 pub trait Transport: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -89,29 +89,29 @@ pub trait Transport: Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// Whether this host can take part at all; what is missing, and where to get it, where it cannot.
+    /// Whether this host can take part at all; if not, what is missing and where to get it.
     fn check_host(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// The ways to send that it has: those that `--engine auto` tries.
+    /// The send methods that it has: those that `--engine auto` tries.
     fn sends(&self) -> &'static [SendBy] {
         &[SendBy::Copy]
     }
 
-    /// The ways to receive that it has.
+    /// The receive methods that it has.
     fn receives(&self) -> &'static [ReceiveBy] {
         &[ReceiveBy::Copy]
     }
 
-    /// Whether this host's kernel has the ways to send and receive that the spec wants of the end of `role`.
+    /// Whether this host's kernel has the send and receive methods that the spec requests at the end of `role`.
     fn check_engine(&self, spec: &Spec, role: Role) -> Result<(), EngineError> {
         let _ = (spec, role);
         Ok(())
     }
 
-    /// Whether a receiver that is slower than its sender loses datagrams at its socket, so that a sender does well to keep to
-    /// what it has room for ([`Spec::paced_to_receiver`]).
+    /// Whether a receiver that is slower than its sender loses datagrams at its socket, so that the sender should be
+    /// paced to its buffer ([`Spec::paced_to_receiver`]).
     fn overruns(&self) -> bool {
         false
     }
@@ -121,13 +121,13 @@ pub trait Transport: Sync {
         false
     }
 
-    /// Who starts its two ends, where that is not for agents to do.
+    /// What starts its two ends, if agents do not.
     fn launcher(&self) -> Option<Launcher> {
         None
     }
 
-    /// Whether its active side finds the passive one by an IP address or, within one machine, by a socket's path. What it is
-    /// told of others nobody can check.
+    /// Whether its active side finds the passive one by an IP address or, within one machine, by a socket's path.
+    /// Other rendezvous cannot be verified.
     fn meets_in_sight(&self) -> bool {
         true
     }
@@ -138,14 +138,14 @@ pub trait Transport: Sync {
         Ok(())
     }
 
-    /// Opens the passive side on resources of its own, for transports without a shared port or for specs that need one
-    /// ([`Spec::far`]'s `needs_own_listener`).
+    /// Opens the passive side on its own sockets, for transports without a shared port or for specs that need a
+    /// listener of their own ([`Spec::far`]'s `needs_own_listener`).
     fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError>;
 
-    /// Connects one flow to the passive side and introduces itself.
+    /// Connects one flow to the passive side and sends its hello.
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError>;
 
-    /// Connects many flows, in the order of their hellos. On a path with a delay it pays to have many attempts under way.
+    /// Connects many flows, in the order of their hellos. On a path with a delay, many attempts in parallel save time.
     fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
         hellos.iter().map(|hello| self.connect(spec, to, hello)).collect()
     }
@@ -155,7 +155,7 @@ pub trait Transport: Sync {
         let _ = (spec, socket, hello);
         Err(EngineError::unsupported(
             format!("{} connections through the shared port", self.name()),
-            "use a listener of its own",
+            "give it a listener of its own",
         ))
     }
 }
@@ -163,15 +163,15 @@ pub trait Transport: Sync {
 /// What a transport can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Keeps the borders of messages and may lose them.
+    /// Keeps message boundaries and may lose messages.
     pub datagram: bool,
     /// Has a file descriptor to wait on, so that one thread can serve many flows.
     pub pollable: bool,
-    /// Has no second end: the active side is all there is.
+    /// Has no second end, only the active side.
     pub single_ended: bool,
     /// Both ends must be on one machine.
     pub one_machine: bool,
-    /// Its connections can come in through the agent's one port.
+    /// Its connections can arrive through the agent's one port.
     pub shared_port: Option<SharedPort>,
     /// The largest block in bytes.
     pub max_block: u64,
@@ -179,12 +179,12 @@ pub struct Capabilities {
     pub min_stream_block: u64,
     /// Can open a connection for each transaction.
     pub reconnects: bool,
-    /// Its receivers can sleep between reads while payload comes quickly.
+    /// Its receivers can delay reads while payload arrives quickly.
     pub delays_reads: bool,
 }
 
 impl Capabilities {
-    /// What a stream socket between two hosts can do; the transports say what they have beyond it or lack.
+    /// Capabilities of a stream socket between two hosts; the transports state how they differ.
     pub(crate) const STREAM: Self = Self {
         datagram: false,
         pollable: true,
@@ -198,7 +198,7 @@ impl Capabilities {
     };
 }
 
-/// What starts the processes of both ends of a transport, so that there is no HOST to name.
+/// What starts the processes of both ends of a transport, so that no HOST is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
     /// `mpirun -n 2`, which starts the whole command twice.
@@ -216,14 +216,14 @@ pub enum SharedPort {
     Udp,
 }
 
-/// Where a passive side should listen.
+/// How a passive side should listen.
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
     /// Address for IP transports.
     pub address: IpAddr,
     /// Directory for sockets of one machine.
     pub directory: PathBuf,
-    /// What an active side must show.
+    /// The secret that an active side must prove.
     pub cookie: Cookie,
 }
 
@@ -234,9 +234,9 @@ pub struct Rendezvous {
     pub address: Option<SocketAddr>,
     /// Transports of one machine: the socket's path. PVM: the task's number.
     pub path: Option<PathBuf>,
-    /// What to show there.
+    /// The secret to prove there.
     pub cookie: Cookie,
-    /// What else the transport's passive side tells its active side; nobody between the two reads it.
+    /// What else the transport's passive side passes to its active side; nothing between the two reads it.
     pub blob: Vec<u8>,
 }
 
@@ -248,11 +248,11 @@ pub trait Listener: Send {
     /// How to find it.
     fn rendezvous(&self) -> Rendezvous;
 
-    /// Waits for the next connection that shows the right cookie, at most until `deadline_ns`; strangers are turned away.
+    /// Waits for the next connection with the right cookie, at most until `deadline_ns`; all others are refused.
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError>;
 }
 
-/// An open connection, ready to be given a machine; which channel it has is nobody's business any more.
+/// An open connection, ready for a machine; its channel type no longer matters.
 pub struct Link(Box<dyn IntoFlow>);
 
 /// Turns a channel of some type into a flow.
@@ -289,12 +289,12 @@ impl Link {
         self.0.into_flow(setup)
     }
 
-    /// Until the trial starts, every [`udp::RETRY`] or so: answers what the other end repeats of its handshake.
+    /// Answers handshake messages that the other end repeats; call it about every [`udp::RETRY`] until the trial starts.
     pub fn answer_handshake(&mut self) {
         self.0.answer_handshake();
     }
 
-    /// The addresses of its socket, this end's first; `None` where it has none of IP.
+    /// The addresses of its socket, this end's first; `None` if it has no IP addresses.
     #[must_use]
     pub fn ends(&self) -> Option<[SocketAddr; 2]> {
         let facts = self.0.facts();

@@ -1,7 +1,7 @@
-//! MPI: two processes that `mpirun -n 2` started, over whatever carries MPI's messages between them.
+//! MPI: two processes that `mpirun -n 2` started, over whatever MPI uses between them.
 //!
-//! The library is opened at run time, whichever MPI started the process ([`launched`]). MPI lives in that process alone, so
-//! that it has to be the worker itself; [`Rank`] is what the program needs to make it one.
+//! The library of the MPI that started the process ([`launched`]) is opened at run time. MPI exists in that process
+//! alone, so it must be the worker itself; [`Rank`] is what the program needs to make it one.
 
 mod rank;
 
@@ -22,8 +22,8 @@ pub use rank::Rank;
 /// The transport.
 pub(crate) struct MessagePassing;
 
-/// Tags of messages that belong to no trial.
-const WORDS: i32 = 0;
+/// Tags of messages outside trials.
+const CONTROL: i32 = 0;
 const HELLO: i32 = 1;
 const WELCOMED: i32 = 2;
 const OVER: i32 = 3;
@@ -31,22 +31,22 @@ const OVER: i32 = 3;
 const FIRST_TAG: i32 = 16;
 const TAGS: u32 = 32_000;
 
-/// How long a call waits for a message before its machine gets to look at the stop flag.
+/// How long a call waits for a message before its machine checks the stop flag.
 const WAIT_NS: u64 = 20_000_000;
 /// How long the active end waits for the passive one's welcome.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
-/// How long a closing channel waits for the other end's last word.
+/// How long a closing channel waits for the other end's last message.
 const CLOSE_NS: u64 = 5_000_000_000;
-/// Messages that may be under way before one is sent in synchronous mode; MPI itself lets a sender run away from a receiver
-/// until the memory is full.
+/// Messages that may be in flight before one is sent in synchronous mode; MPI itself lets a sender fill the memory
+/// ahead of a receiver.
 const UNMARKED: u32 = 64;
-/// Longer messages wait for their receiver anyway: MPIs send some ten KiB at most ahead of the receiver.
+/// Longer messages wait for their receiver anyway: MPIs send some ten KiB ahead of the receiver at most.
 const LONGEST_MARK: usize = 64 << 10;
 
-/// MPI is one for the process.
+/// MPI exists once per process.
 static MPI: Exclusive<Mpi> = Exclusive::new();
 
-/// The number that mpirun gave this process, and which MPI did; `None` for a process that no mpirun started.
+/// The rank that mpirun gave this process, and the MPI; `None` for a process that mpirun did not start.
 fn launcher() -> Option<(Flavour, u32)> {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     number("OMPI_COMM_WORLD_RANK")
@@ -54,13 +54,13 @@ fn launcher() -> Option<(Flavour, u32)> {
         .or_else(|| number("PMI_RANK").map(|rank| (Flavour::Mpich, rank)))
 }
 
-/// The number that mpirun gave this process; `None` for a process that no mpirun started.
+/// The rank that mpirun gave this process; `None` for a process that mpirun did not start.
 #[must_use]
 pub fn launched() -> Option<u32> {
     launcher().map(|(_, rank)| rank)
 }
 
-/// Whether an environment variable was set by mpirun for its process alone: a child that inherits it would take itself for
+/// Whether mpirun set an environment variable for its own process only: a child that inherits it would take itself for
 /// another rank.
 #[must_use]
 pub fn is_launchers(variable: &str) -> bool {
@@ -83,18 +83,18 @@ impl Turn {
         MPI.wait(deadline_ns).map(Self).ok_or_else(busy)
     }
 
-    /// The other end's number; there are two.
+    /// The other end's rank; there are two.
     fn other(&self) -> u32 {
         1 - self.0.rank
     }
 
-    /// Sends a message of no trial.
-    fn say(&self, tag: i32, bytes: &[u8]) -> io::Result<()> {
+    /// Sends a message outside trials.
+    fn send_control(&self, tag: i32, bytes: &[u8]) -> io::Result<()> {
         self.0.send(self.other(), tag, bytes, HELLO_LIMIT_NS, &mut || Ok(()))
     }
 
-    /// Waits for a message of no trial.
-    fn hear(&self, tag: i32, deadline_ns: u64) -> io::Result<Vec<u8>> {
+    /// Waits for a message outside trials.
+    fn receive_control(&self, tag: i32, deadline_ns: u64) -> io::Result<Vec<u8>> {
         loop {
             if let Some(length) = self.0.probe(self.other(), tag)? {
                 let mut bytes = vec![0; length];
@@ -130,7 +130,7 @@ impl Transport for MessagePassing {
         let twice = spec.direction == Direction::Both && is_stream(spec);
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
-                if twice { "a stream both ways on mpi" } else { "several flows or processes on mpi" },
+                if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
                 "its two processes have one channel: leave --flows, --processes and --both out",
             ));
         }
@@ -141,25 +141,25 @@ impl Transport for MessagePassing {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let turn = Turn::wait(now_ns() + CLOSE_NS)?;
-        Ok(Box::new(MpiListener { turn: Some(turn), cookie: place.cookie, stall_ns: spec.stall_ns }))
+        Ok(Box::new(MpiListener { turn: Some(turn), cookie: listen.cookie, stall_ns: spec.stall_ns }))
     }
 
     fn connect(&self, spec: &Spec, _: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
         let turn = Turn::wait(now_ns() + CLOSE_NS)?;
         let failed = |source| EngineError::socket("meet", "the other MPI process", source);
-        turn.say(HELLO, &hello.encode()).map_err(failed)?;
-        let answer = turn.hear(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
+        turn.send_control(HELLO, &hello.encode()).map_err(failed)?;
+        let answer = turn.receive_control(WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?;
         if answer != [WELCOME] {
-            return Err(EngineError::Peer { peer: "the other MPI process".into(), what: "is no thru".into() });
+            return Err(EngineError::Peer { peer: "the other MPI process".into(), what: "is not thru".into() });
         }
         Ok(Link::of(MpiChannel::new(turn, hello, spec.stall_ns)))
     }
 }
 
 struct MpiListener {
-    /// Given to the channel.
+    /// Passed on to the channel.
     turn: Option<Turn>,
     cookie: super::Cookie,
     stall_ns: u64,
@@ -174,12 +174,12 @@ impl Listener for MpiListener {
         let failed = |source| EngineError::socket("wait for", "the other MPI process", source);
         let turn = self.turn.take().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
         loop {
-            let bytes = turn.hear(HELLO, deadline_ns).map_err(failed)?;
-            // One of an earlier trial that failed is left unanswered.
+            let bytes = turn.receive_control(HELLO, deadline_ns).map_err(failed)?;
+            // One of an earlier trial that failed is not answered.
             if bytes.len() == HELLO_BYTES
                 && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
-                turn.say(WELCOMED, &[WELCOME]).map_err(failed)?;
+                turn.send_control(WELCOMED, &[WELCOME]).map_err(failed)?;
                 return Ok((hello, Link::of(MpiChannel::new(turn, &hello, self.stall_ns))));
             }
         }
@@ -193,14 +193,14 @@ struct MpiChannel {
     stall_ns: u64,
     finished: bool,
     ended: bool,
-    /// Messages sent since the last one received or marked.
+    /// Messages sent since the last received or synchronous one.
     unmarked: u32,
     mark: Pending,
-    /// What came in while a send was waiting, or was longer than the room for it.
+    /// What arrived while a send was waiting, or exceeded its buffer.
     early: Early,
 }
 
-/// Bytes that wait for room. Its memory is kept, so that it is only new once.
+/// Bytes that wait for room. The memory is reused.
 #[derive(Default)]
 struct Early {
     memory: Vec<u8>,
@@ -213,7 +213,7 @@ impl Early {
         self.from == self.to
     }
 
-    /// Room for `length` bytes behind those that wait; they are taken to be filled.
+    /// Room for `length` bytes behind those that wait; they are counted as filled.
     fn room(&mut self, length: usize) -> &mut [u8] {
         let from = self.to;
         self.to += length;
@@ -264,7 +264,7 @@ impl MpiChannel {
         })
     }
 
-    /// Sends a message once an earlier one of this kind has been taken, so that not too many are under way.
+    /// Sends a message once an earlier one of this kind has been received, to limit the number in flight.
     fn mark(&mut self, bytes: &[u8]) -> io::Result<()> {
         let deadline = now_ns() + WAIT_NS;
         while !self.turn.0.taken(&mut self.mark)? {
@@ -277,7 +277,7 @@ impl MpiChannel {
         Ok(())
     }
 
-    /// The next message, waited for by looking for it again and again, as MPI does.
+    /// The next message, found by polling, as MPI does.
     #[inline]
     fn next(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (mpi, other) = (&*self.turn.0, self.turn.other());
@@ -285,7 +285,7 @@ impl MpiChannel {
         if into.len() > SMALL_ROOM {
             return mpi.receive_within(WAIT_NS, other, self.tag, into)?.ok_or_else(late);
         }
-        // MPI cuts a message that is longer than its room. One of several small blocks is taken apart here.
+        // MPI truncates a message that is longer than its buffer. A message of several small blocks is split here.
         let count = mpi.receive_within(WAIT_NS, other, self.tag, self.early.room(LONGEST_MARK));
         self.early.to = *count.as_ref().unwrap_or(&None).as_ref().unwrap_or(&0);
         match count? {
@@ -294,7 +294,7 @@ impl MpiChannel {
         }
     }
 
-    /// Says the last word and waits for the other end's, so that nothing of this trial is left in MPI.
+    /// Sends the last message and waits for the other end's, so that nothing of this trial is left in MPI.
     fn close_handshake(&mut self) -> io::Result<()> {
         let deadline = now_ns() + CLOSE_NS;
         if !self.finished {
@@ -315,7 +315,7 @@ impl MpiChannel {
     }
 }
 
-/// Rooms up to here are filled by way of a larger one.
+/// Smaller buffers are filled by way of a larger one.
 const SMALL_ROOM: usize = 1024;
 
 impl Channel for MpiChannel {
@@ -376,7 +376,7 @@ impl Channel for MpiChannel {
 
 impl Drop for MpiChannel {
     fn drop(&mut self) {
-        // An end that does not answer is about to be ended, with this one, by its mpirun.
+        // An end that does not answer is about to be ended by its mpirun, together with this one.
         let _ = self.close_handshake();
     }
 }

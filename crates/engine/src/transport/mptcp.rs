@@ -1,5 +1,5 @@
-//! Multipath TCP (RFC 8684) over IPv4 and IPv6. Its sockets are used as TCP's are; the kernel adds subflows, and falls back
-//! to TCP where the other end or the path does not speak MPTCP.
+//! Multipath TCP (RFC 8684) over IPv4 and IPv6. Its sockets are used like TCP's; the kernel adds subflows, and falls
+//! back to TCP if the other end or the path does not support MPTCP.
 
 use std::io;
 
@@ -40,8 +40,8 @@ impl Transport for Mptcp {
         Tcp.completes()
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Tcp.listen(spec, place)
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Tcp.listen(spec, listen)
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -53,7 +53,7 @@ impl Transport for Mptcp {
     }
 }
 
-/// What to do about a kernel that refuses the socket: it answers ENOPROTOOPT where MPTCP is switched off.
+/// The remedy if a kernel refuses the socket: it returns ENOPROTOOPT if MPTCP is switched off.
 fn remedy(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOPROTOOPT) => "MPTCP is switched off: `sysctl net.mptcp.enabled=1`, or use --transport tcp".into(),

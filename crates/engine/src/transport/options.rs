@@ -1,4 +1,4 @@
-//! Sets what a spec asks of a socket, and reads back what the kernel made of it.
+//! Sets the socket options of a spec, and reads back what the kernel made of them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,8 +39,8 @@ pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bo
     Ok(())
 }
 
-/// Takes a buffer beyond net.core.wmem_max or rmem_max. Without the right (CAP_NET_ADMIN) the kernel's bound stays, and the socket's
-/// facts say what it is.
+/// Sets a buffer beyond net.core.wmem_max or rmem_max. Without CAP_NET_ADMIN the kernel's bound applies, and the
+/// socket's facts show the result.
 fn force(socket: BorrowedFd<'_>, buffer: sockopt::Buffer, bytes: u64) {
     let _ = sockopt::force_buffer(socket, buffer, i32::try_from(bytes).unwrap_or(i32::MAX));
 }
@@ -50,7 +50,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     let borrowed = socket;
     let socket = SockRef::from(&socket);
     if tcp {
-        // A round trip must not wait for Nagle's algorithm; a stream is left as the kernel has it, like the peers' default.
+        // A round trip must not wait for Nagle's algorithm; a stream keeps the kernel's default, like the peers'.
         let nodelay = end.nodelay.unwrap_or(!is_stream(spec));
         set(format!("TCP_NODELAY {nodelay}"), "", socket.set_tcp_nodelay(nodelay))?;
         if let Some(cork) = end.cork {
@@ -82,22 +82,24 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     }
     if let Some(us) = end.busy_poll_us {
         let hint = "; raising SO_BUSY_POLL above net.core.busy_read needs CAP_NET_ADMIN";
-        set(format!("busy polling for {us} us"), hint, socket.set_busy_poll(us))?;
+        set(format!("busy polling for {us} µs"), hint, socket.set_busy_poll(us))?;
     }
     Ok(())
 }
 
-/// Switches off what TCP does to send fewer segments; a socket of another kind does nothing of it and refuses.
+/// Switches off the mechanisms by which TCP sends fewer segments; other sockets have none of them and refuse the
+/// option.
 pub(crate) fn prompt(socket: BorrowedFd<'_>) {
     let socket = SockRef::from(&socket);
     let _ = socket.set_tcp_cork(false);
     let _ = socket.set_tcp_nodelay(true);
 }
 
-const CC_HINT: &str = "; see `thru host` for the names this host has, and net.ipv4.tcp_allowed_congestion_control for those a user may take";
+const CC_HINT: &str = "; `thru host` lists the names of this host, net.ipv4.tcp_allowed_congestion_control those \
+    open to every user";
 
-/// Whether this host could give the end of `role` what the spec asks of it: tried on a socket that goes nowhere, so that a wrong name
-/// is refused before anything is measured.
+/// Whether this host supports the spec's options at the end of `role`: tried on an unconnected socket, so that a wrong
+/// name is refused before the measurement.
 pub fn check_end(role: Role, spec: &Spec) -> Result<(), EngineError> {
     let end = spec.end(role);
     check_cores(&end.pin)?;
@@ -132,7 +134,7 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
     }
     let both = is_stream(spec) && spec.direction == model::Direction::Both;
     let each = match spec.pattern.as_str() {
-        // A flow keeps its first connection and, for a moment, that of the transaction before.
+        // A flow keeps its first connection and, for a moment, that of the previous transaction.
         "crr" => 3,
         _ if both => 2,
         _ => 1,
@@ -143,7 +145,8 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
         None => Ok(()),
         Some(limit) => Err(EngineError::unsupported(
             format!("{flows} flows in one process, where it may open {limit} files"),
-            "raise the limit of files (ulimit -Hn, LimitNOFILE= of a service), use --processes, or fewer --flows",
+            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use --processes, or use \
+                fewer --flows",
         )),
     }
 }
@@ -165,12 +168,12 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
     }
 }
 
-/// What the kernel's TCP saw of the path of one socket, read with one call.
+/// The kernel's TCP figures of one socket's path, read with one call.
 pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {
     TcpInfo::of(socket).map_or_else(SocketFacts::default, |info| info.brief())
 }
 
-/// What the kernel says of a socket.
+/// The kernel's facts about a socket.
 pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
     let borrowed = socket;
     let socket = SockRef::from(&socket);
@@ -205,7 +208,7 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
 }
 
 /// The largest buffer that a socket gets without force, as the kernel reports it: twice net.core.rmem_max or wmem_max.
-/// Where that cannot be read nothing is called forced.
+/// If that cannot be read, nothing counts as forced.
 fn bound_of(name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap_or_default();
     text.trim().parse().map_or(u64::MAX, |bytes: u64| bytes.saturating_mul(2))

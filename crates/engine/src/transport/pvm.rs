@@ -1,5 +1,5 @@
-//! PVM: two tasks of a parallel virtual machine, over its messages. Any process may join; the far end's agent is started with
-//! pvm_spawn ([`Task`]), and the two workers find each other by their task numbers.
+//! PVM: two tasks of a parallel virtual machine, over its messages. Any process may join; pvm_spawn starts the far
+//! end's agent ([`Task`]), and the two workers find each other by their task numbers.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -20,8 +20,8 @@ use crate::{EngineError, now_ns};
 /// The transport.
 pub(crate) struct VirtualMachine;
 
-/// Tags of messages that belong to no trial.
-const WORDS: i32 = 1;
+/// Tags of messages outside trials.
+const CONTROL: i32 = 1;
 const HELLO: i32 = 2;
 const WELCOMED: i32 = 3;
 const EXITED: i32 = 4;
@@ -30,30 +30,31 @@ const FIRST_TAG: i32 = 16;
 const TAGS: u32 = 1 << 20;
 const ANYBODY: Tid = -1;
 
-/// How long a blocking call waits before its machine gets to look at the stop flag.
+/// How long a blocking call waits before its machine checks the stop flag.
 const WAIT_US: u32 = 20_000;
 /// How long the two ends wait for each other at the beginning.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
-/// How long a closing channel waits for the other end's last word.
+/// How long a closing channel waits for the other end's last message.
 const CLOSE_NS: u64 = 5_000_000_000;
-/// PVM takes whatever is sent, until memory is full. A sender therefore stops at this much without a receipt, and a receiver
-/// sends one after a quarter of it. Each message counts for at least [`LEAST`], for it costs memory beside its bytes.
+/// PVM accepts messages until memory is full. A sender therefore stops at this much without a receipt, and a receiver
+/// sends one after a quarter of it. Each message counts for at least [`MIN_MESSAGE_BYTES`], because it takes memory
+/// beside its bytes.
 const WINDOW: u64 = 4 << 20;
-const LEAST: u64 = 32 << 10;
+const MIN_MESSAGE_BYTES: u64 = 32 << 10;
 
-/// libpvm is one for the process.
+/// libpvm exists once per process.
 static PVM: Exclusive<Pvm> = Exclusive::new();
 
 /// This process as a task of the virtual machine, for one caller.
-struct Seat {
+struct Membership {
     pvm: ExclusiveHandle<Pvm>,
     tid: Tid,
     /// Leaves with the caller, so that nothing of a trial is left in the virtual machine.
     leaves: bool,
 }
 
-impl Seat {
-    /// Joins; the library is opened by the first.
+impl Membership {
+    /// Joins; the first call opens the library.
     fn take(deadline_ns: u64) -> Result<Self, EngineError> {
         static OPENING: Mutex<()> = Mutex::new(());
         let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +74,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Membership {
     fn drop(&mut self) {
         if self.leaves {
             self.pvm.leave();
@@ -86,28 +87,28 @@ impl Drop for Seat {
 pub struct Task(Tid);
 
 impl Task {
-    /// Starts `program` with `arguments` as another task, wherever the virtual machine likes, and waits at most `limit_ns` for
-    /// what it tells its parent first; that is returned. The path must be good on every host.
+    /// Starts `program` with `arguments` as another task, on a host that PVM chooses, and waits at most `limit_ns` for
+    /// the first text that it sends to its parent, which is returned. The path must be valid on every host.
     pub fn spawn(program: &Path, arguments: &[&str], limit_ns: u64) -> Result<String, EngineError> {
-        let seat = Seat::take(now_ns())?.stay();
-        let pvm = &seat.pvm;
+        let membership = Membership::take(now_ns())?.stay();
+        let pvm = &membership.pvm;
         let failed = |source| EngineError::socket("start a PVM task of", program.display(), source);
         let task = pvm.spawn(program, arguments).map_err(failed)?;
         let deadline = now_ns() + limit_ns;
-        let text = hear(pvm, task, WORDS, deadline).map_err(failed)?.1;
+        let text = receive_control(pvm, task, CONTROL, deadline).map_err(failed)?.1;
         String::from_utf8(text).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
     }
 
     /// The task that started this process. An error for a process that pvm_spawn did not start.
     pub fn parent() -> Result<Self, EngineError> {
-        let parent = Seat::take(now_ns())?.stay().pvm.parent();
+        let parent = Membership::take(now_ns())?.stay().pvm.parent();
         parent.map(Self).ok_or_else(|| EngineError::unsupported("a task without a parent", "pvm_spawn starts it"))
     }
 
-    /// Tells it something.
-    pub fn tell(&self, text: &str) -> Result<(), EngineError> {
+    /// Sends a text to it.
+    pub fn send(&self, text: &str) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", format!("PVM task {:x}", self.0), source);
-        Seat::take(now_ns() + CLOSE_NS)?.stay().pvm.send(self.0, WORDS, text.as_bytes()).map_err(failed)
+        Membership::take(now_ns() + CLOSE_NS)?.stay().pvm.send(self.0, CONTROL, text.as_bytes()).map_err(failed)
     }
 
     /// Whether it has ended.
@@ -124,8 +125,8 @@ pub fn leave() {
     }
 }
 
-/// Waits for a message of no trial: who sent it, and its bytes. Ends early when `from` is a task that has ended.
-fn hear(pvm: &Pvm, from: Tid, tag: i32, deadline_ns: u64) -> io::Result<(Tid, Vec<u8>)> {
+/// Waits for a message outside trials: its sender and its bytes. Ends early if `from` is a task that has ended.
+fn receive_control(pvm: &Pvm, from: Tid, tag: i32, deadline_ns: u64) -> io::Result<(Tid, Vec<u8>)> {
     loop {
         if let Some(message) = pvm.next(from, tag, WAIT_US)? {
             let mut bytes = vec![0; message.length];
@@ -162,7 +163,7 @@ impl Transport for VirtualMachine {
         let twice = spec.direction == Direction::Both && is_stream(spec);
         if spec.flows != 1 || twice {
             return Err(EngineError::unsupported(
-                if twice { "a stream both ways on pvm" } else { "several flows on pvm" },
+                if twice { "a stream in both directions on pvm" } else { "several flows on pvm" },
                 "its two tasks have one channel: leave --flows and --both out",
             ));
         }
@@ -173,29 +174,29 @@ impl Transport for VirtualMachine {
         false
     }
 
-    fn listen(&self, _: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let seat = Seat::take(now_ns() + CLOSE_NS)?;
-        Ok(Box::new(TaskListener { tid: seat.tid, seat: Some(seat), cookie: place.cookie }))
+    fn listen(&self, _: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let membership = Membership::take(now_ns() + CLOSE_NS)?;
+        Ok(Box::new(TaskListener { tid: membership.tid, membership: Some(membership), cookie: listen.cookie }))
     }
 
     fn connect(&self, _: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
-        let seat = Seat::take(now_ns() + CLOSE_NS)?;
+        let membership = Membership::take(now_ns() + CLOSE_NS)?;
         let failed = |source| EngineError::socket("meet", "the other PVM task", source);
         let number = to.path.as_deref().and_then(Path::to_str).and_then(|text| text.parse().ok());
         let other: Tid = number.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        seat.pvm.send(other, HELLO, &hello.encode()).map_err(failed)?;
-        let answer = hear(&seat.pvm, other, WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?.1;
+        membership.pvm.send(other, HELLO, &hello.encode()).map_err(failed)?;
+        let answer = receive_control(&membership.pvm, other, WELCOMED, now_ns() + HELLO_LIMIT_NS).map_err(failed)?.1;
         if answer != [WELCOME] {
-            return Err(EngineError::Peer { peer: "the other PVM task".into(), what: "is no thru".into() });
+            return Err(EngineError::Peer { peer: "the other PVM task".into(), what: "is not thru".into() });
         }
-        Ok(Link::of(TaskChannel::new(seat, other, hello).map_err(failed)?))
+        Ok(Link::of(TaskChannel::new(membership, other, hello).map_err(failed)?))
     }
 }
 
 struct TaskListener {
     tid: Tid,
-    /// Given to the channel.
-    seat: Option<Seat>,
+    /// Passed on to the channel.
+    membership: Option<Membership>,
     cookie: Cookie,
 }
 
@@ -211,15 +212,15 @@ impl Listener for TaskListener {
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
         let failed = |source| EngineError::socket("wait for", "the other PVM task", source);
-        let seat = self.seat.take().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
+        let membership = self.membership.take().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
         loop {
-            let (from, bytes) = hear(&seat.pvm, ANYBODY, HELLO, deadline_ns).map_err(failed)?;
-            // Strangers, and what is left of a trial that failed, are not answered.
+            let (from, bytes) = receive_control(&membership.pvm, ANYBODY, HELLO, deadline_ns).map_err(failed)?;
+            // Other senders, and remains of a failed trial, are not answered.
             if bytes.len() == HELLO_BYTES
                 && let Some(hello) = FlowHello::decode(&bytes, [&self.cookie])
             {
-                seat.pvm.send(from, WELCOMED, &[WELCOME]).map_err(failed)?;
-                return Ok((hello, Link::of(TaskChannel::new(seat, from, &hello).map_err(failed)?)));
+                membership.pvm.send(from, WELCOMED, &[WELCOME]).map_err(failed)?;
+                return Ok((hello, Link::of(TaskChannel::new(membership, from, &hello).map_err(failed)?)));
             }
         }
     }
@@ -227,7 +228,7 @@ impl Listener for TaskListener {
 
 /// A stream of bytes whose parts are PVM messages: each send is one message, and an empty one is the last.
 struct TaskChannel {
-    seat: Seat,
+    membership: Membership,
     other: Tid,
     tag: i32,
     blocking: bool,
@@ -235,19 +236,19 @@ struct TaskChannel {
     ended: bool,
     /// Bytes of the message that is being taken.
     left: usize,
-    /// What was sent in all, and how much of that the other end is known to have taken.
+    /// Bytes sent, and how many of them the other end is known to have received.
     sent: u64,
     receipted: u64,
-    /// What was received in all, and how much of that the other end knows of.
+    /// Bytes received, and how many of them the other end knows of.
     received: u64,
     reported: u64,
 }
 
 impl TaskChannel {
-    fn new(seat: Seat, other: Tid, hello: &FlowHello) -> io::Result<Self> {
-        seat.pvm.notify_exit(other, EXITED)?;
+    fn new(membership: Membership, other: Tid, hello: &FlowHello) -> io::Result<Self> {
+        membership.pvm.notify_exit(other, EXITED)?;
         Ok(Self {
-            seat,
+            membership,
             other,
             tag: FIRST_TAG + 2 * i32::try_from(hello.trial % TAGS).unwrap_or_default(),
             blocking: true,
@@ -265,21 +266,22 @@ impl TaskChannel {
         if self.blocking { WAIT_US } else { 0 }
     }
 
-    /// Nothing has come: because it is early, or because nobody is left to send.
+    /// Nothing has arrived: it is early, or the other end has ended.
     #[cold]
     fn nothing(&self) -> io::Error {
-        let gone = self.blocking && self.seat.pvm.next(ANYBODY, EXITED, 0).is_ok_and(|message| message.is_some());
-        if gone { io::ErrorKind::ConnectionReset.into() } else { io::ErrorKind::WouldBlock.into() }
+        let ended =
+            self.blocking && self.membership.pvm.next(ANYBODY, EXITED, 0).is_ok_and(|message| message.is_some());
+        if ended { io::ErrorKind::ConnectionReset.into() } else { io::ErrorKind::WouldBlock.into() }
     }
 
-    /// Takes receipts until there is room in the window again.
+    /// Takes receipts until the window has room again.
     fn make_room(&mut self) -> io::Result<()> {
         while self.sent - self.receipted >= WINDOW {
-            let receipt = self.seat.pvm.next(self.other, self.tag + 1, self.wait_us())?;
+            let receipt = self.membership.pvm.next(self.other, self.tag + 1, self.wait_us())?;
             receipt.filter(|message| message.length == 8).ok_or_else(|| self.nothing())?;
             let mut bytes = [0; 8];
-            self.seat.pvm.take(&mut bytes)?;
-            // One that is older than an answer says nothing new.
+            self.membership.pvm.take(&mut bytes)?;
+            // A receipt that is older than an answer has no new information.
             self.receipted = u64::from_be_bytes(bytes).clamp(self.receipted, self.sent);
         }
         Ok(())
@@ -288,34 +290,34 @@ impl TaskChannel {
     /// The next message: its length.
     #[inline]
     fn next(&mut self, wait_us: u32) -> io::Result<Option<usize>> {
-        let Some(message) = self.seat.pvm.next(self.other, self.tag, wait_us)? else { return Ok(None) };
-        // Whoever answers has taken what was sent before.
+        let Some(message) = self.membership.pvm.next(self.other, self.tag, wait_us)? else { return Ok(None) };
+        // An end that answers has received what was sent before.
         self.receipted = self.sent;
         self.ended |= message.length == 0;
         self.received += cost(message.length);
         if self.received - self.reported >= WINDOW / 4 && !self.ended {
-            self.seat.pvm.send(self.other, self.tag + 1, &self.received.to_be_bytes())?;
+            self.membership.pvm.send(self.other, self.tag + 1, &self.received.to_be_bytes())?;
             self.reported = self.received;
         }
         Ok(Some(message.length))
     }
 
-    /// Says the last word and waits for the other end's, so that nothing of this trial is left behind.
+    /// Sends the last message and waits for the other end's, so that nothing of this trial is left.
     fn close_handshake(&mut self) -> io::Result<()> {
         let deadline = now_ns() + CLOSE_NS;
         self.finish_sending()?;
         while !self.ended {
-            if self.next(WAIT_US)?.is_none() && (now_ns() > deadline || self.seat.pvm.has_ended(self.other)) {
+            if self.next(WAIT_US)?.is_none() && (now_ns() > deadline || self.membership.pvm.has_ended(self.other)) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
-        while self.seat.pvm.next(self.other, self.tag + 1, 0)?.is_some() {}
+        while self.membership.pvm.next(self.other, self.tag + 1, 0)?.is_some() {}
         Ok(())
     }
 }
 
 fn cost(length: usize) -> u64 {
-    (length as u64).max(LEAST)
+    (length as u64).max(MIN_MESSAGE_BYTES)
 }
 
 impl Channel for TaskChannel {
@@ -326,9 +328,9 @@ impl Channel for TaskChannel {
         if self.sent - self.receipted >= WINDOW {
             self.make_room()?;
         }
-        self.seat.pvm.send(self.other, self.tag, bytes)?;
+        self.membership.pvm.send(self.other, self.tag, bytes)?;
         self.sent += cost(bytes.len());
-        // A reply tells the other end that its messages have been taken.
+        // A reply tells the other end that its messages were received.
         self.reported = self.received;
         Ok(bytes.len())
     }
@@ -342,7 +344,7 @@ impl Channel for TaskChannel {
             self.left = self.next(self.wait_us())?.ok_or_else(|| self.nothing())?;
         }
         let count = self.left.min(into.len());
-        self.seat.pvm.take(&mut into[..count])?;
+        self.membership.pvm.take(&mut into[..count])?;
         self.left -= count;
         Ok(count)
     }
@@ -360,12 +362,12 @@ impl Channel for TaskChannel {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
-        self.seat.pvm.send(self.other, self.tag, &[])
+        self.membership.pvm.send(self.other, self.tag, &[])
     }
 
     fn facts(&self) -> SocketFacts {
         SocketFacts {
-            local: Some(format!("task t{:x}", self.seat.tid)),
+            local: Some(format!("task t{:x}", self.membership.tid)),
             peer: Some(format!("task t{:x}", self.other)),
             ..SocketFacts::default()
         }
@@ -378,7 +380,7 @@ impl Channel for TaskChannel {
 
 impl Drop for TaskChannel {
     fn drop(&mut self) {
-        // An end that does not answer is gone, and its agent says so.
+        // An end that does not answer has ended, and its agent reports it.
         let _ = self.close_handshake();
     }
 }

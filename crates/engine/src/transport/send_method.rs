@@ -1,4 +1,4 @@
-//! How a stream socket's payload gets into the kernel: the ways of [`SendBy`] that suit one.
+//! How a stream socket's payload gets into the kernel: the methods of [`SendBy`] that suit one.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +13,8 @@ use rustix::pipe::SpliceFlags;
 
 use super::sys;
 
-/// A way to send parts of a block. All of them but the zero-copy one send bytes that were laid ready when it was made.
+/// A method of sending parts of a block. All of them but the zero-copy one send bytes that were prepared when it was
+/// created.
 pub(crate) enum SendMethod {
     /// From a file in memory that holds one block.
     Sendfile(OwnedFd),
@@ -25,13 +26,13 @@ pub(crate) enum SendMethod {
 
 /// What MSG_ZEROCOPY is called in linux/socket.h; rustix has no name for it.
 const MSG_ZEROCOPY: SendFlags = SendFlags::from_bits_retain(0x400_0000);
-/// Reports are taken after so many sends, before they use up the socket's memory for them (net.core.optmem_max).
+/// Reports are taken after this many sends, before they use up the socket's memory for them (net.core.optmem_max).
 const REAP_EVERY: u64 = 16;
 /// The largest pipe that an unprivileged process may have by default (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
 
 impl SendMethod {
-    /// The mover of `engine` for blocks of `block` bytes; `None` where plain calls do.
+    /// The send method of `engine` for blocks of `block` bytes; `None` for plain calls.
     pub(crate) fn new(engine: &Engine, socket: BorrowedFd<'_>, block: usize) -> io::Result<Option<Self>> {
         Ok(match engine.send {
             SendBy::Copy => None,
@@ -48,7 +49,7 @@ impl SendMethod {
     fn splice() -> io::Result<Self> {
         let pipe = || -> io::Result<[OwnedFd; 2]> {
             let (out, into) = rustix::pipe::pipe()?;
-            // A smaller pipe is slower, and that is all.
+            // A smaller pipe is only slower.
             let _ = rustix::pipe::fcntl_setpipe_size(&into, PIPE_BYTES);
             Ok([out, into])
         };
@@ -100,7 +101,8 @@ impl SendMethod {
                             }
                             return Ok(count);
                         }
-                        // No room for another report: once those that wait are taken there is; if none waits, this one is copied.
+                        // No room for another report: once those that wait are taken there is; if none waits, this one
+                        // is copied.
                         Err(rustix::io::Errno::NOBUFS) if flags.contains(MSG_ZEROCOPY) => {
                             if !sys::zerocopy::reap(socket, counts) {
                                 flags.remove(MSG_ZEROCOPY);
@@ -113,10 +115,10 @@ impl SendMethod {
         }
     }
 
-    /// What became of zero-copy sends so far.
+    /// Results of the zero-copy sends so far.
     pub(crate) fn zerocopy(&self, socket: BorrowedFd<'_>) -> Option<Zerocopy> {
         let Self::Zerocopy(cell) = self else { return None };
-        // A report can be taken only once, so what it says is kept.
+        // A report can be taken only once, so its content is kept.
         let mut counts = cell.get();
         sys::zerocopy::reap(socket, &mut counts);
         cell.set(counts);

@@ -16,13 +16,13 @@ use crate::EngineError;
 /// The transport.
 pub(crate) struct SharedMemory;
 
-/// Ring size where `--sndbuf` at the passive end asks for none: small enough for a second-level cache.
+/// Ring size if the passive end has no `--sndbuf`: small enough for a second-level cache.
 const DEFAULT_RING: u64 = 256 << 10;
-/// Looks at the ring before a thread goes to sleep: about 20 us, the price of a sleep and a wake-up.
-const SPINS: u32 = 2_000;
-/// Looks of a thread that spins before it turns to its other flows, if it has any: under 1 us.
-const LOOKS: u32 = 32;
-/// How long a sleeping thread waits before its machine gets to look at the stop flag.
+/// Polls of the ring before a thread sleeps: about 20 µs, the cost of a sleep and a wake-up.
+const BLOCKING_POLLS: u32 = 2_000;
+/// Polls of a spinning thread before it turns to its other flows, if any: under 1 µs.
+const POLLS: u32 = 32;
+/// How long a sleeping thread waits before its machine checks the stop flag.
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Transport for SharedMemory {
@@ -38,8 +38,8 @@ impl Transport for SharedMemory {
         Capabilities { pollable: false, one_machine: true, ..Capabilities::STREAM }
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(ShmListener { listener: LocalListener::open(place)?, ring: ring_bytes(&spec.far) }))
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(ShmListener { listener: LocalListener::open(listen)?, ring: ring_bytes(&spec.far) }))
     }
 
     fn connect(&self, _: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -87,8 +87,8 @@ struct ShmChannel {
 }
 
 impl ShmChannel {
-    fn looks(&self) -> u32 {
-        if self.blocking { SPINS } else { LOOKS }
+    fn polls(&self) -> u32 {
+        if self.blocking { BLOCKING_POLLS } else { POLLS }
     }
 }
 
@@ -98,11 +98,11 @@ impl Channel for ShmChannel {
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut pushed = self.rings.push(bytes);
-        let mut looks = self.looks();
-        while pushed == 0 && looks > 0 {
+        let mut polls = self.polls();
+        while pushed == 0 && polls > 0 {
             std::hint::spin_loop();
             pushed = self.rings.push(bytes);
-            looks -= 1;
+            polls -= 1;
         }
         if pushed == 0 && self.blocking {
             self.rings.wait_space(SLEEP_NS);
@@ -114,11 +114,11 @@ impl Channel for ShmChannel {
     #[inline]
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut popped = self.rings.pop(into);
-        let mut looks = self.looks();
-        while popped == 0 && looks > 0 {
+        let mut polls = self.polls();
+        while popped == 0 && polls > 0 {
             std::hint::spin_loop();
             popped = self.rings.pop(into);
-            looks -= 1;
+            polls -= 1;
         }
         if popped == 0 && self.blocking {
             self.rings.wait_data(SLEEP_NS);

@@ -19,10 +19,10 @@ use super::{Breaker, Channel, Cookie, FlowHello, HELLO_BYTES, Kind, TcpInfo, sys
 use crate::EngineError;
 use crate::runner::{Flow, FlowOf, FlowSetup};
 
-/// Opens the next connection of a flow that makes one for each transaction.
+/// Opens the next connection of a flow that makes one per transaction.
 pub(crate) type Renewal = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
 
-/// How long a blocking send of a stream may take before it returns with what it got rid of.
+/// How long a blocking send of a stream may take before it returns with a partial result.
 const SEND_LIMIT: Duration = Duration::from_millis(100);
 
 /// How long a blocking read from another program may wait.
@@ -30,22 +30,22 @@ const READ_LIMIT: Duration = Duration::from_millis(20);
 
 /// A connected stream socket.
 pub(crate) struct StreamChannel {
-    /// The connection; of a flow that reconnects, the lifeline where it has just hung up.
+    /// The connection; of a flow that reconnects, its first connection after a hang-up.
     socket: OwnedFd,
     io: Io,
     /// How payload is sent, where not by plain calls.
     send_method: Option<SendMethod>,
-    /// Payload that arrives is thrown away in the kernel.
+    /// Payload that arrives is discarded in the kernel.
     discards: bool,
     /// Pages of payload that arrive are mapped.
     zerocopy_receiver: Option<ZerocopyReceiver>,
-    /// Its receiver may rest while payload comes quickly.
+    /// Reads may be delayed while payload arrives quickly.
     delayed: Option<DelayedReads>,
     /// The socket's number, for the breaker; -1 while there is none.
     slot: Arc<AtomicI32>,
-    /// The first connection of a flow that reconnects: it stays open so that either end notices when the other dies.
+    /// The first connection of a flow that reconnects: it stays open so that either end notices when the other ends.
     lifeline: Option<OwnedFd>,
-    /// The connection before this one, until it is let go of.
+    /// The previous connection, until it is let go of.
     previous: Option<OwnedFd>,
     renewal: Option<Renewal>,
     finished: bool,
@@ -167,7 +167,7 @@ impl Channel for StreamChannel {
     #[inline]
     fn recv_payload(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if let Some(delayed) = &mut self.delayed {
-            delayed.rest(self.socket.as_fd());
+            delayed.delay(self.socket.as_fd());
         }
         let count = self.take_payload(into)?;
         if let Some(delayed) = &mut self.delayed {
@@ -191,7 +191,7 @@ impl Channel for StreamChannel {
     fn limit_sends(&mut self) -> io::Result<()> {
         let socket = socket2::SockRef::from(&self.socket);
         if self.foreign {
-            // Nothing on the connection says when a leg is over: its reader has to look at the stop flag.
+            // Nothing on the connection marks the end of a leg: its reader has to check the stop flag.
             socket.set_read_timeout(Some(READ_LIMIT))?;
         }
         socket.set_write_timeout(Some(SEND_LIMIT))
@@ -227,7 +227,7 @@ impl Channel for StreamChannel {
     fn hang_up(&mut self) -> io::Result<()> {
         let Some(lifeline) = self.lifeline.take() else { return self.finish_sending() };
         self.slot.store(lifeline.as_raw_fd(), Ordering::SeqCst);
-        // Closing what was read to its end says the same as a shutdown before it, with one call fewer.
+        // Closing after reading to the end has the same effect as a shutdown before it, with one call fewer.
         drop(std::mem::replace(&mut self.socket, lifeline));
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Channel for StreamChannel {
     }
 
     fn unsent(&self) -> u64 {
-        // The queue counts a FIN as one byte (TCP's sequence space, RFC 9293), and that is no payload.
+        // The queue counts a FIN as one byte (TCP's sequence space, RFC 9293), which is not payload.
         sys::sockopt::unsent(&self.socket).saturating_sub(u64::from(self.finished))
     }
 
@@ -263,30 +263,30 @@ impl Drop for StreamChannel {
     }
 }
 
-/// How long a data connection may take to introduce itself.
+/// How long a data connection may take to send its hello.
 pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
-/// Active side: introduces the connection and waits until the passive end took it.
+/// Active side: sends the hello and waits until the passive end has accepted the connection.
 pub(crate) fn exchange_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
-    say_hello(socket, hello, address)?;
-    hear_welcome(socket, address)
+    send_hello(socket, hello, address)?;
+    receive_welcome(socket, address)
 }
 
-/// Active side, first half: introduces the connection.
-pub(crate) fn say_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+/// Active side, first half: sends the hello.
+pub(crate) fn send_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     send_all(socket.as_fd(), &hello.encode())
-        .map_err(|source| EngineError::socket("introduce a data connection to", address, source))
+        .map_err(|source| EngineError::socket("send the hello of a data connection to", address, source))
 }
 
-/// Active side, second half: waits until the passive end took the connection.
-pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
-    let failed = |source: io::Error| EngineError::socket("introduce a data connection to", address, source);
+/// Active side, second half: waits until the passive end has accepted the connection.
+pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
+    let failed = |source: io::Error| EngineError::socket("send the hello of a data connection to", address, source);
     socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
     let mut answer = [0; 1];
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement (any more)".into(),
+            what: "closed the data connection: it does not know this measurement or has ended it".into(),
         },
         _ => failed(source),
     })?;
@@ -294,7 +294,7 @@ pub(crate) fn hear_welcome(socket: &socket2::Socket, address: &str) -> Result<()
     if answer[0] == WELCOME {
         Ok(())
     } else {
-        Err(EngineError::Peer { peer: address.into(), what: "is no Throughline agent".into() })
+        Err(EngineError::Peer { peer: address.into(), what: "is not a Throughline agent".into() })
     }
 }
 
@@ -307,7 +307,7 @@ pub(crate) fn read_hello(socket: &socket2::Socket, cookie: &Cookie) -> io::Resul
     Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
-/// Passive side: tells the active end that its connection was taken.
+/// Passive side: confirms to the active end that its connection was accepted.
 pub(crate) fn welcome(socket: impl AsFd) -> io::Result<()> {
     send_all(socket.as_fd(), &[WELCOME])
 }

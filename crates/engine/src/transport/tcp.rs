@@ -12,7 +12,7 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::handshake::FlowHello;
-use super::stream::{Renewal, StreamChannel, exchange_hello, hear_welcome, read_hello, say_hello, welcome};
+use super::stream::{Renewal, StreamChannel, exchange_hello, read_hello, receive_welcome, send_hello, welcome};
 use super::{Capabilities, Cookie, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options};
 use crate::{EngineError, now_ns};
 
@@ -21,11 +21,11 @@ pub(crate) struct Tcp;
 
 /// How long a connection attempt may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Connections that are made at a time where there are many: few enough for any listener's queue.
+/// Connections opened in parallel if there are many: few enough for any listener's queue.
 const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 4096;
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Tcp {
@@ -58,20 +58,20 @@ impl Transport for Tcp {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
         if spec.pattern == "crr" {
-            // Accepted sockets inherit them, which saves each transaction the calls.
+            // Accepted sockets inherit them, which saves the calls in each transaction.
             options::connected(socket.as_fd(), &spec.far, spec, true)?;
         }
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: place.cookie, spec: spec.clone() }))
+        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: listen.cookie, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -83,12 +83,12 @@ impl Transport for Tcp {
         if spec.pattern != "crr" {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
-        let again = spec.clone();
+        let renewal_spec = spec.clone();
         let renewal: Renewal = if spec.strategy == Strategy::Spin {
             let mut under_way = None;
-            Box::new(move || dial_step(&again, target, &mut under_way))
+            Box::new(move || dial_step(&renewal_spec, target, &mut under_way))
         } else {
-            Box::new(move || dial(&again, target, None).map(OwnedFd::from).map_err(into_io))
+            Box::new(move || dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(into_io))
         };
         Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, renewal)))
     }
@@ -106,10 +106,10 @@ impl Transport for Tcp {
             for (socket, hello) in begun.iter().zip(some) {
                 await_connection(socket, deadline).map_err(|source| refused(target, source))?;
                 options::connected(socket.as_fd(), &spec.near, spec, true)?;
-                say_hello(socket, hello, &name)?;
+                send_hello(socket, hello, &name)?;
             }
             for socket in begun {
-                hear_welcome(&socket, &name)?;
+                receive_welcome(&socket, &name)?;
                 links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
             }
         }
@@ -137,8 +137,8 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let failed = |source: io::Error| refused(target, source);
     let socket = unconnected(spec, target, link)?;
-    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for that, nor let the
-    // other end wait between the connection and the request.
+    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for a
+    // limit, nor let the other end wait between the connection and the request.
     if link.is_some() {
         socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, true)?;
@@ -149,7 +149,7 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result
     Ok(socket)
 }
 
-/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection that is `under_way` stands.
+/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection `under_way` is established.
 fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) -> io::Result<OwnedFd> {
     if under_way.is_none() {
         let socket = unconnected(spec, target, None).map_err(into_io)?;
@@ -168,7 +168,7 @@ fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) ->
     under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
-/// A socket with what must be set before it connects.
+/// A socket with the options that must precede its connect.
 fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
     let socket = open(spec, target).map_err(|source| refused(target, source))?;
     options::before_handshake(socket.as_fd(), &spec.near, true)?;
@@ -176,7 +176,7 @@ fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Soc
     Ok(socket)
 }
 
-/// A socket on its way to the target.
+/// A socket that is connecting to the target.
 fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineError> {
     let socket = unconnected(spec, target, Some(link))?;
     let begun = socket.set_nonblocking(true).and_then(|()| socket.connect(&SockAddr::from(target)));
@@ -187,7 +187,7 @@ fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineErr
     }
 }
 
-/// Waits until a socket that is on its way has arrived, and makes its calls block.
+/// Waits until a connecting socket is connected, and makes its calls block.
 fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
     let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
     let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
@@ -199,12 +199,12 @@ fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
     socket.set_nonblocking(false)
 }
 
-/// Why there is no connection; what to do about it where many of them are the cause.
+/// Why there is no connection, with the remedy if many connections are the cause.
 fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
-            "this host has no port left towards it (those of closed connections stay taken for a minute): wait, use fewer \
-             --flows or --trials, or widen net.ipv4.ip_local_port_range"
+            "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, \
+                use fewer --flows or --trials, or widen net.ipv4.ip_local_port_range"
         }
         Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer --flows",
         _ => return EngineError::socket("connect to", target, source),
@@ -250,7 +250,7 @@ impl Listener for TcpListener {
         loop {
             match self.socket.accept() {
                 Ok((socket, _)) => {
-                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
                     let Ok(Some(hello)) = read_hello(&socket, &self.cookie) else { continue };
                     options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
                     welcome(&socket).map_err(failed)?;
@@ -279,7 +279,7 @@ impl TcpListener {
         }
         let mut waits = true;
         let renewal = move || {
-            // The first connections, which introduce themselves, are waited for; a thread that spins waits for none after.
+            // The first connections, which send a hello, are waited for; after them a spinning thread waits for none.
             if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
                 listener.set_nonblocking(true)?;
             }

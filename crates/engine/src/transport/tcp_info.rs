@@ -1,5 +1,5 @@
-//! TCP_INFO: struct tcp_info of linux/tcp.h, read by its offsets. Fields were only ever added at its end, so that an older kernel's
-//! answer is a shorter one.
+//! TCP_INFO: struct tcp_info of linux/tcp.h, read by offset. Fields are only ever added at its end, so an older
+//! kernel's answer is shorter.
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
@@ -14,8 +14,8 @@ pub(crate) struct TcpInfo {
     length: usize,
 }
 
-/// The smoothed round-trip time of a TCP connection as the kernel has it now; the handshake has given it its first value. `None`
-/// for any other socket.
+/// The current smoothed round-trip time of a TCP connection; the handshake gives its first value. `None` for any other
+/// socket.
 #[must_use]
 pub fn tcp_round_trip(socket: BorrowedFd<'_>) -> Option<Duration> {
     TcpInfo::of(socket).map(|info| Duration::from_micros(info.old(68).into()))
@@ -23,7 +23,7 @@ pub fn tcp_round_trip(socket: BorrowedFd<'_>) -> Option<Duration> {
 
 /// The length up to tcpi_total_retrans, which every kernel since 2.6 has.
 const OLDEST: usize = 104;
-/// tcpi_snd_ssthresh as long as there is none (TCP_INFINITE_SSTHRESH).
+/// The value of tcpi_snd_ssthresh if there is none (TCP_INFINITE_SSTHRESH).
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl TcpInfo {
@@ -45,7 +45,7 @@ impl TcpInfo {
         (self.length >= OLDEST).then_some(self)
     }
 
-    /// The field of four bytes at `at`; `None` where this kernel's answer ends before.
+    /// The field of four bytes at `at`; `None` if this kernel's answer ends before.
     fn u32(&self, at: usize) -> Option<u32> {
         let field = self.bytes[..self.length.min(TCP_INFO_ROOM)].get(at..at + 4)?;
         Some(u32::from_ne_bytes(field.try_into().ok()?))
@@ -78,11 +78,11 @@ impl TcpInfo {
     }
 
     fn peer_window(&self) -> Option<u32> {
-        // A connection that never heard of a window has none.
+        // A connection that has never received a window has none.
         self.u32(228).filter(|window| *window > 0)
     }
 
-    /// The whole, as an entry of the series at `at_ns`.
+    /// All of it, as an entry of the series at `at_ns`.
     pub(crate) fn sample(&self, at_ns: u64) -> TcpSample {
         let us = |at| u64::from(self.old(at)) * 1_000;
         let count = |at| self.u32(at).map(u64::from);
@@ -127,13 +127,13 @@ impl TcpInfo {
         self.bytes[7] & if cfg!(target_endian = "big") { 0x80 } else { 1 } != 0
     }
 
-    /// Window scales for sending and receiving: two fields of four bits, the first of which lies where the machine begins.
+    /// Window scales for sending and receiving: two fields of four bits, in the order of the machine's bit fields.
     fn wscale(&self) -> (u8, u8) {
         let (low, high) = (self.bytes[6] & 0xf, self.bytes[6] >> 4);
         if cfg!(target_endian = "big") { (high, low) } else { (low, high) }
     }
 
-    /// What may differ between the sockets of a crowd.
+    /// What may differ between the sockets of one trial.
     pub(crate) fn brief(&self) -> SocketFacts {
         SocketFacts {
             retransmits: Some(u64::from(self.old(100))),
@@ -145,7 +145,7 @@ impl TcpInfo {
         }
     }
 
-    /// What the two ends agreed on, and what TCP knows of the path.
+    /// What the two ends agreed on, and TCP's figures of the path.
     pub(crate) fn negotiated(&self, facts: &mut SocketFacts) {
         let options = self.bytes[5];
         facts.mss = Some(self.old(16));
@@ -201,13 +201,13 @@ mod tests {
         let newer = answer(232).sample(7);
         assert_eq!((newer.min_rtt_ns, newer.delivered, newer.peer_window_bytes), (Some(148_000), Some(192), Some(228)));
         assert_eq!((newer.spurious, newer.timeouts), (Some(216), None));
-        // A field that the answer holds in part is not there.
+        // A field that the answer holds only in part counts as missing.
         assert_eq!(answer(230).sample(7).peer_window_bytes, None);
         assert!(answer(100).complete().is_none());
     }
 
     #[test]
-    fn what_stands_for_none_is_none() {
+    fn values_that_mean_none_are_none() {
         let mut info = answer(248);
         info.bytes[76..80].copy_from_slice(&NO_SSTHRESH.to_ne_bytes());
         info.bytes[104..112].fill(0xff);

@@ -1,5 +1,5 @@
-//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and the
-//! socket's; there is no other thread and no async runtime.
+//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and
+//! the socket's; there is no other thread and no async runtime.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,9 +28,9 @@ use crate::{EngineError, now_ns};
 pub(crate) struct Tls;
 
 const BACKLOG: i32 = 4096;
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
-/// How long a blocking send may take before it returns with what it got rid of.
+/// How long a blocking send may take before it returns with a partial result.
 pub(super) const SEND_LIMIT: Duration = Duration::from_millis(100);
 /// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
 const UNSENT_LIMIT: usize = 256 << 10;
@@ -63,12 +63,12 @@ impl Transport for Tls {
         ktls::check(spec, role)
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let identity = Identity::new()?;
         let mut config = identity.server(None)?;
-        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
         let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
@@ -77,7 +77,7 @@ impl Transport for Tls {
         socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let fingerprint = identity.fingerprint();
-        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: place.cookie, spec: spec.clone() }))
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: listen.cookie, spec: spec.clone() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -86,13 +86,13 @@ impl Transport for Tls {
             .ok_or_else(|| EngineError::unsupported("a tls rendezvous without an address", "this is a defect"))?;
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
         let mut config = certificate::client(&to.blob, None)?;
-        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_asked_for(spec);
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
         let socket = tcp::dial(spec, target, Some(hello.link))?;
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
         hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
-        channel.introduced().map_err(failed)?;
+        channel.apply_options().map_err(failed)?;
         Ok(Link::of(channel))
     }
 }
@@ -117,7 +117,7 @@ impl Listener for TlsListener {
             match self.socket.accept() {
                 Ok((socket, _)) => {
                     options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
-                    // A stranger or a broken connection is dropped; the right one is still to come.
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
                     if let Ok(Some((hello, channel))) = self.greet(socket) {
                         return Ok((hello, Link::of(channel)));
                     }
@@ -139,12 +139,13 @@ impl TlsListener {
         let mut channel = TlsChannel::open(socket, session.into())?;
         let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
         hello_exchange::welcome(&mut channel)?;
-        channel.introduced()?;
+        channel.apply_options()?;
         Ok(Some((hello, channel)))
     }
 }
 
-/// The calls of a [`Channel`] that go to its TCP connection as they are, for one with `slot`, `socket`, `blocking` and `flush`.
+/// The calls of a [`Channel`] that go to its TCP connection unchanged, for one with `slot`, `socket`, `blocking` and
+/// `flush`.
 macro_rules! over_tcp {
     () => {
         fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -188,7 +189,7 @@ pub(super) use over_tcp;
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
-    /// Before the socket: the number is forgotten before it can become another file's.
+    /// Before the socket: the number is forgotten before another file can have it.
     slot: Slot,
     socket: TcpStream,
     session: Connection,
@@ -197,9 +198,9 @@ struct TlsChannel {
     taken: usize,
     filled: usize,
     blocking: bool,
-    /// The session has said that it will send no more; the socket follows when it has sent that.
+    /// The session has announced its end; the socket follows when that is sent.
     closing: bool,
-    /// TCP_NODELAY as the spec asks for it.
+    /// TCP_NODELAY as the spec requests it.
     nodelay: bool,
 }
 
@@ -223,8 +224,9 @@ impl Drop for Slot {
 }
 
 impl TlsChannel {
-    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello that follows:
-    /// that would wait for the acknowledgement of the handshake's last message, which the other end delays by 40 ms.
+    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello
+    /// that follows: with it, the hello would wait for the acknowledgement of the handshake's last message, which the
+    /// other end delays by 40 ms.
     fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
         let socket = TcpStream::from(OwnedFd::from(socket));
         let nodelay = socket.nodelay()?;
@@ -240,13 +242,13 @@ impl TlsChannel {
         Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
     }
 
-    /// The two ends know each other: from here on the socket is as the spec asks for it.
-    fn introduced(&self) -> io::Result<()> {
+    /// The hello is exchanged: from here on the socket has the options of the spec.
+    fn apply_options(&self) -> io::Result<()> {
         self.socket.set_read_timeout(None)?;
         self.socket.set_nodelay(self.nodelay)
     }
 
-    /// Gives the socket what is encrypted; `WouldBlock` when it does not take everything.
+    /// Passes the ciphertext to the socket; `WouldBlock` if it does not take everything.
     #[inline]
     fn flush(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
@@ -265,11 +267,11 @@ impl TlsChannel {
             self.filled = (&self.socket).read(&mut self.wire)?;
         }
         let mut rest = &self.wire[self.taken..self.filled];
-        // An empty rest is the end of the connection, and the session is told so.
+        // An empty remainder is the end of the connection, which the session must know.
         self.taken += self.session.read_tls(&mut rest)?;
         let state = self.session.process_new_packets().map_err(other);
         if state.is_err() {
-            // The alert that tells the other end why; it may be gone.
+            // The alert informs the other end of the reason; it may have closed already.
             let _ = self.flush();
         }
         state.map(|_| ())
@@ -280,8 +282,8 @@ impl TlsChannel {
         Some(Encryption { version: VERSION.into(), cipher: iana(cipher), in_kernel: false })
     }
 
-    /// The same connection with the kernel in the session's place, which must not have read ahead: bytes cannot be given back
-    /// to the socket. Neither end sends between the welcome and the first leg, so there are none.
+    /// The same connection with the kernel in place of the session, which must not have read ahead: bytes cannot be
+    /// returned to the socket. Neither end sends between the welcome and the first leg, so there are none.
     fn into_kernel(mut self) -> Result<KernelTls, EngineError> {
         let failed = |source| EngineError::socket("hand TLS to the kernel on", "a data connection", source);
         self.flush().map_err(failed)?;
@@ -289,7 +291,11 @@ impl TlsChannel {
         let encryption = self.encryption();
         match encryption.filter(|_| self.taken == self.filled && state.plaintext_bytes_to_read() == 0) {
             Some(encryption) => KernelTls::new(self.slot, self.socket, self.session, encryption),
-            None => Err(failed(io::Error::new(io::ErrorKind::InvalidData, "the other end spoke before its time"))),
+            None => Err(failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the other end sent data before the first \
+                leg",
+            ))),
         }
     }
 }
@@ -298,14 +304,14 @@ impl Channel for TlsChannel {
     const KIND: Kind = Kind::Stream;
 
     fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
-        if ktls::serves(&setup.plan.spec, setup.place.direction, setup.plan.role) {
+        if ktls::serves(&setup.plan.spec, setup.link_plan.direction, setup.plan.role) {
             return FlowOf::boxed(self.into_kernel()?, setup);
         }
         FlowOf::boxed(self, setup)
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What was taken before must be gone first, or a slow socket would not hold the sender back.
+        // Earlier data must be sent first, or a slow socket would not block the sender.
         self.flush()?;
         let count = self.session.writer().write(bytes)?;
         match self.flush() {
@@ -316,7 +322,7 @@ impl Channel for TlsChannel {
 
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.flush() {
-            // A read might block for ever while the other end waits for the rest of what this one says.
+            // A read might block for ever while the other end waits for the rest of this end's data.
             Err(error) if self.blocking || !not_now(&error) => return Err(error),
             _ => {}
         }

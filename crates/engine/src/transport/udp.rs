@@ -20,9 +20,9 @@ pub(crate) struct Udp;
 
 /// Largest UDP payload over IPv4: 65,535 less 20 of IP and 8 of UDP (RFC 768, RFC 791).
 const MAX_DATAGRAM: u64 = 65_507;
-/// Receive buffer where none is asked for: a burst must fit while the reader is off its core.
+/// Receive buffer if none is requested: a burst must fit while the reader is off its core.
 const DEFAULT_RCVBUF: usize = 4 << 20;
-/// How long a word of the handshake may stay without an answer before it is said again.
+/// Time after which an unanswered handshake message is repeated.
 pub const RETRY: Duration = Duration::from_millis(50);
 const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
 
@@ -58,8 +58,8 @@ impl Transport for Udp {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg, ReceiveBy::Gro]
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
         socket.set_reuse_port(true).map_err(failed)?;
@@ -71,7 +71,7 @@ impl Transport for Udp {
         Ok(Box::new(UdpListener {
             socket,
             address,
-            cookie: place.cookie,
+            cookie: listen.cookie,
             listener,
             spec: spec.clone(),
             accepted: Vec::new(),
@@ -103,37 +103,37 @@ impl Transport for Udp {
     }
 }
 
-/// Asks for a receive buffer that survives a scheduling gap, as far as net.core.rmem_max lets us; what came of it stands in
-/// the outcome's socket facts.
+/// Requests a receive buffer that survives a scheduling gap, within net.core.rmem_max; the outcome's socket facts show
+/// the result.
 pub(crate) fn roomy(socket: &Socket, requested: bool) {
     if !requested {
         let _ = socket.set_recv_buffer_size(DEFAULT_RCVBUF);
     }
 }
 
-/// The active half of the handshake: HELLO until challenged, PROOF until ready. Each is said at its time and when it is new,
-/// whatever comes in: forged answers make it send no more.
+/// The active half of the handshake: HELLO until challenged, PROOF until ready. Each is sent at its time and when it
+/// changes, independent of what arrives: forged answers cause no additional sends.
 fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
     let deadline = now_ns() + HANDSHAKE_LIMIT_NS;
     let hello_bytes = hello.encode();
-    let mut say = Signal::Hello(hello_bytes);
-    let mut say_at = 0;
+    let mut message = Signal::Hello(hello_bytes);
+    let mut send_at_ns = 0;
     let mut buffer = [0; SIGNAL_BYTES];
     while now_ns() < deadline {
         let now = now_ns();
-        if now >= say_at {
-            // A refusal by ICMP may be the answer to an earlier try; the next one decides.
-            let _ = socket.send(&say.encode(hello.nonce));
-            say_at = now + RETRY.as_nanos() as u64;
+        if now >= send_at_ns {
+            // An ICMP refusal may be the answer to an earlier attempt; the next one decides.
+            let _ = socket.send(&message.encode(hello.nonce));
+            send_at_ns = now + RETRY.as_nanos() as u64;
         }
-        // Never zero, which would mean for ever.
-        let left = Duration::from_nanos(say_at.saturating_sub(now).max(1_000));
+        // Never zero, which would mean no limit.
+        let left = Duration::from_nanos(send_at_ns.saturating_sub(now).max(1_000));
         socket.set_read_timeout(Some(left)).map_err(failed)?;
         match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::TRUNC) {
             Ok((_, count)) if count == SIGNAL_BYTES => match Signal::decode(&buffer, hello.nonce) {
-                Some(Signal::Challenge(number)) if say == Signal::Hello(hello_bytes) => {
-                    (say, say_at) = (Signal::Proof(number, hello_bytes), 0);
+                Some(Signal::Challenge(number)) if message == Signal::Hello(hello_bytes) => {
+                    (message, send_at_ns) = (Signal::Proof(number, hello_bytes), 0);
                 }
                 Some(Signal::Ready) => return Ok(()),
                 _ => {}
@@ -189,7 +189,7 @@ impl Listener for UdpListener {
     }
 }
 
-/// A second socket on `local`, connected to `peer`: the kernel hands it that peer's datagrams from now on.
+/// A second socket on `local`, connected to `peer`: the kernel delivers that peer's datagrams to it from now on.
 pub fn connected_twin(local: SocketAddr, peer: SocketAddr, spec: Option<&Spec>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, None)?;
     socket.set_reuse_port(true)?;

@@ -42,8 +42,8 @@ impl Transport for UnixStream {
         true
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: false }))
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { listener: LocalListener::open(listen)?, spec: spec.clone(), datagram: false }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -74,8 +74,8 @@ impl Transport for UnixDatagram {
         &[ReceiveBy::Copy, ReceiveBy::Mmsg]
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Ok(Box::new(UnixListener { listener: LocalListener::open(place)?, spec: spec.clone(), datagram: true }))
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        Ok(Box::new(UnixListener { listener: LocalListener::open(listen)?, spec: spec.clone(), datagram: true }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -109,7 +109,7 @@ impl Listener for UnixListener {
             options::before_handshake(stream.as_fd(), &self.spec.far, false)?;
             return Ok((hello, Link::of(StreamChannel::new(stream.into(), self.spec.io))));
         }
-        // A pair needs no second path in the file system: one end is handed to the active side.
+        // A socket pair needs no second path in the file system: one end is passed to the active side.
         let (mine, theirs) = std::os::unix::net::UnixDatagram::pair().map_err(failed)?;
         options::before_handshake(mine.as_fd(), &self.spec.far, false)?;
         local::send_fd(&stream, theirs.as_fd(), b"d").map_err(failed)?;

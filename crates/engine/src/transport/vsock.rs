@@ -1,5 +1,5 @@
-//! Stream sockets between a virtual machine and its host (AF_VSOCK), or within one machine where the kernel has the loopback
-//! transport. The passive end says by which context id it is reached, so nobody has to type one.
+//! Stream sockets between a virtual machine and its host (AF_VSOCK), or within one machine if the kernel has the
+//! loopback transport. The passive end announces its context id, so the user need not give one.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ const PORT_ANY: u32 = u32::MAX;
 
 const BACKLOG: i32 = 4096;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Vsock {
@@ -55,7 +55,7 @@ impl Transport for Vsock {
         false
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let failed = |source: io::Error| EngineError::socket("listen on", "vsock", source);
         let socket = Socket::new(Domain::VSOCK, Type::STREAM, None).map_err(failed)?;
         let port = spec.far.port.map_or(PORT_ANY, u32::from);
@@ -66,7 +66,7 @@ impl Transport for Vsock {
         Ok(Box::new(VsockListener {
             socket,
             address: Address { cid: own_cid(), port },
-            cookie: place.cookie,
+            cookie: listen.cookie,
             spec: spec.clone(),
         }))
     }
@@ -78,8 +78,8 @@ impl Transport for Vsock {
         let socket = Socket::new(Domain::VSOCK, Type::STREAM, None).map_err(failed)?;
         let target = target.seen_from(own_cid());
         if target.cid == CID_LOCAL {
-            // Without the loopback transport the kernel would hand the connection to the hypervisor instead. A bind tells,
-            // and sends nothing.
+            // Without the loopback transport the kernel would pass the connection to the hypervisor instead. A bind
+            // shows it and sends nothing.
             socket.bind(&SockAddr::vsock(CID_LOCAL, PORT_ANY)).map_err(|_| no_loopback())?;
         }
         socket.connect_timeout(&SockAddr::vsock(target.cid, target.port), CONNECT_LIMIT).map_err(failed)?;
@@ -88,7 +88,7 @@ impl Transport for Vsock {
     }
 }
 
-/// This machine's context id: that of a guest, 2 for a host of guests, [`CID_LOCAL`] where there is neither.
+/// This machine's context id: that of a guest, 2 for a host of guests, [`CID_LOCAL`] if there is neither.
 fn own_cid() -> u32 {
     let requested = File::open("/dev/vsock").and_then(|device| sockopt::local_cid(&device));
     requested.ok().filter(|cid| *cid != CID_ANY).unwrap_or(CID_LOCAL)

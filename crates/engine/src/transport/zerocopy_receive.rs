@@ -1,4 +1,4 @@
-//! How a TCP socket's payload gets into the process without a copy: by mapping the pages that it came on.
+//! How a TCP socket's payload gets into the process without a copy: by mapping the pages that it arrived in.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,9 +10,9 @@ use rustix::time::Timespec;
 
 use super::sys::map::{Arrived, Window};
 
-/// How long a blocking receive waits before its machine gets to look at the stop flag.
+/// How long a blocking receive waits before its machine checks the stop flag.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Address space for one call, bytes: what a receiver finds at most in one go.
+/// Address space of one call, bytes: the maximum that a receiver takes at once.
 const WINDOW: usize = 1 << 20;
 
 /// A receiver that maps what it can and copies the rest.
@@ -49,7 +49,8 @@ impl ZerocopyReceiver {
                 return Ok(bytes);
             }
             Arrived::ToCopy(bytes) => bytes.min(into.len()),
-            // The end of the stream or an error, which only a plain call tells; if bytes have come meanwhile it takes them.
+            // The end of the stream or an error, which only a plain call reports; if bytes have arrived meanwhile it
+            // takes them.
             Arrived::Nothing => into.len(),
         };
         let count = rustix::net::recv(socket, &mut into[..most], RecvFlags::empty())?.1;
@@ -57,7 +58,7 @@ impl ZerocopyReceiver {
         Ok(count)
     }
 
-    /// What became of the payload so far.
+    /// The payload so far, by how it was received.
     pub(crate) fn counts(&self) -> Mapped {
         self.counts
     }

@@ -62,16 +62,19 @@ fn round_trips_on_every_transport_and_strategy() {
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
-                let asker = if direction == Direction::Send { near } else { far };
-                assert!(asker.rtt.as_ref().is_some_and(|rtt| rtt.count > 0 && rtt.min_ns > 0), "{what}: {asker:?}");
-                assert!(asker.transactions > 0, "{what}");
+                let requester = if direction == Direction::Send { near } else { far };
+                assert!(
+                    requester.rtt.as_ref().is_some_and(|rtt| rtt.count > 0 && rtt.min_ns > 0),
+                    "{what}: {requester:?}"
+                );
+                assert!(requester.transactions > 0, "{what}");
             }
         }
     }
 }
 
 #[test]
-fn transfers_move_exactly_what_was_asked() {
+fn transfers_move_exactly_what_was_requested() {
     for transport in transports() {
         for (stop, bytes) in [(Stop::Blocks(13), 13 * 1_000), (Stop::Bytes(12_345), 12_345), (Stop::Blocks(2), 2_000)] {
             for strategy in [Strategy::Auto, Strategy::Spin] {
@@ -185,10 +188,14 @@ fn a_curve_of_legs_over_one_connection() {
                     _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
                 }
                 if transport.name() == "tcp" && pattern == "pingpong" {
-                    let asking = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
-                    let opening = if asking.transactions >= 6 { 3 } else { 1 };
-                    let timed = asking.rtt.as_ref().map(|rtt| rtt.count);
-                    assert_eq!(timed, Some(asking.transactions - opening), "{what}: those that open it are not timed");
+                    let requester = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
+                    let opening = if requester.transactions >= 6 { 3 } else { 1 };
+                    let timed = requester.rtt.as_ref().map(|rtt| rtt.count);
+                    assert_eq!(
+                        timed,
+                        Some(requester.transactions - opening),
+                        "{what}: those that open it are not timed"
+                    );
                 }
                 if !capabilities.single_ended && !capabilities.datagram {
                     let far = &pair.far.legs[index];
@@ -210,7 +217,7 @@ fn read_and_write_carry_what_send_and_recv_do() {
 }
 
 #[test]
-fn every_way_to_send_and_receive_moves_the_same_bytes() {
+fn every_send_and_receive_method_moves_the_same_bytes() {
     let mut lacking = None;
     for transport in transports() {
         for send in transport.sends() {
@@ -266,12 +273,12 @@ fn every_way_to_send_and_receive_moves_the_same_bytes() {
         }
     }
     if let Some(reason) = lacking {
-        println!("SKIPPED: every_way_to_send_and_receive_moves_the_same_bytes, of tls: {reason}");
+        println!("SKIPPED: every_send_and_receive_method_moves_the_same_bytes, of tls: {reason}");
     }
 }
 
 #[test]
-fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
+fn receivers_with_delayed_reads_take_every_byte_and_others_never_delay() {
     for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
         let cases =
             [(131_072, true, None), (1_000, true, None), (131_072, false, None), (871, false, Some(400_000_000))];
@@ -283,16 +290,16 @@ fn receivers_that_may_rest_take_every_byte_and_others_never_rest() {
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
                 let (near, far) = pair.last();
-                let rested =
+                let delayed =
                     [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
-                assert!(!rested || delayed_reads, "{what}");
+                assert!(!delayed || delayed_reads, "{what}");
             }
         }
     }
 }
 
 #[test]
-fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
+fn datagram_receivers_with_delayed_reads_lose_none_that_fits_the_buffer() {
     let stops = [Stop::Bytes(60_000_400), Stop::TimeNs(60_000_000)];
     for send in [SendBy::Mmsg, SendBy::Gso] {
         for delayed_reads in [true, false] {
@@ -314,9 +321,9 @@ fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
                 let lost =
                     |from: &EndTally, to: &EndTally| from.datagrams.unwrap().sent - to.datagrams.unwrap().received;
                 assert_eq!((lost(near, far), lost(far, near)), (0, 0), "{what}");
-                let rested =
+                let delayed =
                     [near, far].into_iter().flat_map(|end| &end.flows).any(|flow| flow.socket.delayed_reads.is_some());
-                assert!(!rested || delayed_reads, "{what}");
+                assert!(!delayed || delayed_reads, "{what}");
             }
         }
     }
@@ -325,7 +332,7 @@ fn receivers_of_datagrams_that_may_rest_lose_none_that_there_is_room_for() {
 #[test]
 fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
     let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
-    // The smallest of these buffers holds three datagrams; without pacing most of what is sent would be lost.
+    // The smallest of these buffers holds three datagrams; without pacing most datagrams would be lost.
     for rcvbuf in [Some(5_000), Some(40_000), None] {
         for (stop, (strategy, direction, send)) in stops.into_iter().zip([
             (Strategy::Auto, Direction::Send, SendBy::Copy),
@@ -371,7 +378,7 @@ fn a_curve_over_datagrams_is_paced_in_each_leg() {
 }
 
 #[test]
-fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
+fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
     let mut spec =
         Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
     spec.stall_ns = 300_000_000;
@@ -402,7 +409,8 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_is_gone() {
 
 #[test]
 fn whole_pages_that_arrive_are_mapped() {
-    // Over loopback MSG_ZEROCOPY copies into fresh pages, which the receiver can have: the only sender here whose pages can.
+    // Over loopback MSG_ZEROCOPY copies into fresh pages, which can be mapped: of the senders here, only its pages
+    // can.
     let engine = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
     let spec = Spec { engine, stop: Stop::Blocks(400), block: 64 << 10, ..Spec::new("tcp", "stream") };
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -412,7 +420,7 @@ fn whole_pages_that_arrive_are_mapped() {
 }
 
 #[test]
-fn ways_that_a_transport_lacks_are_refused_by_name() {
+fn methods_that_a_transport_lacks_are_refused_by_name() {
     let engine = Engine::sending(SendBy::Gso);
     let refused =
         engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("tcp", "stream") }).unwrap_err().to_string();
@@ -438,14 +446,14 @@ fn socket_options_are_set_and_read_back() {
     spec.near.dscp = Some(10);
     spec.near.pin = vec![0];
     spec.far.notsent_lowat = Some(16_384);
-    // Anyone may set what is in force already, and root more than that.
+    // Any user may set the value in force, and root others.
     let root = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
     spec.near.busy_poll_us = root.then_some(50);
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
     check_exact(&spec, &pair, "options");
     let (near, far) = pair.last();
     let (near, far) = (&near.flows[0].socket, &far.flows[0].socket);
-    assert_eq!(near.sndbuf, Some(200_000), "Linux doubles what it is asked for");
+    assert_eq!(near.sndbuf, Some(200_000), "Linux doubles the requested size");
     assert_eq!(far.rcvbuf, Some(100_000));
     assert_eq!(near.cc.as_deref(), Some("reno"));
     assert!(near.mss.is_some_and(|mss| mss <= 1_000), "{:?}", near.mss);
@@ -482,7 +490,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     spec.far.rcvbuf = Some(4_096);
     let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
-    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine is never advanced.
+    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine never advances.
     let far = std::thread::spawn(move || {
         let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
         std::thread::sleep(Duration::from_secs(3));
@@ -492,7 +500,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
     let signals = Signals::new();
     let near = run(&plan, transport, links, &signals, &mut |_| {}).unwrap();
-    // Without an open leg nothing is sent at all: the trial still ends, and says why.
+    // Without an open leg nothing is sent at all: the trial still ends, and names the reason.
     assert!(near.failure.is_some() || near.legs.last().is_some_and(|leg| leg.stalled), "{near:?}");
     far.join().unwrap();
 }

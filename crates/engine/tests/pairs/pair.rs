@@ -18,7 +18,8 @@ impl Pair {
     }
 }
 
-/// The transports whose ends need no launcher and that this machine can run within itself; one line says which it cannot.
+/// The transports whose ends need no launcher and that this machine can run within itself; prints a line for each that
+/// it cannot.
 pub(crate) fn transports() -> impl Iterator<Item = &'static dyn Transport> {
     engine::transport::TRANSPORTS.iter().copied().filter(|transport| transport.launcher().is_none()).filter(
         |transport| match missing(*transport) {
@@ -39,7 +40,7 @@ fn missing(transport: &'static dyn Transport) -> Option<String> {
     if transport.name() != "vsock" {
         return None;
     }
-    // The sockets are there as soon as the machine can reach another one; the loopback is a module of its own.
+    // The sockets exist as soon as the machine can reach another one; the loopback is a separate module.
     let spec = Spec::new(transport.name(), "stream");
     let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
     let mut listener = transport.listen(&spec, &options).expect("listens");

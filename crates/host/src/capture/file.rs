@@ -12,8 +12,8 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::{DataLink, PcapError};
 
-/// Bytes that are gathered before they are written.
-const GATHERED: usize = 256 << 10;
+/// Bytes that are buffered before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that grows by whole blocks: what could not be written whole is cut off again, so that it can be read whatever
 /// happened.
@@ -27,7 +27,7 @@ pub(super) struct PacketFile {
     written: u64,
     limit: u64,
     /// Packets that are gathered, and those in the file, with their bytes on the wire.
-    gathered: (u64, u64),
+    buffered: (u64, u64),
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
@@ -39,13 +39,13 @@ impl PacketFile {
         Ok(Self {
             path: path.to_owned(),
             file,
-            writer: PcapNgWriter::new(Vec::with_capacity(2 * GATHERED)).map_err(plain)?,
+            writer: PcapNgWriter::new(Vec::with_capacity(2 * BUFFER_BYTES)).map_err(plain)?,
             interface: interface.to_owned(),
             snaplen,
             begun: false,
             written: 0,
             limit,
-            gathered: (0, 0),
+            buffered: (0, 0),
             packets: 0,
             bytes: 0,
         })
@@ -66,11 +66,11 @@ impl PacketFile {
             options: Vec::new(),
         };
         self.writer.write_pcapng_block(packet).map_err(plain)?;
-        self.gathered = (self.gathered.0 + 1, self.gathered.1 + u64::from(length));
-        if self.writer.get_ref().len() >= GATHERED { self.flush() } else { Ok(()) }
+        self.buffered = (self.buffered.0 + 1, self.buffered.1 + u64::from(length));
+        if self.writer.get_ref().len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is gathered. A file without a packet names its interface all the same.
+    /// Writes what is buffered. A file without a packet names its interface all the same.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.begin(DataLink::ETHERNET)?;
         self.flush()
@@ -88,15 +88,15 @@ impl PacketFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let gathered = self.writer.get_mut();
-        let whole = self.written + gathered.len() as u64;
+        let buffered = self.writer.get_mut();
+        let whole = self.written + buffered.len() as u64;
         let result = if whole > self.limit {
-            Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("the file would pass {} bytes", self.limit)))
+            Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("the file would exceed {} bytes", self.limit)))
         } else {
-            self.file.write_all(gathered)
+            self.file.write_all(buffered)
         };
-        gathered.clear();
-        let (packets, bytes) = std::mem::take(&mut self.gathered);
+        buffered.clear();
+        let (packets, bytes) = std::mem::take(&mut self.buffered);
         match result {
             Ok(()) => {
                 self.written = whole;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_so() {
+    fn a_full_disk_is_reported() {
         // /dev/full answers every write with ENOSPC.
         let mut file = PacketFile {
             file: OpenOptions::new().write(true).open("/dev/full").unwrap(),

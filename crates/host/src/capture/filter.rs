@@ -104,8 +104,8 @@ impl Program {
 
     /// Keeps the packet where one of the two loads of half a word gives one of the ports.
     fn ports(&mut self, load: u16, [source, destination]: [u32; 2], ports: &[u16]) {
-        for place in [source, destination] {
-            self.add(load, place);
+        for offset in [source, destination] {
+            self.add(load, offset);
             ports.iter().for_each(|port| self.jump_if(IF_EQUAL, u32::from(*port), Label::Keep));
         }
         self.jump(Label::Drop);

@@ -262,11 +262,11 @@ fn interface(order: &Order) -> Result<(String, u32), String> {
         (Some(peer), _) if peer.is_loopback() || of(peer).is_some() => {
             known.iter().find(|interface| interface.name == LOOPBACK)
         }
-        (Some(peer), _) => of(source(peer).map_err(|error| format!("no way to {peer}: {error}"))?),
+        (Some(peer), _) => of(source(peer).map_err(|error| format!("no route to {peer}: {error}"))?),
         (None, Some(here)) => of(here),
         (None, None) => None,
     };
-    let found = found.ok_or_else(|| "no interface has the address that the packets go by".to_owned())?;
+    let found = found.ok_or_else(|| "no interface has the address that the packets use".to_owned())?;
     let index = found.index.ok_or_else(|| format!("{} has no number", found.name))?;
     Ok((found.name.clone(), index))
 }
@@ -291,7 +291,8 @@ fn source(peer: IpAddr) -> io::Result<IpAddr> {
 fn refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "packets may not be captured: run it as root, or give the program CAP_NET_RAW (`setcap cap_net_raw+ep` on its file)"
+            "no permission to capture packets: run thru as root, or give it CAP_NET_RAW (`setcap cap_net_raw+ep` on \
+                its file)"
                 .to_owned()
         }
         Some(libc::EAFNOSUPPORT | libc::EPROTONOSUPPORT) => {
@@ -303,9 +304,9 @@ fn refusal(error: &io::Error) -> String {
 
 /// Why a capture ended.
 fn ended(error: &io::Error, path: &Path) -> String {
-    let place = path.parent().unwrap_or(path).display();
+    let folder = path.parent().unwrap_or(path).display();
     match error.kind() {
-        io::ErrorKind::StorageFull => format!("the disk of {place} is full"),
+        io::ErrorKind::StorageFull => format!("the disk of {folder} is full"),
         _ => error.to_string(),
     }
 }
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_its_remedy() {
+    fn what_is_missing_is_reported_with_its_remedy() {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();

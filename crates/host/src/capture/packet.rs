@@ -96,10 +96,10 @@ impl Piece {
             4 => {
                 let header = usize::from(packet[0] & 0xf) * 4;
                 let ends = [address_v4(packet, 12)?.into(), address_v4(packet, 16)?.into()];
-                let (place, protocol) = (half(packet, 6)?, *packet.get(9)?);
+                let (flags_and_offset, protocol) = (half(packet, 6)?, *packet.get(9)?);
                 let fragment = Fragment { ends, protocol, number: half(packet, 4)?.into() };
                 // More parts follow, or this one does not begin the packet.
-                let (more, at) = (place & 0x2000 != 0, place & 0x1fff);
+                let (more, at) = (flags_and_offset & 0x2000 != 0, flags_and_offset & 0x1fff);
                 Self::of(packet.get(header..)?, fragment, (more || at > 0).then_some(at))
             }
             6 => {
@@ -223,7 +223,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn packets_and_their_parts_are_told_apart() {
+    fn packets_and_their_fragments_are_distinguished() {
         let whole = v4(0x18);
         let ends = Ends { from: "10.0.0.1:4000".parse().unwrap(), to: "10.0.0.2:6280".parse().unwrap(), joins: false };
         assert_eq!(Piece::parse(&whole), Some(Piece::Whole(ends)));

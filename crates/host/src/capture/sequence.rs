@@ -9,9 +9,9 @@ use super::packet::Segment;
 
 /// Connections that are followed; what comes after is left to the file.
 const CONNECTIONS: usize = 16;
-/// Entries of each list: together with [`AGAIN`] what [`TimeSequence::POINTS`] allows.
+/// Entries of each list: together with [`RETRANSMITTED`] what [`TimeSequence::POINTS`] allows.
 const ENTRIES: usize = 1_750;
-const AGAIN: usize = TimeSequence::POINTS - 2 * ENTRIES;
+const RETRANSMITTED: usize = TimeSequence::POINTS - 2 * ENTRIES;
 
 /// All connections that were seen.
 #[derive(Default)]
@@ -108,7 +108,8 @@ struct DirectionLog {
 
 impl DirectionLog {
     fn new() -> Self {
-        let (data, acks, retransmitted_at) = (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(AGAIN));
+        let (data, acks, retransmitted_at) =
+            (Thinned::new(ENTRIES), Thinned::new(ENTRIES), Thinned::new(RETRANSMITTED));
         Self { numbers: None, highest: 0, bytes: 0, data, acks, retransmitted_at, last_ack: 0 }
     }
 
@@ -119,7 +120,7 @@ impl DirectionLog {
         if segment.payload == 0 {
             return;
         }
-        let end = numbers.place(first.wrapping_add(segment.payload));
+        let end = numbers.absolute(first.wrapping_add(segment.payload));
         self.bytes += u64::from(segment.payload);
         if end > self.highest {
             self.highest = end;
@@ -131,7 +132,7 @@ impl DirectionLog {
 
     fn acknowledged(&mut self, at_ns: u64, number: u32) {
         let Some(numbers) = &mut self.numbers else { return };
-        let end = numbers.place(number);
+        let end = numbers.absolute(number);
         // Those that only confirm the window or repeat themselves say nothing new.
         if end > self.last_ack {
             self.last_ack = end;
@@ -148,13 +149,13 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn place(&mut self, number: u32) -> u64 {
+    fn absolute(&mut self, number: u32) -> u64 {
         // Within 2^31 of the highest one, on either side (RFC 9293, 3.4).
         let expected = self.first.wrapping_add(self.last as u32);
         let step = i64::from(number.wrapping_sub(expected) as i32);
-        let place = self.last.saturating_add_signed(step);
-        self.last = self.last.max(place);
-        place
+        let absolute = self.last.saturating_add_signed(step);
+        self.last = self.last.max(absolute);
+        absolute
     }
 }
 
@@ -204,7 +205,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn payload_acknowledgements_and_what_came_again_are_told_apart() {
+    fn payload_acknowledgements_and_retransmissions_are_distinguished() {
         let mut connections = Connections::default();
         let syn = Segment { syn: true, acknowledged: None, ..segment(true, u32::MAX - 500, 0, 0) };
         connections.see(MS, &syn);
@@ -260,7 +261,7 @@ mod tests {
             let mut sum = 0_u64;
             for step in steps {
                 sum += u64::from(step);
-                prop_assert_eq!(numbers.place(first.wrapping_add(sum as u32)), sum);
+                prop_assert_eq!(numbers.absolute(first.wrapping_add(sum as u32)), sum);
             }
         }
     }

@@ -10,7 +10,7 @@ use super::Source;
 /// The kernel's own copy (CONFIG_IKCONFIG_PROC).
 const OWN: &str = "/proc/config.gz";
 /// Bytes of it, packed and unpacked: several times what kernels have.
-const MOST: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 /// Fills in the tick and the accounting of the kernel of that release.
@@ -32,21 +32,21 @@ pub(super) fn describe(source: &mut Source<'_>, release: Option<&str>, setup: &m
             setup.hz = u32::try_from((1_000_000_000 + tick / 2) / tick).ok();
             setup.hz_source = Some("deduced from the coarse clock".into());
         }
-        _ => source.missing.push(format!("kernel ticks per second: neither {OWN}, /boot nor the coarse clock says")),
+        _ => source.missing.push(format!("kernel ticks per second: unknown from {OWN}, /boot and the coarse clock")),
     }
 }
 
 /// The configuration that the running kernel was built with, and where it was found.
 fn configuration(source: &Source<'_>, release: Option<&str>) -> Option<(String, String)> {
-    if let Ok(packed) = source.sys.read_bytes(OWN, MOST as usize) {
+    if let Ok(packed) = source.sys.read_bytes(OWN, MAX_BYTES as usize) {
         let mut text = String::new();
-        if GzDecoder::new(packed.as_slice()).take(MOST).read_to_string(&mut text).is_ok() {
+        if GzDecoder::new(packed.as_slice()).take(MAX_BYTES).read_to_string(&mut text).is_ok() {
             return Some((OWN.to_owned(), text));
         }
     }
     let release = release?;
-    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    places.into_iter().find_map(|path| source.hint(&path).map(|text| (path, text)))
+    let paths = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    paths.into_iter().find_map(|path| source.hint(&path).map(|text| (path, text)))
 }
 
 /// The value of an option.

@@ -1,7 +1,7 @@
 //! Rings, coalescing, queues, offloads, pause frames, link modes, time stamps and modules, by ethtool's netlink family
 //! (Linux 5.6 and later).
 //!
-//! One question brings the answers of all interfaces; a driver that cannot answer is left out by the kernel.
+//! One request brings the answers of all interfaces; a driver that cannot answer is left out by the kernel.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::Source;
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
 use crate::netlink::{Attributes, Family, NetlinkRequest};
 
-/// A question of ethtool's family, and what its answer brings into a device.
+/// A request of ethtool's family, and what its answer brings into a device.
 struct Subject {
     /// What it is called where it is missing.
     name: &'static str,
@@ -49,30 +49,30 @@ const SUBJECTS: &[Subject] = &[
 /// Fills in what ethtool says of the devices; `hardware` are the interfaces whose silence is a gap.
 pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, Device>, hardware: &[String]) {
     for subject in SUBJECTS {
-        let question = NetlinkRequest {
+        let request = NetlinkRequest {
             name: format!("ethtool-{}", subject.file),
             family: Family::Ethtool,
             kind: subject.command,
             dump: true,
             body: ethtool::request(None),
         };
-        let answers = match source.sys.netlink(&question) {
+        let answers = match source.sys.netlink(&request) {
             Ok(answers) => answers,
             Err(error) => {
                 source.missing.push(format!("{}: ethtool's netlink: {error}", subject.name));
                 continue;
             }
         };
-        let mut heard = Vec::new();
+        let mut answered = Vec::new();
         for answer in &answers {
             let answer = Attributes(answer);
             if let Some(name) = ethtool::interface(answer) {
                 (subject.read)(answer, devices.entry(name.clone()).or_default());
-                heard.push(name);
+                answered.push(name);
             }
         }
-        for name in hardware.iter().filter(|name| !heard.contains(name)) {
-            source.missing.push(format!("{name}: {}: the driver does not say", subject.name));
+        for name in hardware.iter().filter(|name| !answered.contains(name)) {
+            source.missing.push(format!("{name}: {}: the driver does not report it", subject.name));
         }
     }
 }

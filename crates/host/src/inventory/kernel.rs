@@ -73,7 +73,7 @@ fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> 
     }
     let built = version?.split_ascii_whitespace().rfind(|word| word.starts_with("PREEMPT"));
     if built == Some("PREEMPT_DYNAMIC") {
-        source.missing.push(format!("preemption in force: {PREEMPT} cannot be read (root, with debugfs mounted)"));
+        source.missing.push(format!("preemption in force: cannot read {PREEMPT} (needs root and a mounted debugfs)"));
     }
     Some(built.unwrap_or("none").to_owned())
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boot_parameters_that_matter_are_told_from_the_others() {
+    fn boot_parameters_that_matter_are_distinguished_from_the_others() {
         let matter = ["mitigations=off", "isolcpus=1-7", "nohz_full=1-7", "pcie_aspm=off", "nosmt", "iommu.strict=0"];
         let others = ["quiet", "console=ttyS0", "root=/dev/sda1", "BOOT_IMAGE=/vmlinuz", "memtest=4", "ro"];
         assert!(matter.iter().all(|parameter| matters(parameter)), "{matter:?}");

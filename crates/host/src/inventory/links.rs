@@ -24,8 +24,8 @@ const BOND_MODES: [&str; 7] =
 /// What rtnetlink says of each interface, by name.
 pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     let body = vec![0; link::HEADER];
-    let question = NetlinkRequest { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
-    let links = ask(source, "interface kinds", &question);
+    let request = NetlinkRequest { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
+    let links = dump(source, "interface kinds", &request);
     let names: BTreeMap<u32, String> =
         links.iter().filter_map(|message| Some((link::index(message)?, link::name(message)?))).collect();
     let mut devices: BTreeMap<String, Device> = BTreeMap::new();
@@ -34,7 +34,7 @@ pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
             devices.insert(name.clone(), device(link::attributes(message), &names));
         }
     }
-    let qdiscs = ask(source, "queueing disciplines", &qdisc::question());
+    let qdiscs = dump(source, "queueing disciplines", &qdisc::request());
     let qdiscs = qdiscs.iter().filter_map(|message| qdisc::read(message, |index| names.get(&index).cloned()));
     for (name, qdiscs) in disciplines(qdiscs) {
         devices.entry(name).or_default().qdiscs = qdiscs;
@@ -42,8 +42,8 @@ pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     devices
 }
 
-fn ask(source: &mut Source<'_>, fact: &str, question: &NetlinkRequest) -> Vec<Vec<u8>> {
-    source.sys.netlink(question).unwrap_or_else(|error| {
+fn dump(source: &mut Source<'_>, fact: &str, request: &NetlinkRequest) -> Vec<Vec<u8>> {
+    source.sys.netlink(request).unwrap_or_else(|error| {
         source.missing.push(format!("{fact}: rtnetlink: {error}"));
         Vec::new()
     })
@@ -72,14 +72,14 @@ fn device(of: Attributes<'_>, names: &BTreeMap<u32, String>) -> Device {
 fn disciplines(all: impl Iterator<Item = Qdisc>) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, BTreeMap<(u8, String), u32>> = BTreeMap::new();
     for Qdisc { interface, kind, parent, .. } in all {
-        let place = match parent.as_str() {
+        let rank = match parent.as_str() {
             qdisc::ROOT => 0,
             qdisc::INGRESS => 2,
             _ => 1,
         };
-        *found.entry(interface).or_default().entry((place, kind)).or_default() += 1;
+        *found.entry(interface).or_default().entry((rank, kind)).or_default() += 1;
     }
-    let words = |((place, kind), count): ((u8, String), u32)| match place {
+    let words = |((rank, kind), count): ((u8, String), u32)| match rank {
         0 => format!("root {kind}"),
         1 => format!("{kind} below it, {count} times"),
         _ => format!("{kind} at the ingress"),

@@ -7,14 +7,14 @@ use model::Neighbour;
 use super::Source;
 
 const ETHER_TYPE: [u8; 2] = [0x88, 0xcc];
-const MOST: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 /// Organisations of the pieces of type 127: IEEE 802.1 and 802.3.
 const DOT1: [u8; 3] = [0x00, 0x80, 0xc2];
 const DOT3: [u8; 3] = [0x00, 0x12, 0x0f];
 
 /// What stands in the first frame that networkd keeps for an interface.
 pub(super) fn neighbour(source: &Source<'_>, index: &str) -> Option<Neighbour> {
-    let bytes = source.sys.read_bytes(&format!("/run/systemd/netif/lldp/{index}"), MOST).ok()?;
+    let bytes = source.sys.read_bytes(&format!("/run/systemd/netif/lldp/{index}"), MAX_BYTES).ok()?;
     let (length, frame) = bytes.split_first_chunk::<8>()?;
     parse(frame.get(..usize::try_from(u64::from_le_bytes(*length)).ok()?)?)
 }

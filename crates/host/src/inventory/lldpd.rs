@@ -13,7 +13,7 @@ use super::Source;
 pub(super) fn neighbours(source: &mut Source<'_>) -> BTreeMap<String, Neighbour> {
     match source.sys.lldpd() {
         Ok(text) => parse(&text).unwrap_or_else(|| {
-            source.missing.push("LLDP neighbours: lldpcli did not print what is known of its format".into());
+            source.missing.push("LLDP neighbours: lldpcli printed an unknown format".into());
             BTreeMap::new()
         }),
         // Most hosts have no lldpd.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_neighbour_stands_without_an_array() {
+    fn a_single_neighbour_needs_no_array() {
         let text = r#"{"lldp": {"interface": {"eth0": {"via": "LLDP", "rid": "1",
             "chassis": {"id": {"type": "mac", "value": "02:00:00:00:00:01"}, "descr": "a switch"},
             "port": {"id": {"type": "mac", "value": "02:00:00:00:00:02"}, "descr": "eth9", "ttl": "120"}}}}}"#;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn several_vlans_and_neighbours_are_told_apart() {
+    fn several_vlans_and_neighbours_are_distinguished() {
         let port = r#""port": {"id": {"type": "ifname", "value": "Ethernet1/7"}, "mfs": "9216"}"#;
         let vlans = r#""vlan": [{"vlan-id": "7", "pvid": false, "value": "guests"}, {"vlan-id": "42", "pvid": true}]"#;
         let entry =
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn other_protocols_and_other_texts_are_left_alone() {
-        let heard = r#"{"lldp": {"interface": [{"eth0": {"via": "CDPv2", "chassis": {"x": {}}, "port": {}}}]}}"#;
-        assert_eq!(parse(heard).unwrap(), BTreeMap::new());
+        let other = r#"{"lldp": {"interface": [{"eth0": {"via": "CDPv2", "chassis": {"x": {}}, "port": {}}}]}}"#;
+        assert_eq!(parse(other).unwrap(), BTreeMap::new());
         assert_eq!(parse(r#"{"lldp": {}}"#).unwrap(), BTreeMap::new());
         assert_eq!(parse("lldpd is not running"), None);
         assert_eq!(parse("{}"), None);

@@ -18,7 +18,7 @@ mod settings;
 mod traffic;
 mod virtualisation;
 
-pub use traffic::{LOOK_NS, TrafficSample, note_traffic};
+pub use traffic::{TRAFFIC_SAMPLE_NS, TrafficSample, note_traffic};
 
 use std::io;
 
@@ -69,7 +69,7 @@ impl Source<'_> {
     fn value<T>(&mut self, fact: &str, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = parse(&self.text(fact, path)?);
         if value.is_none() {
-            self.missing.push(format!("{fact}: {path} does not say"));
+            self.missing.push(format!("{fact}: {path} does not contain it"));
         }
         value
     }

@@ -78,8 +78,8 @@ fn half(source: &Source<'_>, interface: &str, offset: u32) -> io::Result<Vec<u8>
     put(&mut body, 5, &[0]); // bank
     put(&mut body, 6, &[0x50]); // address on the module's bus
     let name = format!("ethtool-module-{interface}-{offset}");
-    let question = NetlinkRequest { name, family: Family::Ethtool, kind: MODULE_EEPROM, dump: false, body };
-    let answers = source.sys.netlink(&question)?;
+    let request = NetlinkRequest { name, family: Family::Ethtool, kind: MODULE_EEPROM, dump: false, body };
+    let answers = source.sys.netlink(&request)?;
     let data = answers.first().and_then(|answer| Attributes(answer).get(DATA)).map(<[u8]>::to_vec);
     data.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -59,7 +59,7 @@ fn describe(source: &mut Source<'_>, name: &str) -> (Interface, Option<String>) 
     let mut folder = None;
     if let Ok(device) = source.sys.resolve(&format!("{NET}/{name}/device")) {
         interface.driver = driver(source, name, &device);
-        (folder, interface.numa_node) = place(source, &device);
+        (folder, interface.numa_node) = location(source, &device);
         interface.pci_slot = folder.as_deref().and_then(|folder| folder.rsplit('/').next()).map(str::to_owned);
     }
     (interface, folder)
@@ -95,7 +95,7 @@ fn link(source: &mut Source<'_>, name: &str, state: Option<&str>) -> (Option<u32
             (None, _) => "speed",
             _ => "duplex",
         };
-        let why = if state == Some("down") { "the link is down" } else { "the driver does not say" };
+        let why = if state == Some("down") { "the link is down" } else { "the driver does not report it" };
         source.missing.push(format!("{name}: {what}: {why}"));
     }
     (speed, duplex)
@@ -110,7 +110,7 @@ fn driver(source: &mut Source<'_>, name: &str, device: &str) -> Option<String> {
 
 /// PCI function (its folder in /sys) and NUMA node of a device. A virtio device sits below its PCI function, so the whole path is looked at. A node of
 /// -1 means that the firmware names none.
-fn place(source: &Source<'_>, device: &str) -> (Option<String>, Option<i32>) {
+fn location(source: &Source<'_>, device: &str) -> (Option<String>, Option<i32>) {
     let ancestors: Vec<&str> =
         std::iter::successors(Some(device), |path| path.rsplit_once('/').map(|(up, _)| up)).collect();
     let last = |path: &str| path.rsplit('/').next().is_some_and(is_pci_slot);

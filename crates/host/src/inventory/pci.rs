@@ -13,7 +13,7 @@ const CONTROL: usize = 8;
 const PUBLIC: usize = 64;
 const SPACE: usize = 256;
 /// More capabilities than fit are a loop.
-const MOST_CAPABILITIES: usize = 48;
+const MAX_CAPABILITIES: usize = 48;
 
 /// The function at `folder` in /sys.
 pub(super) fn describe(source: &mut Source<'_>, interface: &str, folder: &str) -> Pci {
@@ -30,7 +30,7 @@ pub(super) fn describe(source: &mut Source<'_>, interface: &str, folder: &str) -
         ..Pci::default()
     };
     if pci.speed_mts.is_none() || pci.width.is_none() {
-        source.missing.push(format!("{interface}: PCI link: {folder} has no link of PCI Express"));
+        source.missing.push(format!("{interface}: PCI link: {folder} has no PCI Express link"));
     }
     match source.sys.read_bytes(&format!("{folder}/config"), SPACE) {
         Ok(space) => match control(&space) {
@@ -58,7 +58,7 @@ fn megatransfers(text: &str) -> Option<u32> {
 /// The Device Control register, found along the list of capabilities.
 fn control(space: &[u8]) -> Option<u16> {
     let mut at = usize::from(*space.get(CAPABILITIES)? & !3);
-    for _ in 0..MOST_CAPABILITIES {
+    for _ in 0..MAX_CAPABILITIES {
         if at < PUBLIC {
             return None;
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_space_that_is_cut_or_goes_in_circles_says_nothing() {
+    fn a_truncated_or_circular_space_yields_nothing() {
         assert_eq!(control(&space()[..PUBLIC]), None);
         let mut circle = space();
         circle[0x60] = 0x05;

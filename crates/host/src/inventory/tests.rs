@@ -36,12 +36,12 @@ fn a_virtual_machine_is_described_as_it_was_recorded() {
 }
 
 #[test]
-fn what_the_virtual_machine_does_not_say_is_named() {
+fn what_the_virtual_machine_does_not_report_is_named() {
     let facts = recorded("vm");
     assert_eq!(facts.governor, None);
     for missing in [
         "frequency governor: /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor does not exist here",
-        "eth0: speed and duplex: the driver does not say",
+        "eth0: speed and duplex: the driver does not report it",
         "ifb0: speed and duplex: the link is down",
         "boot parameters: /proc/cmdline does not exist here",
         "control groups: /proc/self/cgroup does not exist here",
@@ -123,12 +123,12 @@ fn map<V: Copy>(entries: &[(&str, V)]) -> BTreeMap<String, V> {
 }
 
 #[test]
-fn a_recorded_card_answers_ethtools_questions() {
-    let card = device("ens1f0");
-    assert_eq!(card.driver_version, some("6.1.0-18-amd64"));
-    assert_eq!((card.firmware, card.bus), (some("16.35.3006 (MT_0000000012)"), some("0000:3b:00.0")));
-    assert_eq!(card.rings, map(&[("rx", 1024), ("rx-max", 8192), ("tx", 1024), ("tx-max", 8192)]));
-    assert_eq!(card.channels, map(&[("combined", 3), ("combined-max", 63)]));
+fn a_recorded_device_answers_ethtool_requests() {
+    let nic = device("ens1f0");
+    assert_eq!(nic.driver_version, some("6.1.0-18-amd64"));
+    assert_eq!((nic.firmware, nic.bus), (some("16.35.3006 (MT_0000000012)"), some("0000:3b:00.0")));
+    assert_eq!(nic.rings, map(&[("rx", 1024), ("rx-max", 8192), ("tx", 1024), ("tx-max", 8192)]));
+    assert_eq!(nic.channels, map(&[("combined", 3), ("combined-max", 63)]));
     let coalescing = [
         ("adaptive-rx", 1),
         ("adaptive-tx", 0),
@@ -137,9 +137,9 @@ fn a_recorded_card_answers_ethtools_questions() {
         ("tx-frames", 128),
         ("tx-usecs", 8),
     ];
-    assert_eq!(card.coalescing, map(&coalescing));
-    assert_eq!(card.pause, map(&[("autoneg", false), ("rx", true), ("tx", true)]));
-    let offloads: Vec<String> = card.offloads.iter().map(|(name, state)| format!("{name} {state}")).collect();
+    assert_eq!(nic.coalescing, map(&coalescing));
+    assert_eq!(nic.pause, map(&[("autoneg", false), ("rx", true), ("tx", true)]));
+    let offloads: Vec<String> = nic.offloads.iter().map(|(name, state)| format!("{name} {state}")).collect();
     assert_eq!(
         offloads,
         [
@@ -152,25 +152,25 @@ fn a_recorded_card_answers_ethtools_questions() {
             "tx-tcp-segmentation on",
         ]
     );
-    let link = card.link.unwrap();
+    let link = nic.link.unwrap();
     assert_eq!((link.autoneg, link.speed_mbps, link.duplex), (Some(true), Some(100_000), some("full")));
     assert_eq!(link.supported, ["Autoneg", "Pause", "100000baseSR4/Full", "100000baseCR4/Full"]);
     assert_eq!(link.advertised, ["Autoneg", "Pause", "100000baseCR4/Full"]);
     assert_eq!(link.peer, ["100000baseCR4/Full"]);
-    let stamps = card.timestamping.unwrap();
+    let stamps = nic.timestamping.unwrap();
     assert_eq!(stamps.capabilities, ["hardware-transmit", "hardware-receive", "hardware-raw-clock"]);
     assert_eq!(
         (stamps.tx_types.join(" "), stamps.rx_filters.join(" "), stamps.clock),
         ("off on".into(), "none all".into(), Some(2))
     );
-    let module = card.module.unwrap();
+    let module = nic.module.unwrap();
     assert_eq!((module.kind, module.vendor), (some("QSFP28"), some("Mellanox")));
     assert_eq!((module.part, module.revision), (some("MCP1600-C003"), some("A3")));
 }
 
 #[test]
-fn a_recorded_cards_slot_and_interrupts_are_read() {
-    let card = device("ens1f0");
+fn the_slot_and_interrupts_of_a_recorded_device_are_read() {
+    let nic = device("ens1f0");
     let expected = Pci {
         id: some("15b3:1017"),
         speed_mts: Some(8_000),
@@ -180,9 +180,9 @@ fn a_recorded_cards_slot_and_interrupts_are_read() {
         read_request_bytes: Some(512),
         payload_bytes: Some(256),
     };
-    assert_eq!(card.pci, Some(expected));
+    assert_eq!(nic.pci, Some(expected));
     // 134 has no handler, and so no line.
-    let lines: Vec<String> = card
+    let lines: Vec<String> = nic
         .irqs
         .iter()
         .map(|irq| format!("{} {} {}", irq.irq, irq.line.as_deref().unwrap(), irq.cores.as_deref().unwrap()))
@@ -195,26 +195,26 @@ fn a_recorded_cards_slot_and_interrupts_are_read() {
             "133 mlx5_comp1@pci:0000:3b:00.0 1"
         ]
     );
-    let steering: Vec<String> = card.steering.iter().map(|(queue, mask)| format!("{queue} {mask}")).collect();
+    let steering: Vec<String> = nic.steering.iter().map(|(queue, mask)| format!("{queue} {mask}")).collect();
     assert_eq!(steering, ["rx-0 00000000,0000ffff", "tx-0 00000000,00000001"]);
-    assert_eq!(card.kernel_message, some("mlx5_core 0000:3b:00.0 ens1f0: Link up"));
-    assert_eq!(card.qdiscs, ["root mq", "fq_codel below it, 2 times", "clsact at the ingress"]);
-    assert_eq!((card.gso_max_bytes, card.gro_max_bytes), (Some(65_536), Some(65_536)));
+    assert_eq!(nic.kernel_message, some("mlx5_core 0000:3b:00.0 ens1f0: Link up"));
+    assert_eq!(nic.qdiscs, ["root mq", "fq_codel below it, 2 times", "clsact at the ingress"]);
+    assert_eq!((nic.gso_max_bytes, nic.gro_max_bytes), (Some(65_536), Some(65_536)));
 }
 
 #[test]
-fn what_ifconfig_and_netstat_show_of_a_card_is_there() {
-    let card = device("ens1f0");
-    assert_eq!(card.mac, some("0c:42:a1:00:00:07"));
-    assert_eq!(card.flags, ["up", "broadcast", "slave", "multicast"]);
-    assert_eq!((card.totals["rx_packets"], card.totals["rx_dropped"], card.totals["collisions"]), (6_000_000, 12, 0));
-    assert_eq!(card.totals.len(), 16);
+fn the_counters_of_ifconfig_and_netstat_are_there() {
+    let nic = device("ens1f0");
+    assert_eq!(nic.mac, some("0c:42:a1:00:00:07"));
+    assert_eq!(nic.flags, ["up", "broadcast", "slave", "multicast"]);
+    assert_eq!((nic.totals["rx_packets"], nic.totals["rx_dropped"], nic.totals["collisions"]), (6_000_000, 12, 0));
+    assert_eq!(nic.totals.len(), 16);
     // One that is not counted there has none, not zeros.
     assert!(device("bond0.42").totals.is_empty());
 }
 
 #[test]
-fn the_neighbour_is_the_one_that_lldpd_tells() {
+fn the_neighbour_is_the_one_that_lldpd_reports() {
     let neighbour = device("ens1f0").neighbour.unwrap();
     assert_eq!((neighbour.system, neighbour.description), (some("leaf-3"), some("a test switch")));
     // The port goes by its address there, which is no name.
@@ -271,13 +271,13 @@ fn settings_are_recorded_by_folder_and_secrets_are_not() {
 }
 
 #[test]
-fn traffic_of_a_short_look_stands_with_its_interface() {
+fn sampled_traffic_is_recorded_with_its_interface() {
     let root = format!("{}/testdata/server", env!("CARGO_MANIFEST_DIR"));
     let sys = FakeSys::new(root);
-    let look = TrafficSample::start(&sys);
-    sys.set_now_ns(LOOK_NS);
-    assert_eq!(look.left_ns(&sys), 0);
-    let seen = look.finish(&sys);
+    let sample = TrafficSample::start(&sys);
+    sys.set_now_ns(TRAFFIC_SAMPLE_NS);
+    assert_eq!(sample.left_ns(&sys), 0);
+    let seen = sample.finish(&sys);
     let mut facts = recorded("server");
     note_traffic(&mut facts, &seen);
     // The recorded counters do not move: that is nothing on the wire, not nothing known.
@@ -290,7 +290,7 @@ fn traffic_of_a_short_look_stands_with_its_interface() {
 }
 
 #[test]
-fn a_host_that_says_nothing_is_null_throughout_and_never_zero() {
+fn a_host_that_reports_nothing_is_null_throughout_and_never_zero() {
     let empty = tempfile::tempdir().unwrap();
     let facts = inventory(&FakeSys::new(empty.path()));
     assert_eq!(Inventory { missing: Vec::new(), ..facts.clone() }, Inventory::default());

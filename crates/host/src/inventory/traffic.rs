@@ -9,7 +9,7 @@ use crate::sys::Sys;
 
 /// How long a look should last, in ns. Counters of most drivers move with every packet; some only once a second, and show
 /// nothing in so short a time.
-pub const LOOK_NS: u64 = 100_000_000;
+pub const TRAFFIC_SAMPLE_NS: u64 = 100_000_000;
 
 /// Packets and bytes, received and sent.
 type Counters = [u64; 4];
@@ -32,7 +32,7 @@ impl TrafficSample {
     /// What is left of the time that the look should take, in ns.
     #[must_use]
     pub fn left_ns(&self, sys: &dyn Sys) -> u64 {
-        LOOK_NS.saturating_sub(sys.now_ns().saturating_sub(self.at_ns))
+        TRAFFIC_SAMPLE_NS.saturating_sub(sys.now_ns().saturating_sub(self.at_ns))
     }
 
     /// Reads them again: each interface's traffic since the start. An interface that came or went is left out.

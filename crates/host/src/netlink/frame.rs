@@ -90,14 +90,14 @@ mod tests {
         let parts =
             [message(24, 7, b"late"), message(24, 8, b"first"), message(24, 8, b""), message(ERROR, 8, &refusal)];
         let datagram = parts.concat();
-        let heard: Vec<_> = Messages::new(&datagram, 8).collect();
-        assert_eq!(heard, [Message::Part(b"first"), Message::Part(b""), Message::Refused(13)]);
+        let messages: Vec<_> = Messages::new(&datagram, 8).collect();
+        assert_eq!(messages, [Message::Part(b"first"), Message::Part(b""), Message::Refused(13)]);
         assert_eq!(Messages::new(&message(ERROR, 1, &[0; 4]), 1).next(), Some(Message::End));
         assert_eq!(Messages::new(&message(DONE, 1, &[]), 1).next(), Some(Message::End));
     }
 
     #[test]
-    fn a_list_is_asked_for_by_its_flags() {
+    fn a_list_is_requested_by_its_flags() {
         let flags = |dump| u16_at(&request(18, dump, 1, &[0; 16]), 6);
         assert_eq!((flags(false), flags(true)), (Some(0x5), Some(0x305)));
         assert_eq!(u32_at(&request(18, true, 1, &[0; 16]), 0), Some(32));

@@ -25,7 +25,7 @@ pub(crate) const ROOT: &str = "root";
 pub(crate) const INGRESS: &str = "ingress";
 
 /// The question for all disciplines of all interfaces.
-pub(crate) fn question() -> NetlinkRequest {
+pub(crate) fn request() -> NetlinkRequest {
     NetlinkRequest { name: "qdisc".into(), family: Family::Route, kind: GET, dump: true, body: vec![0; HEADER] }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_cut_says_less_or_nothing() {
+    fn a_truncated_message_yields_less_or_nothing() {
         let whole = message(ROOT_PARENT);
         for cut in 0..whole.len() {
             if let Some(part) = read(&whole[..cut], eth7) {

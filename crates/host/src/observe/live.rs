@@ -25,14 +25,14 @@ impl Live {
     #[must_use]
     pub fn start(sys: Arc<dyn Sys>) -> Self {
         let mut recorder = Recorder::start(sys.clone(), &[]);
-        let before = recorder.look(&SOURCES);
+        let before = recorder.read_only(&SOURCES);
         let cpu = CpuObserver::start(&*sys).ok();
         Self { sys, recorder, cpu, before }
     }
 
     /// What the host did since the last call, or since the start.
     pub fn read(&mut self) -> Watched {
-        let now = self.recorder.look(&SOURCES);
+        let now = self.recorder.read_only(&SOURCES);
         let cpu = self.cpu.as_ref().and_then(|cpu| cpu.finish(&*self.sys));
         self.cpu = CpuObserver::start(&*self.sys).ok();
         let before = std::mem::replace(&mut self.before, now);

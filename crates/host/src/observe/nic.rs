@@ -43,5 +43,5 @@ pub(super) fn interrupts(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>
 fn lines(sys: &dyn Sys, interface: &str) -> Vec<String> {
     let Ok(device) = sys.resolve(&format!("/sys/class/net/{interface}/device")) else { return Vec::new() };
     let above = device.rsplit_once('/').map_or("/", |(above, _)| above).to_owned();
-    [device, above].iter().find_map(|place| sys.list(&format!("{place}/msi_irqs")).ok()).unwrap_or_default()
+    [device, above].iter().find_map(|folder| sys.list(&format!("{folder}/msi_irqs")).ok()).unwrap_or_default()
 }

@@ -77,11 +77,11 @@ impl Reading {
     /// What the kernel says, with the path.
     pub(super) fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
         let files = &mut self.files.0;
-        let place = files.iter().position(|file| file.path == path).unwrap_or_else(|| {
+        let index = files.iter().position(|file| file.path == path).unwrap_or_else(|| {
             files.push(File { path, kept: KeptFile::default(), text: None });
             files.len() - 1
         });
-        let file = &mut files[place];
+        let file = &mut files[index];
         if let Some(text) = &file.text {
             return Ok(text.clone());
         }

@@ -70,12 +70,12 @@ impl Recorder {
         halved
     }
 
-    /// Takes the last reading. It ends the series as well where it comes at least `apart_ns` after the one before.
+    /// Takes the last reading. It ends the series as well where it comes at least `min_gap_ns` after the one before.
     #[must_use]
-    pub fn finish(mut self, apart_ns: u64) -> Observed {
+    pub fn finish(mut self, min_gap_ns: u64) -> Observed {
         let begun = self.sys.thread_ns();
         let last = self.read(true);
-        if self.series.last_ns().is_some_and(|before| last.at_ns.saturating_sub(before) >= apart_ns) {
+        if self.series.last_ns().is_some_and(|before| last.at_ns.saturating_sub(before) >= min_gap_ns) {
             self.series.add(&last);
         }
         let mut seen = Observed {
@@ -112,7 +112,7 @@ impl Recorder {
     }
 
     /// A reading of these sources alone, for a live view.
-    pub(super) fn look(&mut self, wanted: &[&str]) -> Reading {
+    pub(super) fn read_only(&mut self, wanted: &[&str]) -> Reading {
         self.sources.retain(|source| wanted.contains(&source.name));
         self.read(true)
     }
@@ -142,9 +142,9 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
                     seen.levels.insert(name.clone(), [before, number]);
                 }
             }
-            (Kind::Counter, None) => unknown.push(format!("{}: not there at the start", device(name))),
+            (Kind::Counter, None) => unknown.push(format!("{}: missing at the start", device(name))),
             (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
-                unknown.push(format!("{name}: stepped back"));
+                unknown.push(format!("{name}: decreased"));
             }
             (Kind::Counter | Kind::Tally, before) => {
                 let grown = number - before.unwrap_or(0);
@@ -157,7 +157,7 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
     for (name, value) in &first.values {
         let counts = matches!(value.kind, Kind::Counter | Kind::Tally);
         if counts && !last.values.contains_key(name) && read(name, seen) {
-            unknown.push(format!("{}: gone at the end", device(name)));
+            unknown.push(format!("{}: removed before the end", device(name)));
         }
     }
     unknown.dedup();

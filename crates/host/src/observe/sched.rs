@@ -67,7 +67,7 @@ impl Observer for Sched {
         self.turn = self.turn.wrapping_add(count);
         self.started = true;
         if self.threads.is_empty() {
-            return Err(failed.unwrap_or_else(|| io::Error::other("no thread of this tool was found")));
+            return Err(failed.unwrap_or_else(|| io::Error::other("found no thread of thru")));
         }
         if reading.is_whole() {
             self.report(reading);

@@ -8,7 +8,7 @@ use super::Reading;
 use super::reading::{Kind, Value};
 
 /// Readings that are kept; with one more, every other is given up.
-const MOST: usize = 600;
+const MAX_READINGS: usize = 600;
 /// Sources whose devices are left out where they did nothing at all.
 const PER_DEVICE: [&str; 2] = ["dev.", "qdisc."];
 
@@ -44,7 +44,7 @@ impl Series {
             line.totals.resize(before + 1, None);
         }
         // The first reading is where the first rate begins and has no entry of its own.
-        let full = self.at_ns.len() > MOST;
+        let full = self.at_ns.len() > MAX_READINGS;
         if full {
             every_other(&mut self.at_ns);
             self.lines.values_mut().for_each(|line| every_other(&mut line.totals));
@@ -168,7 +168,7 @@ mod tests {
             doubled += usize::from(series.add(&reading(moment * 1_000_000_000, &[("a", Kind::Counter, total)])));
         }
         let done = series.finish().unwrap();
-        assert!(doubled >= 4 && done.at_ns.len() <= MOST, "{doubled} {}", done.at_ns.len());
+        assert!(doubled >= 4 && done.at_ns.len() <= MAX_READINGS, "{doubled} {}", done.at_ns.len());
         assert_eq!(*done.at_ns.last().unwrap(), 2_499_000_000_000);
         let mut from = 0;
         let events: f64 = values(&done, "a")

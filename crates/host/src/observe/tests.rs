@@ -130,7 +130,7 @@ fn counters_of_few_bits_are_followed_past_their_ends() {
 }
 
 #[test]
-fn threads_that_begin_or_end_meanwhile_count() {
+fn threads_that_start_or_end_during_a_watch_count() {
     let seen = seen();
     // The agent's thread was there before; 72 was born after the start and was last read in the middle; 73 was born later.
     assert_eq!(seen.grew("sched.agent.run_ns"), Some(1_000));
@@ -177,7 +177,7 @@ fn what_is_not_there_is_named_with_the_reason_and_stays_unknown() {
 }
 
 #[test]
-fn nothing_but_processor_time_is_read_when_told_so() {
+fn only_processor_time_is_read_on_request() {
     let host = Host::recorded("before");
     let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Off, ..Options::default() });
     let mut pass = EndPass::default();
@@ -197,7 +197,7 @@ fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
     let unknown: Vec<&str> = seen.missing.iter().map(String::as_str).filter(|gap| gap.starts_with("dev")).collect();
     assert_eq!(
         unknown,
-        ["dev.eth0.rx_bytes: stepped back", "dev.eth2: not there at the start", "dev.eth1: gone at the end"]
+        ["dev.eth0.rx_bytes: decreased", "dev.eth2: missing at the start", "dev.eth1: removed before the end"]
     );
     assert_eq!((seen.grew("dev.eth0.rx_bytes"), seen.grew("dev.eth0.tx_bytes")), (None, Some(0)));
     assert_eq!((seen.grew("dev.eth1.tx_bytes"), seen.grew("dev.eth2.rx_bytes")), (None, None));

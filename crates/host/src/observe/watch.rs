@@ -81,15 +81,15 @@ impl Watch {
 /// Hands the recorder to a thread that reads at every interval; where no thread can be had, there is no series.
 fn sample(recorder: Recorder, options: &Options) -> Running {
     let (stop, stopped) = mpsc::channel();
-    let (hand, handed) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     let (interval, avoid) = (Duration::from_nanos(options.interval_ns.max(1)), options.avoid.clone());
     let body = move || {
         keep_off(&avoid);
-        let recorder = handed.recv().ok()?;
+        let recorder = receiver.recv().ok()?;
         Some(readings(recorder, interval, &stopped))
     };
     match std::thread::Builder::new().name("observe".into()).spawn(body) {
-        Ok(thread) => match hand.send(recorder) {
+        Ok(thread) => match sender.send(recorder) {
             Ok(()) => Running::Sampling(stop, thread),
             Err(mpsc::SendError(recorder)) => Running::Still(Box::new(recorder)),
         },

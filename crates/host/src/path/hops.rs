@@ -11,7 +11,7 @@ use super::ready;
 use crate::sys::probe;
 
 /// Hop limits that are tried.
-const MOST: u8 = 30;
+const MAX_HOPS: u8 = 30;
 /// The port of the first one, as traceroute programs use it.
 const PORT: u16 = 33_434;
 /// After the peer itself has answered, how long a router that is nearer may still take.
@@ -34,8 +34,8 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
     let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
     probe::prepare(socket.as_fd(), v6).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
-    let mut sent = Vec::with_capacity(MOST.into());
-    for hop in 1..=MOST {
+    let mut sent = Vec::with_capacity(MAX_HOPS.into());
+    for hop in 1..=MAX_HOPS {
         probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
         let to = SocketAddr::new(peer, PORT + u16::from(hop));
         sent.push(Instant::now());
@@ -43,7 +43,7 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
         let _ = socket.send_to(&[0; 32], to).or_else(|_| socket.send_to(&[0; 32], to));
     }
     let mut until = until;
-    let mut hops = Hops { answers: vec![None; MOST.into()], last: None };
+    let mut hops = Hops { answers: vec![None; MAX_HOPS.into()], last: None };
     while !hops.complete() {
         let Some(complaint) = probe::complaint(socket.as_fd()) else {
             if ready(&socket, until) {
@@ -51,17 +51,17 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
             }
             break;
         };
-        let Some(place) = complaint.port.checked_sub(PORT + 1).map(usize::from) else { continue };
-        if let (Some(by), Some(at)) = (complaint.by, sent.get(place)) {
+        let Some(index) = complaint.port.checked_sub(PORT + 1).map(usize::from) else { continue };
+        if let (Some(by), Some(at)) = (complaint.by, sent.get(index)) {
             let first = hops.last.is_none();
-            hops.heard(place, by, at.elapsed().as_nanos() as u64, complaint.expired);
+            hops.answered(index, by, at.elapsed().as_nanos() as u64, complaint.expired);
             if first && hops.last.is_some() {
                 until = until.min(Instant::now() + STRAGGLERS);
             }
         }
     }
     hops.walk()
-        .ok_or_else(|| format!("hops: nobody on the way to {peer} answered within the time; a firewall may drop ICMP"))
+        .ok_or_else(|| format!("hops: no router on the path to {peer} answered in time; a firewall may drop ICMP"))
 }
 
 struct Hops {
@@ -72,10 +72,10 @@ struct Hops {
 }
 
 impl Hops {
-    fn heard(&mut self, place: usize, by: IpAddr, rtt_ns: u64, expired: bool) {
-        self.answers[place].get_or_insert((by, rtt_ns));
+    fn answered(&mut self, index: usize, by: IpAddr, rtt_ns: u64, expired: bool) {
+        self.answers[index].get_or_insert((by, rtt_ns));
         if !expired {
-            self.last = Some(self.last.map_or(place, |last| last.min(place)));
+            self.last = Some(self.last.map_or(index, |last| last.min(index)));
         }
     }
 
@@ -87,8 +87,8 @@ impl Hops {
     /// The list up to the end, or up to the last router that answered.
     fn walk(&self) -> Option<Walk> {
         let end = self.last.or_else(|| self.answers.iter().rposition(Option::is_some))?;
-        let hop = |(place, answer): (usize, &Option<(IpAddr, u64)>)| Hop {
-            hop: place as u8 + 1,
+        let hop = |(index, answer): (usize, &Option<(IpAddr, u64)>)| Hop {
+            hop: index as u8 + 1,
             address: answer.map(|(by, _)| by.to_string()),
             rtt_ns: answer.map(|(_, rtt)| rtt),
         };
@@ -101,17 +101,17 @@ impl Hops {
 mod tests {
     use super::*;
 
-    fn heard(answers: &[(usize, &str, bool)]) -> Hops {
-        let mut hops = Hops { answers: vec![None; MOST.into()], last: None };
-        for (place, by, expired) in answers {
-            hops.heard(*place, by.parse().unwrap(), 1_000, *expired);
+    fn answered(answers: &[(usize, &str, bool)]) -> Hops {
+        let mut hops = Hops { answers: vec![None; MAX_HOPS.into()], last: None };
+        for (index, by, expired) in answers {
+            hops.answered(*index, by.parse().unwrap(), 1_000, *expired);
         }
         hops
     }
 
     #[test]
     fn the_list_ends_with_the_nearest_answer_of_the_peer() {
-        let hops = heard(&[(3, "10.0.0.9", false), (2, "10.0.0.9", false), (0, "10.0.0.1", true)]);
+        let hops = answered(&[(3, "10.0.0.9", false), (2, "10.0.0.9", false), (0, "10.0.0.1", true)]);
         assert!(!hops.complete(), "the second router may still answer");
         let walk = hops.walk().unwrap();
         let addresses: Vec<Option<&str>> = walk.hops.iter().map(|hop| hop.address.as_deref()).collect();
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn without_the_peer_the_routers_are_listed_and_without_anybody_nothing() {
-        let walk = heard(&[(0, "10.0.0.1", true)]).walk().unwrap();
+        let walk = answered(&[(0, "10.0.0.1", true)]).walk().unwrap();
         assert_eq!((walk.hops.len(), walk.reached), (1, false));
-        assert!(heard(&[]).walk().is_none());
+        assert!(answered(&[]).walk().is_none());
     }
 }

@@ -26,12 +26,12 @@ const MTU_LIMIT: Duration = Duration::from_millis(450);
 /// Looks at the path from this host, in this network namespace, to `peer`. What cannot be found out is null, and named with
 /// its reason and remedy in [`Path::missing`].
 #[must_use]
-pub fn look_at(sys: &dyn Sys, peer: IpAddr) -> Path {
+pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
     let begun = Instant::now();
     let mut path = Path { peer: peer.to_string(), ..Path::default() };
     match route::to(sys, peer) {
         Ok(route) => path.route = Some(route),
-        Err(error) => path.missing.push(format!("route: rtnetlink has none to {peer}: {error}")),
+        Err(error) => path.missing.push(format!("route: rtnetlink reports none to {peer}: {error}")),
     }
     let first = path.route.as_ref().and_then(|route| route.interface_mtu);
     let (pinged, (found, walked)) = std::thread::scope(|scope| {
@@ -50,9 +50,11 @@ pub fn look_at(sys: &dyn Sys, peer: IpAddr) -> Path {
     }
     match walked {
         Ok(walk) => {
-            path.missing.extend((!walk.reached).then(|| {
-                format!("last hop: {peer} does not answer UDP to closed ports within the time: a firewall drops it")
-            }));
+            path.missing.extend(
+                (!walk.reached).then(|| {
+                    format!("last hop: {peer} did not answer UDP to closed ports in time: a firewall drops it")
+                }),
+            );
             path.hops = Some(walk.hops);
         }
         Err(reason) => path.missing.push(reason),
@@ -82,7 +84,7 @@ mod tests {
     fn loopback_is_one_hop_away_with_the_mtu_of_its_interface() {
         for peer in ["127.0.0.1", "::1"] {
             let peer: IpAddr = peer.parse().unwrap();
-            let path = look_at(&RealSys, peer);
+            let path = probe_path(&RealSys, peer);
             let route = path.route.unwrap();
             assert_eq!((route.interface.as_deref(), route.kind.as_deref()), (Some("lo"), Some("local")), "{peer}");
             assert_eq!(route.source, Some(peer.to_string()));

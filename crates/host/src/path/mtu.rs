@@ -1,5 +1,5 @@
 //! The largest packet that a path carries in one piece, by packets that may not be cut (RFC 1191, RFC 8201; the steps of
-//! RFC 4821 where nobody tells).
+//! RFC 4821 where nobody reports).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ const STEPS: [u32; 8] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_450, 1_400, 1_280]
 /// The largest IP packet.
 const LARGEST: u32 = 65_535;
 /// Routers that tell an MTU each; more than this is a loop.
-const TELLERS: usize = 6;
+const MAX_ROUTERS: usize = 6;
 /// First port of the probes over UDP: above those of the hop list, and closed nearly everywhere.
 const PORT: u16 = 33_534;
 
@@ -35,7 +35,7 @@ trait Carrier {
     /// Sends a packet of `bytes`, IP header included, under a number.
     fn send(&self, number: u16, bytes: u32) -> std::io::Result<()>;
     /// The number of the next packet that arrived, or what stood in its way.
-    fn hear(&self, until: Instant) -> Option<Result<u16, Complaint>>;
+    fn next_result(&self, until: Instant) -> Option<Result<u16, Complaint>>;
 }
 
 /// Finds the path MTU towards `peer`, beginning with what its interface carries.
@@ -52,11 +52,11 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
             return Ok(found);
         }
     }
-    // Nobody answers: all that is left is what the kernel has heard.
+    // Nobody answers: all that is left is what the kernel has result.
     match udp.kernel() {
         Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None }),
         Err(error) => {
-            Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel does not know: {error}"))
+            Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel has no value: {error}"))
         }
     }
 }
@@ -68,7 +68,7 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
         let reported_by = reported_by.map(|address| address.to_string());
         Some(PathMtu { bytes, method: carrier.method().into(), confirmed, reported_by })
     };
-    for number in 0..TELLERS as u16 {
+    for number in 0..MAX_ROUTERS as u16 {
         match fate(carrier, number, bytes, until) {
             Fate::Arrived => return found(bytes, true, reported_by),
             Fate::TooBig { fits, by } => {
@@ -94,8 +94,8 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate 
             return Fate::Silent;
         }
     }
-    while let Some(heard) = carrier.hear(until) {
-        match heard {
+    while let Some(result) = carrier.next_result(until) {
+        match result {
             Ok(arrived) if arrived == number => return Fate::Arrived,
             Err(complaint) if complaint.errno == libc::EMSGSIZE => {
                 return Fate::TooBig { fits: complaint.info, by: complaint.by };
@@ -108,22 +108,22 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate 
 
 /// Of the usual sizes below `bytes`, the largest that arrives, all sent at once.
 fn largest_step(carrier: &dyn Carrier, bytes: u32, until: Instant) -> Option<u32> {
-    let base = TELLERS as u16;
+    let base = MAX_ROUTERS as u16;
     let steps: Vec<u32> = STEPS.into_iter().filter(|step| *step < bytes).collect();
     // The smallest first: a host that answers only so many closed ports in a second answers these.
-    for (place, step) in steps.iter().enumerate().rev() {
-        let _ = carrier.send(base + place as u16, *step);
+    for (index, step) in steps.iter().enumerate().rev() {
+        let _ = carrier.send(base + index as u16, *step);
     }
     let until = until.min(Instant::now() + PATIENCE);
     let mut best: Option<usize> = None;
-    while let Some(heard) = carrier.hear(until) {
-        let place = heard.ok().and_then(|number| number.checked_sub(base)).map(usize::from);
-        best = match (best, place.filter(|place| *place < steps.len())) {
+    while let Some(result) = carrier.next_result(until) {
+        let index = result.ok().and_then(|number| number.checked_sub(base)).map(usize::from);
+        best = match (best, index.filter(|index| *index < steps.len())) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
     }
-    best.map(|place| steps[place])
+    best.map(|index| steps[index])
 }
 
 impl Carrier for Echo {
@@ -135,7 +135,7 @@ impl Carrier for Echo {
         Self::send(self, number, bytes as usize)
     }
 
-    fn hear(&self, until: Instant) -> Option<Result<u16, Complaint>> {
+    fn next_result(&self, until: Instant) -> Option<Result<u16, Complaint>> {
         loop {
             if let Some(complaint) = probe::complaint(self.fd()) {
                 return Some(Err(complaint));
@@ -189,7 +189,7 @@ impl Carrier for Udp {
         Ok(())
     }
 
-    fn hear(&self, until: Instant) -> Option<Result<u16, Complaint>> {
+    fn next_result(&self, until: Instant) -> Option<Result<u16, Complaint>> {
         loop {
             if let Some(complaint) = probe::complaint(self.socket.as_fd()) {
                 let arrived = complaint.errno == libc::ECONNREFUSED;
@@ -207,10 +207,10 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// A path that carries packets of up to `carries`; a router in front of a smaller one tells `tells`, or nothing.
+    /// A path that carries packets of up to `carries`; a router in front of a smaller one reports `reports`, or nothing.
     struct Made {
         carries: u32,
-        tells: Option<u32>,
+        reports: Option<u32>,
         queue: RefCell<Vec<Result<u16, Complaint>>>,
     }
 
@@ -222,27 +222,27 @@ mod tests {
         fn send(&self, number: u16, bytes: u32) -> std::io::Result<()> {
             let by = Some("192.0.2.1".parse().unwrap());
             let complaint = |info| Complaint { errno: libc::EMSGSIZE, info, by, port: 0, expired: false };
-            let heard =
-                if bytes <= self.carries { Some(Ok(number)) } else { self.tells.map(|mtu| Err(complaint(mtu))) };
-            self.queue.borrow_mut().extend(heard);
+            let result =
+                if bytes <= self.carries { Some(Ok(number)) } else { self.reports.map(|mtu| Err(complaint(mtu))) };
+            self.queue.borrow_mut().extend(result);
             Ok(())
         }
 
-        fn hear(&self, _: Instant) -> Option<Result<u16, Complaint>> {
+        fn next_result(&self, _: Instant) -> Option<Result<u16, Complaint>> {
             self.queue.borrow_mut().pop()
         }
     }
 
-    fn find_on(carries: u32, tells: Option<u32>, first: u32) -> Option<PathMtu> {
-        let made = Made { carries, tells, queue: RefCell::default() };
+    fn find_on(carries: u32, reports: Option<u32>, first: u32) -> Option<PathMtu> {
+        let made = Made { carries, reports, queue: RefCell::default() };
         by(&made, first, Instant::now() + PATIENCE)
     }
 
     #[test]
-    fn a_router_that_tells_is_believed_and_checked() {
+    fn an_mtu_that_a_router_reports_is_verified() {
         let found = find_on(1_400, Some(1_400), 1_500).unwrap();
         assert_eq!((found.bytes, found.confirmed, found.reported_by.as_deref()), (1_400, true, Some("192.0.2.1")));
-        // One that tells nothing (0): down the steps.
+        // One that reports nothing (0): down the steps.
         assert_eq!(find_on(1_480, Some(0), 1_500).unwrap().bytes, 1_480);
     }
 

@@ -66,8 +66,8 @@ pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
 /// Why there is no ping, and what would bring one.
 fn needs_right(error: &str) -> String {
     format!(
-        "ping: an ICMP socket may not be opened here ({error}) and there is no ping program: widen net.ipv4.ping_group_range, or give \
-         thru CAP_NET_RAW (setcap cap_net_raw+ep)"
+        "ping: thru cannot open an ICMP socket ({error}) and there is no ping program: widen \
+            net.ipv4.ping_group_range, or give thru CAP_NET_RAW (setcap cap_net_raw+ep)"
     )
 }
 

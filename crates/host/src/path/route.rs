@@ -44,9 +44,9 @@ pub(super) fn to(sys: &dyn Sys, peer: IpAddr) -> io::Result<Route> {
     body[0] = family as u8;
     body[1] = 8 * address.len() as u8;
     put(&mut body, DESTINATION, &address);
-    let question =
+    let request =
         NetlinkRequest { name: format!("route-{peer}"), family: Family::Route, kind: GET_ROUTE, dump: false, body };
-    let answers = sys.netlink(&question)?;
+    let answers = sys.netlink(&request)?;
     let answer = answers.first().ok_or(io::ErrorKind::NotFound)?;
     Ok(route(sys, answer))
 }

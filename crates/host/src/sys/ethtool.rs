@@ -27,15 +27,15 @@ pub(super) fn driver(interface: &str) -> io::Result<DriverInfo> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut info = [0; DRIVER_INFO.div_ceil(8)];
     info[0] = joined(ETHTOOL_GDRVINFO, 0);
-    order(&socket, interface, &mut info)?;
+    call(&socket, interface, &mut info)?;
     Ok(driver_info(&info))
 }
 
 /// What the structure says. A field that the driver leaves empty, or fills with `N/A`, says nothing.
 fn driver_info(info: &[u64]) -> DriverInfo {
     let bytes: Vec<u8> = info.iter().flat_map(|word| word.to_ne_bytes()).skip(4).collect();
-    let said = |text: String| (!text.is_empty() && text != "N/A").then_some(text);
-    let mut names = bytes.chunks_exact(NAME).map(|bytes| said(name(bytes)));
+    let reported = |text: String| (!text.is_empty() && text != "N/A").then_some(text);
+    let mut names = bytes.chunks_exact(NAME).map(|bytes| reported(name(bytes)));
     let mut next = || names.next().flatten();
     DriverInfo { driver: next(), version: next(), firmware: next(), bus: next() }
 }
@@ -43,10 +43,10 @@ fn driver_info(info: &[u64]) -> DriverInfo {
 /// Names and values; empty for a driver without statistics.
 pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let ask = |words: &mut [u64]| order(&socket, interface, words);
+    let run = |words: &mut [u64]| call(&socket, interface, words);
     // struct ethtool_sset_info: cmd, reserved; mask; the number of each set that the mask names.
     let mut info = [u64::from(ETHTOOL_GSSET_INFO), 1 << ETH_SS_STATS, 0];
-    match ask(&mut info) {
+    match run(&mut info) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
         answer => answer?,
     }
@@ -58,16 +58,16 @@ pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let mut names = vec![0; 2 + (count + SLACK) * NAME / 8];
     names[0] = joined(ETHTOOL_GSTRINGS, ETH_SS_STATS);
     names[1] = joined(count as u32, 0);
-    ask(&mut names)?;
+    run(&mut names)?;
     let named = words(names[1])[0] as usize;
     let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
     // struct ethtool_stats: cmd, number; values.
     let mut values = vec![0; 1 + count + SLACK];
     values[0] = joined(ETHTOOL_GSTATS, count as u32);
-    ask(&mut values)?;
+    run(&mut values)?;
     let valued = words(values[0])[1] as usize;
     if named != valued {
-        return Err(io::Error::other("the driver changed its statistics while they were read"));
+        return Err(io::Error::other("the driver changed its statistics during the read"));
     }
     Ok(bytes.chunks_exact(NAME).map(name).zip(values[1..].iter().copied()).take(valued).collect())
 }
@@ -94,7 +94,7 @@ fn words(word: u64) -> [u32; 2] {
 }
 
 /// Hands an order to the driver; the answer stands in `data` afterwards. Words of 64 bits keep every field aligned.
-fn order(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
+fn call(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
     // SAFETY: all bytes zero is a valid ifreq: a name of no letters and a null pointer.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_says_of_itself_is_read_field_by_field() {
+    fn driver_information_is_read_field_by_field() {
         assert_eq!(DRIVER_INFO, 196, "as linux/ethtool.h has it");
         let mut bytes = vec![0; DRIVER_INFO.next_multiple_of(8)];
         for (field, text) in ["virtio_net", "1.0.0", "N/A", "", "erom"].into_iter().enumerate() {

@@ -116,8 +116,8 @@ impl Sys for FakeSys {
         Ok(Box::new(events))
     }
 
-    fn netlink(&self, ask: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
-        let text = self.read(&format!("/netlink/{}", ask.name))?;
+    fn netlink(&self, request: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
+        let text = self.read(&format!("/netlink/{}", request.name))?;
         if let Some(code) = text.strip_prefix("error ") {
             return Err(io::Error::from_raw_os_error(code.trim().parse().map_err(io::Error::other)?));
         }

@@ -15,31 +15,34 @@ const LIMIT: Duration = Duration::from_secs(1);
 /// What `lldpcli -f json show neighbors` prints.
 pub(super) fn neighbours() -> io::Result<String> {
     if !SOCKETS.iter().any(|socket| Path::new(socket).exists()) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "lldpd does not run here"));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "lldpd is not running"));
     }
     if elsewhere() {
         // Interfaces of the same name are others there.
-        return Err(io::Error::other("lldpd looks at another network namespace"));
+        return Err(io::Error::other("lldpd runs in another network namespace"));
     }
     let requested = ["-f", "json", "show", "neighbors"];
     let silent = || Stdio::null();
     let mut child =
         Command::new("lldpcli").args(requested).stdin(silent()).stdout(Stdio::piped()).stderr(silent()).spawn()?;
-    let (said, hears) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {
         std::thread::spawn(move || {
             let mut text = String::new();
             let read = output.read_to_string(&mut text).map(|_| text);
             // Nobody hears it once the time is over.
-            let _ = said.send(read);
+            let _ = sender.send(read);
         });
     }
-    let answer = hears.recv_timeout(LIMIT);
+    let answer = receiver.recv_timeout(LIMIT);
     let _ = child.kill();
     let status = child.wait()?;
     match answer {
         Ok(text) if status.success() => text,
-        Ok(_) => Err(io::Error::other("lldpcli may not ask lldpd (root, or a member of its group)")),
+        Ok(_) => Err(io::Error::other(
+            "lldpcli has no permission to query lldpd (run as root or as a member of \
+            lldpd's group)",
+        )),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "lldpd did not answer within a second")),
     }
 }

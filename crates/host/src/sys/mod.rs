@@ -120,7 +120,7 @@ pub trait Sys: Send + Sync {
     ///
     /// # Errors
     /// What the kernel says: it does not know the family, the device or the route, or the driver has no answer.
-    fn netlink(&self, ask: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>>;
+    fn netlink(&self, request: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>>;
 
     /// What the driver of an interface says of itself.
     ///

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What the kernel says: it does not know the family, the device or the route, there is no right to change it, or the driver has
 /// no answer.
-pub(crate) fn ask(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn exchange(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     match family {
         Family::Route => Socket::open(None)?.converse(kind, dump, body),
         Family::Ethtool => {
@@ -50,8 +50,8 @@ pub(crate) fn ask(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Res
 
 /// The queueing disciplines of all interfaces of this network namespace.
 pub(super) fn qdiscs() -> io::Result<Vec<Qdisc>> {
-    let question = qdisc::question();
-    let answers = ask(question.family, question.kind, question.dump, &question.body)?;
+    let qdiscs = qdisc::request();
+    let answers = exchange(qdiscs.family, qdiscs.kind, qdiscs.dump, &qdiscs.body)?;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let name = |index| netdevice::index_to_name(&socket, index).ok();
     Ok(answers.iter().filter_map(|answer| qdisc::read(answer, name)).collect())
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn one_is_answered_as_a_list_is_and_a_refusal_has_the_kernels_number() {
-        let all = ask(Family::Route, link::GET, true, &[0; link::HEADER]).unwrap();
+        let all = exchange(Family::Route, link::GET, true, &[0; link::HEADER]).unwrap();
         let named = |name: &[u8]| {
             let mut body = vec![0; link::HEADER];
             put(&mut body, link::NAME, name);
-            ask(Family::Route, link::GET, false, &body)
+            exchange(Family::Route, link::GET, false, &body)
         };
         let one = named(b"lo\0").unwrap();
         assert_eq!(one.iter().filter_map(|answer| link::name(answer)).collect::<Vec<_>>(), ["lo"]);

@@ -86,13 +86,13 @@ pub(crate) fn complaint(socket: BorrowedFd<'_>) -> Option<Complaint> {
             if matches!(kind, (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)) {
                 let data = libc::CMSG_DATA(message);
                 let error = data.cast::<libc::sock_extended_err>().read_unaligned();
-                let held = ((*message).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-                let held = held.saturating_sub(size_of::<libc::sock_extended_err>());
+                let length = ((*message).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let length = length.saturating_sub(size_of::<libc::sock_extended_err>());
                 let mut by: libc::sockaddr_storage = zeroed();
                 std::ptr::copy_nonoverlapping(
                     data.add(size_of::<libc::sock_extended_err>()),
                     (&raw mut by).cast::<u8>(),
-                    held.min(size_of::<libc::sockaddr_in6>()),
+                    length.min(size_of::<libc::sockaddr_in6>()),
                 );
                 return Some(Complaint {
                     errno: error.ee_errno.cast_signed(),

@@ -121,8 +121,8 @@ impl Sys for RealSys {
         Ok(Box::new(perf::Counting::start(self)?))
     }
 
-    fn netlink(&self, ask: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
-        netlink::ask(ask.family, ask.kind, ask.dump, &ask.body)
+    fn netlink(&self, request: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>> {
+        netlink::exchange(request.family, request.kind, request.dump, &request.body)
     }
 
     fn driver(&self, interface: &str) -> io::Result<DriverInfo> {

@@ -56,9 +56,12 @@ impl Allowance {
             return Ok(());
         }
         let remedy = if is_never(key) {
-            "by it the kernel starts programs, so no agent lets clients touch it".to_owned()
+            "the kernel starts programs through it, so no agent lets clients change it".to_owned()
         } else {
-            format!("it is none of the network's; `thru serve --allow-tuning='{key}'` adds it")
+            format!(
+                "it is not a network setting; to allow it, start the agent with `thru serve \
+                --allow-tuning='{key}'`"
+            )
         };
         Err(TuneError::Forbidden { key: key.into(), remedy })
     }
@@ -87,18 +90,18 @@ impl FromStr for Pattern {
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty() || !part.chars().all(good)) {
             return Err(
-                "write a key's parts with dots between them, such as vm.dirty_ratio, vm.dirty_* or cpu.governor".into(),
+                "separate the parts of a key with dots, such as vm.dirty_ratio, vm.dirty_* or cpu.governor".into()
             );
         }
         let tree = parts.get(1).copied().unwrap_or_default();
         if parts[0] == "sysctl" && (parts.len() < 3 || tree.contains('*')) {
-            return Err("name the folder below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*".into());
+            return Err("give the directory below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*".into());
         }
         if parts[0] == "sysctl" && IN_FULL.contains(&tree) && key.contains('*') {
-            return Err(format!("a name in {tree} is given in full, without *"));
+            return Err(format!("give the full name of a setting in {tree}, without *"));
         }
         if is_never(&key) {
-            return Err("by it the kernel starts programs: no agent lets clients touch it".into());
+            return Err("the kernel starts programs through it: no agent lets clients change it".into());
         }
         Ok(Self(key))
     }
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_say_too_much_or_nothing_are_refused() {
+    fn patterns_that_match_too_much_or_nothing_are_refused() {
         for text in [
             "",
             "*",

@@ -117,15 +117,15 @@ impl Backend for RealBackend {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-        let kind = if said.contains("not permitted") {
+        let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        let kind = if message.contains("not permitted") {
             io::ErrorKind::PermissionDenied
-        } else if said.contains("Cannot find device") {
+        } else if message.contains("Cannot find device") {
             io::ErrorKind::NotFound
         } else {
             io::ErrorKind::InvalidInput
         };
-        Err(io::Error::new(kind, format!("{program} says: {said}")))
+        Err(io::Error::new(kind, format!("{program}: {message}")))
     }
 
     fn devices(&self) -> io::Result<Vec<String>> {

@@ -26,7 +26,7 @@ pub enum TuneError {
         reason: String,
     },
     /// Not for whom it was asked.
-    #[error("clients of an agent may not touch {key}: {remedy}")]
+    #[error("clients of an agent may not change {key}: {remedy}")]
     Forbidden {
         /// The setting.
         key: String,
@@ -34,7 +34,7 @@ pub enum TuneError {
         remedy: String,
     },
     /// Somebody else holds it.
-    #[error("{key} is held by {holder}{scope}: wait for its end, or use --wait")]
+    #[error("{key} is in use by {holder}{scope}: wait until it ends, or use --wait")]
     Busy {
         /// The setting.
         key: String,
@@ -56,7 +56,7 @@ pub enum TuneError {
         hint: &'static str,
     },
     /// The journal cannot be kept, so nothing is changed.
-    #[error("cannot {operation} the journal of settings {}: {source}; --journal DIR names another place", path.display())]
+    #[error("cannot {operation} the journal of settings {}: {source}; use --journal DIR for another directory", path.display())]
     Journal {
         /// What was being done.
         operation: &'static str,
@@ -66,7 +66,7 @@ pub enum TuneError {
         source: io::Error,
     },
     /// No such entry of the journal.
-    #[error("the journal has no '{id}': `thru tune journal` lists what there is")]
+    #[error("the journal has no entry '{id}': `thru tune journal` lists the entries")]
     NoEntry {
         /// As it was written.
         id: String,
@@ -103,10 +103,11 @@ impl TuneError {
         let denied = matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
         let hint = match (denied, host_wide) {
             (true, true) => {
-                "; it acts on the whole host: be root (CAP_SYS_ADMIN, CAP_NET_ADMIN) in its first network namespace"
+                "; it acts on the whole host: run as root (CAP_SYS_ADMIN, CAP_NET_ADMIN) in the host's first \
+                    network namespace"
             }
             (true, false) => "; it needs root, or CAP_NET_ADMIN in this network namespace",
-            _ if source.raw_os_error() == Some(libc::EOPNOTSUPP) => "; this device or kernel does not have it",
+            _ if source.raw_os_error() == Some(libc::EOPNOTSUPP) => "; this device or kernel does not support it",
             _ => "",
         };
         Self::Host { what, key: key.into(), source, hint }

@@ -77,16 +77,16 @@ pub struct Feature {
 }
 
 /// Asks for the device, or orders something; `more` follows the request's header. The first answer's attributes, if there is one.
-fn ask(device: &str, command: u16, more: &[u8]) -> io::Result<Vec<u8>> {
+fn exchange(device: &str, command: u16, more: &[u8]) -> io::Result<Vec<u8>> {
     let mut body = ethtool::request(Some(device));
     body.extend_from_slice(more);
-    let mut answers = netlink::ask(Family::Ethtool, command, false, &body)?;
+    let mut answers = netlink::exchange(Family::Ethtool, command, false, &body)?;
     Ok(if answers.is_empty() { Vec::new() } else { answers.swap_remove(0) })
 }
 
 /// The numbers of a group that a device has.
 pub(crate) fn read(device: &str, group: Group) -> io::Result<BTreeMap<String, Value>> {
-    let answer = ask(device, group.get(), &[])?;
+    let answer = exchange(device, group.get(), &[])?;
     let answer = Attributes(&answer);
     let value = |(name, kind, most): &Count| {
         let most = most.and_then(|most| answer.number32(most));
@@ -105,12 +105,12 @@ pub(crate) fn write(device: &str, group: Group, name: &str, value: u32) -> io::R
     } else {
         put(&mut body, *kind, &value.to_ne_bytes());
     }
-    ask(device, group.get() + 1, &body).map(|_| ())
+    exchange(device, group.get() + 1, &body).map(|_| ())
 }
 
 /// The features that a device knows.
 pub(crate) fn features(device: &str) -> io::Result<Vec<Feature>> {
-    let answer = ask(device, ethtool::FEATURES, &[])?;
+    let answer = exchange(device, ethtool::FEATURES, &[])?;
     let set = |kind| ethtool::bits(Attributes(&answer), kind).into_iter().collect::<BTreeMap<_, _>>();
     let (wanted, active) = (set(ethtool::FEATURES_WANTED), set(ethtool::FEATURES_ACTIVE));
     let fixed = set(ethtool::FEATURES_UNCHANGING);
@@ -134,5 +134,5 @@ pub(crate) fn features(device: &str) -> io::Result<Vec<Feature>> {
 pub(crate) fn set_features(device: &str, wanted: &[(String, bool)]) -> io::Result<()> {
     let mut body = Vec::new();
     ethtool::put_bits(&mut body, ethtool::FEATURES_WANTED, wanted);
-    ask(device, ethtool::FEATURES + 1, &body).map(|_| ())
+    exchange(device, ethtool::FEATURES + 1, &body).map(|_| ())
 }

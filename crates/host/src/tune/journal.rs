@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_told_again_and_a_cut_line_is_not() -> Result<(), TuneError> {
+    fn what_was_written_is_read_back_and_a_truncated_line_is_not() -> Result<(), TuneError> {
         let (_folder, journal) = journal();
         let mut file = journal.lock()?.begin("test")?;
         let entry = file.plan("dev.a.mtu", "1500", "9000", false)?;

@@ -92,7 +92,7 @@ pub fn show(backend: &dyn Backend, words: &[String], allowance: &Allowance) -> R
         let before = found.len();
         found.extend(keys.iter().filter(|key| fits(word, key)).filter_map(|key| now(backend, key, allowance).ok()));
         if found.len() == before && !words.is_empty() {
-            let hint = "nothing fits this pattern; `thru tune show` lists the usual ones".into();
+            let hint = "no setting matches this pattern; `thru tune show` lists the usual ones".into();
             return Err(TuneError::Unknown { key: word.clone(), hint });
         }
     }
@@ -208,7 +208,7 @@ fn settle_with(
         let (id, command) = (seen.record.owner.id.clone(), seen.record.owner.command.clone());
         let Some(mut file_record) = seen.orphan else {
             let note =
-                Some(format!("its owner, process {}, still runs: it puts them back itself", seen.record.owner.pid));
+                Some(format!("its owner, process {}, still runs and puts them back itself", seen.record.owner.pid));
             reverted.push(Reverted { id, command, changes: Vec::new(), note, done: false });
             continue;
         };
@@ -236,7 +236,7 @@ pub fn entries(journal: &Journal, allowance: &Allowance) -> Result<Vec<JournalEn
         let change = |entry: journal::Entry| Change {
             key: entry.key,
             before: entry.before,
-            note: entry.now.is_none().then(|| "its owner ended in the middle of the change".to_owned()),
+            note: entry.now.is_none().then(|| "its owner ended during the change".to_owned()),
             now: entry.now.unwrap_or_else(|| entry.requested.clone()),
             requested: entry.requested,
             host_wide: entry.host_wide,

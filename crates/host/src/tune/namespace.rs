@@ -61,7 +61,7 @@ impl Namespace {
                 // A number that was used again leads somewhere else.
                 Ok(if Self::current()?.is(self) { Some(work()) } else { None })
             });
-            there.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace died")))
+            there.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
         })
     }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_was_used_again_is_another_namespace() {
+    fn a_reused_number_is_another_namespace() {
         let one = Namespace { inode: 7, cookie: Some(1) };
         assert!(!one.is(&Namespace { inode: 7, cookie: Some(2) }));
         assert!(one.is(&Namespace { inode: 8, cookie: Some(1) }));

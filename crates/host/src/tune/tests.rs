@@ -52,12 +52,12 @@ fn host() -> Arc<FakeBackend> {
     }))
 }
 
-struct TestBench {
+struct Fixture {
     host: Arc<FakeBackend>,
     folder: tempfile::TempDir,
 }
 
-impl TestBench {
+impl Fixture {
     fn new() -> Self {
         Self { host: host(), folder: tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")) }
     }
@@ -83,9 +83,9 @@ fn settings(texts: &[&str]) -> Vec<Setting> {
 
 #[test]
 fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let before = show(desk.host.as_ref(), &["*".into()], &Allowance::All)?;
-    let mut tuner = desk.tuner();
+    let fixture = Fixture::new();
+    let before = show(fixture.host.as_ref(), &["*".into()], &Allowance::All)?;
+    let mut tuner = fixture.tuner();
     let changes = tuner.tune(&settings(&[
         "sysctl.net.ipv4.tcp_rmem=4096 131072  33554432",
         "cc.default=reno",
@@ -104,7 +104,7 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     ]))?;
     let change = |key: &str| changes.iter().find(|change| change.key == key).unwrap_or_else(|| panic!("{key}"));
     assert_eq!(change("dev.eth0.ring.rx").now, "4096");
-    assert_eq!(change("dev.eth0.ring.rx").note.as_deref(), Some("the device made 4096 of it"));
+    assert_eq!(change("dev.eth0.ring.rx").note.as_deref(), Some("the device set 4096 instead"));
     assert_eq!(change("dev.eth0.offload.tso").before, "tx-tcp-segmentation:on tx-tcp6-segmentation:off");
     assert_eq!(change("dev.eth0.offload.tso").now, "on");
     assert_eq!(change("cpu.governor").before, "0:powersave 1:schedutil");
@@ -115,130 +115,130 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     assert_eq!(back.len(), 14);
     assert_eq!(back[0].key, "dev.eth0.offload.tso", "the last first");
     assert!(back.iter().all(|change| change.note.is_none()), "{back:?}");
-    assert_eq!(show(desk.host.as_ref(), &["*".into()], &Allowance::All)?, before);
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
+    assert_eq!(show(fixture.host.as_ref(), &["*".into()], &Allowance::All)?, before);
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
 #[test]
 fn all_or_none() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut tuner = desk.tuner();
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=1400"]))?;
     let failed = tuner.tune(&settings(&["sysctl.net.ipv4.tcp_rmem=1 2 3", "dev.eth0.ring.rx=9000"]));
-    assert!(failed.is_err_and(|error| error.to_string().contains("8192 at most")));
-    assert_eq!(desk.host.read("/proc/sys/net/ipv4/tcp_rmem").ok().as_deref(), Some("4096 131072 6291456"));
+    assert!(failed.is_err_and(|error| error.to_string().contains("maximum is 8192")));
+    assert_eq!(fixture.host.read("/proc/sys/net/ipv4/tcp_rmem").ok().as_deref(), Some("4096 131072 6291456"));
     assert_eq!(
-        desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()),
+        fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()),
         Some(1400),
         "an earlier one stays"
     );
     drop(tuner);
-    assert_eq!(desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()), Some(1500));
+    assert_eq!(fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied()), Some(1500));
     Ok(())
 }
 
 #[test]
 fn mistakes_change_nothing_and_name_the_remedy() {
-    let desk = TestBench::new();
+    let fixture = Fixture::new();
     let refusal = |text: &str| {
-        let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text} was taken"));
+        let error = fixture.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text} was taken"));
         (error.fault(), error.to_string())
     };
     let (fault, text) = refusal("sysctl.net.ipv4.tcp_rmen=1");
     assert_eq!(fault, Fault::Wrong);
-    assert!(text.contains("is it sysctl.net.ipv4.tcp_rmem?"), "{text}");
+    assert!(text.contains("did you mean sysctl.net.ipv4.tcp_rmem?"), "{text}");
     assert!(refusal("mtu=1").1.contains("keys look like"));
-    assert!(refusal("dev.eth1.mtu=1").1.contains("is it dev.eth0.mtu?"));
+    assert!(refusal("dev.eth1.mtu=1").1.contains("did you mean dev.eth0.mtu?"));
     assert!(refusal("dev.eth0.mtu=big").1.contains("whole number"));
     assert!(refusal("dev.eth0.state=sideways").1.contains("up or down"));
     assert!(refusal("dev.eth0.offload.lro=on").1.contains("fixed"));
     assert!(refusal("irq.24.affinity=x").1.contains("0-3"));
     assert!(refusal("sysctl.net.ipv4.../../x=1").1.contains("no setting"));
-    assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not have it"));
-    assert!(desk.host.tables().writes.is_empty());
+    assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not support it"));
+    assert!(fixture.host.tables().writes.is_empty());
 }
 
 #[test]
 fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let shown = show(&*desk.host, &["sysctl.net.ipv4.*".into()], &Allowance::All)?;
+    let fixture = Fixture::new();
+    let shown = show(&*fixture.host, &["sysctl.net.ipv4.*".into()], &Allowance::All)?;
     let keys: Vec<&str> = shown.iter().map(|setting| setting.key.as_str()).collect();
     assert_eq!(keys, ["sysctl.net.ipv4.tcp_congestion_control", "sysctl.net.ipv4.tcp_rmem"]);
-    let refused = show(&*desk.host, &["sysctl.net.ipv4.tcp_fastopen_key".into()], &Allowance::All)
+    let refused = show(&*fixture.host, &["sysctl.net.ipv4.tcp_fastopen_key".into()], &Allowance::All)
         .map(|_| ())
         .unwrap_err()
         .to_string();
     assert!(refused.contains("a secret") && !refused.contains("0123"), "{refused}");
-    assert!(desk.tuner().tune(&settings(&["sysctl.net.ipv4.tcp_fastopen_key=1"])).is_err());
-    assert!(desk.host.tables().writes.is_empty());
+    assert!(fixture.tuner().tune(&settings(&["sysctl.net.ipv4.tcp_fastopen_key=1"])).is_err());
+    assert!(fixture.host.tables().writes.is_empty());
     Ok(())
 }
 
 #[test]
 fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut tuner = desk.tuner();
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
-    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty(), "its owner is alive");
-    TestBench::kill(tuner);
-    assert_eq!(entries(&desk.journal(), &Allowance::All)?[0].changes.len(), 2);
-    let found = recover(&desk.journal(), desk.host.as_ref())?;
+    assert!(recover(&fixture.journal(), fixture.host.as_ref())?.is_empty(), "its owner is alive");
+    Fixture::kill(tuner);
+    assert_eq!(entries(&fixture.journal(), &Allowance::All)?[0].changes.len(), 2);
+    let found = recover(&fixture.journal(), fixture.host.as_ref())?;
     assert_eq!(found[0].changes.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["212992", "1500"]);
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
 #[test]
 fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mtu = || desk.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
+    let fixture = Fixture::new();
+    let mtu = || fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
     for value in ["9000", "4000"] {
-        let mut tuner = desk.tuner();
+        let mut tuner = fixture.tuner();
         tuner.tune(&settings(&[&format!("dev.eth0.mtu={value}")]))?;
         assert!(tuner.keep()?.is_some());
     }
-    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
+    assert!(recover(&fixture.journal(), fixture.host.as_ref())?.is_empty());
     assert_eq!(mtu(), Some(4000));
-    let older = entries(&desk.journal(), &Allowance::All)?[1].id.clone();
-    let refused = revert(&desk.journal(), desk.host.as_ref(), &Which::One(older), false, &Allowance::All)?;
+    let older = entries(&fixture.journal(), &Allowance::All)?[1].id.clone();
+    let refused = revert(&fixture.journal(), fixture.host.as_ref(), &Which::One(older), false, &Allowance::All)?;
     assert!(refused[0].changes[0].note.as_ref().is_some_and(|note| note.contains("from 9000 to 4000")));
-    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, false, &Allowance::All)?;
+    revert(&fixture.journal(), fixture.host.as_ref(), &Which::Here, false, &Allowance::All)?;
     assert_eq!(mtu(), Some(1500), "the newest first");
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
-    let unknown = revert(&desk.journal(), desk.host.as_ref(), &Which::One("t0".into()), false, &Allowance::All);
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
+    let unknown = revert(&fixture.journal(), fixture.host.as_ref(), &Which::One("t0".into()), false, &Allowance::All);
     assert!(unknown.is_err_and(|error| error.fault() == Fault::Wrong));
     Ok(())
 }
 
 #[test]
 fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut tuner = desk.tuner();
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["sysctl.net.core.rmem_max=1000"]))?;
-    let _ = desk.host.write("/proc/sys/net/core/rmem_max", "5000");
+    let _ = fixture.host.write("/proc/sys/net/core/rmem_max", "5000");
     let back = tuner.revert();
     assert!(back[0].note.as_ref().is_some_and(|note| note.contains("from 1000 to 5000")), "{back:?}");
-    assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("5000"));
+    assert_eq!(fixture.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("5000"));
     // It is said once, and not at each start.
-    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
-    assert_eq!(entries(&desk.journal(), &Allowance::All)?.len(), 1);
-    revert(&desk.journal(), desk.host.as_ref(), &Which::Here, true, &Allowance::All)?;
-    assert_eq!(desk.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("212992"));
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
+    assert!(recover(&fixture.journal(), fixture.host.as_ref())?.is_empty());
+    assert_eq!(entries(&fixture.journal(), &Allowance::All)?.len(), 1);
+    revert(&fixture.journal(), fixture.host.as_ref(), &Which::Here, true, &Allowance::All)?;
+    assert_eq!(fixture.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("212992"));
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
 #[test]
-fn a_held_setting_names_its_holder_and_can_be_waited_for() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut first = desk.tuner();
+fn a_setting_in_use_names_its_owner_and_can_be_waited_for() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let mut first = fixture.tuner();
     first.tune(&settings(&["dev.eth0.mtu=9000"]))?;
     first.tune(&settings(&["dev.eth0.mtu=8000"]))?;
-    let busy = desk.tuner().tune(&settings(&["dev.eth0.mtu=4000"]));
+    let busy = fixture.tuner().tune(&settings(&["dev.eth0.mtu=4000"]));
     assert!(busy.is_err_and(|error| error.fault() == Fault::Busy && error.to_string().contains("'a test'")));
-    desk.tuner().tune(&settings(&["dev.eth0.txqueuelen=1"]))?;
-    let waiting = Tuner::new(desk.host.clone(), desk.journal(), "waits", Duration::from_secs(60));
+    fixture.tuner().tune(&settings(&["dev.eth0.txqueuelen=1"]))?;
+    let waiting = Tuner::new(fixture.host.clone(), fixture.journal(), "waits", Duration::from_secs(60));
     let changed = std::thread::scope(|scope| {
         let mut waiting = waiting;
         let second = scope.spawn(move || waiting.tune(&settings(&["dev.eth0.mtu=4000"])));
@@ -251,38 +251,38 @@ fn a_held_setting_names_its_holder_and_can_be_waited_for() -> Result<(), TuneErr
 
 #[test]
 fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut tuner = desk.tuner();
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
     tuner.keep()?;
-    rewrite(desk.folder.path(), |text| text.replace(&journal::boot_id(), "an-earlier-boot"));
-    desk.host.tables().writes.clear();
-    assert!(recover(&desk.journal(), desk.host.as_ref())?.is_empty());
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
-    assert!(desk.host.tables().writes.is_empty());
+    rewrite(fixture.folder.path(), |text| text.replace(&journal::boot_id(), "an-earlier-boot"));
+    fixture.host.tables().writes.clear();
+    assert!(recover(&fixture.journal(), fixture.host.as_ref())?.is_empty());
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
+    assert!(fixture.host.tables().writes.is_empty());
     Ok(())
 }
 
 #[test]
-fn a_namespace_that_is_gone_is_dropped_with_a_note() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let mut tuner = desk.tuner();
+fn a_removed_namespace_is_dropped_with_a_note() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
-    TestBench::kill(tuner);
-    rewrite(desk.folder.path(), |text| {
+    Fixture::kill(tuner);
+    rewrite(fixture.folder.path(), |text| {
         let inode = Namespace::current().unwrap_or_else(|error| panic!("{error}"));
         let cookie = inode.cookie.map_or_else(|| "null".into(), |cookie| cookie.to_string());
         text.replace(&format!("\"inode\":{}", inode.inode), "\"inode\":1")
             .replace(&format!("\"cookie\":{cookie}"), "\"cookie\":1")
     });
-    let found = recover(&desk.journal(), desk.host.as_ref())?;
-    assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("is gone")), "{found:?}");
-    assert!(entries(&desk.journal(), &Allowance::All)?.is_empty());
+    let found = recover(&fixture.journal(), fixture.host.as_ref())?;
+    assert!(found[0].changes[0].note.as_ref().is_some_and(|note| note.contains("no longer exists")), "{found:?}");
+    assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     Ok(())
 }
 
 #[test]
-fn patterns_stand_for_any_text() {
+fn patterns_match_any_text() {
     assert!(fits("dev.*.mtu", "dev.eth0.100.mtu"));
     assert!(fits("*", "anything"));
     assert!(fits("cc.*.*", "cc.cubic.beta") && !fits("cc.*.*", "cc.default"));
@@ -302,49 +302,49 @@ fn rewrite(folder: &Path, change: impl Fn(String) -> String) {
 }
 
 #[test]
-fn what_is_not_allowed_is_neither_read_nor_set_nor_told_nor_put_back() -> Result<(), TuneError> {
-    let desk = TestBench::new();
+fn a_disallowed_setting_is_neither_read_nor_set_nor_listed_nor_restored() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
     let network = Allowance::Network(Vec::new());
-    desk.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
+    fixture.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
     let refused = |result: Result<(), TuneError>| {
         let error = result.err().unwrap_or_else(|| panic!("it was allowed"));
-        assert!(error.fault() == Fault::Refused && error.to_string().contains("may not touch"), "{error}");
+        assert!(error.fault() == Fault::Refused && error.to_string().contains("may not change"), "{error}");
     };
     let key = "sysctl.vm.dirty_ratio".to_owned();
-    refused(show(desk.host.as_ref(), std::slice::from_ref(&key), &network).map(|_| ()));
-    refused(desk.tuner().within(network.clone()).tune(&settings(&["sysctl.vm.dirty_ratio=5"])).map(|_| ()));
-    refused(desk.tuner().within(network.clone()).tune(&settings(&["cpu.governor=performance"])).map(|_| ()));
-    let all = show(desk.host.as_ref(), &["*".into()], &network)?;
+    refused(show(fixture.host.as_ref(), std::slice::from_ref(&key), &network).map(|_| ()));
+    refused(fixture.tuner().within(network.clone()).tune(&settings(&["sysctl.vm.dirty_ratio=5"])).map(|_| ()));
+    refused(fixture.tuner().within(network.clone()).tune(&settings(&["cpu.governor=performance"])).map(|_| ()));
+    let all = show(fixture.host.as_ref(), &["*".into()], &network)?;
     assert!(all.iter().any(|one| one.key == "dev.eth0.ring.rx"));
     assert!(!all.iter().any(|one| one.key.starts_with("cpu.") || one.key.starts_with("irq.")), "{all:?}");
     // What the host's own user has left is none of a client's business.
-    let mut own = desk.tuner();
+    let mut own = fixture.tuner();
     own.tune(&settings(&["sysctl.vm.dirty_ratio=5", "dev.eth0.mtu=1400"]))?;
     let id = own.keep()?.unwrap_or_default();
-    assert_eq!(entries(&desk.journal(), &network)?[0].changes.len(), 1);
-    assert!(revert(&desk.journal(), desk.host.as_ref(), &Which::All, true, &network)?.is_empty());
-    refused(revert(&desk.journal(), desk.host.as_ref(), &Which::One(id), true, &network).map(|_| ()));
+    assert_eq!(entries(&fixture.journal(), &network)?[0].changes.len(), 1);
+    assert!(revert(&fixture.journal(), fixture.host.as_ref(), &Which::All, true, &network)?.is_empty());
+    refused(revert(&fixture.journal(), fixture.host.as_ref(), &Which::One(id), true, &network).map(|_| ()));
     let more = Allowance::Network(vec!["vm.dirty_*".parse().unwrap_or_else(|error: String| panic!("{error}"))]);
-    assert_eq!(show(desk.host.as_ref(), &[key], &more)?[0].value, "5");
-    assert_eq!(revert(&desk.journal(), desk.host.as_ref(), &Which::All, false, &more)?.len(), 1);
+    assert_eq!(show(fixture.host.as_ref(), &[key], &more)?[0].value, "5");
+    assert_eq!(revert(&fixture.journal(), fixture.host.as_ref(), &Which::All, false, &more)?.len(), 1);
     Ok(())
 }
 
 #[test]
 fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
-    let desk = TestBench::new();
-    let file = |name: &str| desk.host.tables().files.insert(format!("/proc/sys/net/ipv4/{name}"), "0".into());
+    let fixture = Fixture::new();
+    let file = |name: &str| fixture.host.tables().files.insert(format!("/proc/sys/net/ipv4/{name}"), "0".into());
     for name in
         ["ip_forward", "conf/all/forwarding", "conf/eth0/forwarding", "conf/all/rp_filter", "conf/eth0/rp_filter"]
     {
         file(name);
     }
-    let busy = |held: &str, requested: &str| -> Result<bool, TuneError> {
-        let mut owner = desk.tuner();
-        owner.tune(&settings(&[held]))?;
-        Ok(desk.tuner().tune(&settings(&[requested])).is_err_and(|error| error.fault() == Fault::Busy))
+    let busy = |in_use: &str, requested: &str| -> Result<bool, TuneError> {
+        let mut owner = fixture.tuner();
+        owner.tune(&settings(&[in_use]))?;
+        Ok(fixture.tuner().tune(&settings(&[requested])).is_err_and(|error| error.fault() == Fault::Busy))
     };
-    for (held, requested) in [
+    for (in_use, requested) in [
         ("sysctl.net.ipv4.tcp_rmem=1 2 3", "sysctl.net/ipv4/tcp_rmem=1 2 4"),
         ("cc.default=reno", "sysctl.net/ipv4/tcp_congestion_control=bbr"),
         ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.all.forwarding=1"),
@@ -354,7 +354,7 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
         ("irq.24.affinity=1", "irq.024.affinity=0"),
         ("dev.eth0.rps.rx-0=1", "dev.eth0.rps.rx-00=2"),
     ] {
-        assert!(busy(held, requested)? && busy(requested, held)?, "{held} and {requested}");
+        assert!(busy(in_use, requested)? && busy(requested, in_use)?, "{in_use} and {requested}");
     }
     assert!(!busy("sysctl.net.ipv4.conf.eth0.rp_filter=1", "sysctl.net.ipv4.conf.eth0.forwarding=1")?);
     Ok(())
@@ -362,11 +362,11 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
 
 #[test]
 fn keys_and_values_are_plain_words() {
-    let desk = TestBench::new();
+    let fixture = Fixture::new();
     let wrong = |text: &str| {
-        let error = desk.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
+        let error = fixture.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
         assert_eq!(error.fault(), Fault::Wrong, "{text:?}: {error}");
-        let tables = desk.host.tables();
+        let tables = fixture.host.tables();
         // What comes close is looked up for the message.
         assert!(tables.writes.is_empty() && tables.ran.iter().all(|line| line.ends_with("route show")), "{text:?}");
     };

@@ -9,11 +9,11 @@ use super::allowance::Allowance;
 use super::backend::Backend;
 use super::error::TuneError;
 use super::journal::{Entry, Guard, Journal, JournalFile, boot_id};
-use super::kinds::{self, Knob, gone, knob};
+use super::kinds::{self, Knob, is_absent, knob};
 use super::namespace::Namespace;
 
 /// How often a lease that somebody else holds is asked for again.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Somebody's changes of settings. What it has changed is put back when it is dropped, in reverse order, unless it was told to
 /// keep it.
@@ -54,7 +54,7 @@ impl Tuner {
                 let before = knob.read(backend)?;
                 self.free(&self.journal.lock()?, knob)?;
                 let host_wide = knob.control.host_wide();
-                let note = knob.control.cuts().then(|| "may cut connections over it".to_owned());
+                let note = knob.control.cuts().then(|| "may cut connections over this device".to_owned());
                 let (key, requested, now) = (knob.key.clone(), setting.value.clone(), before.clone());
                 Ok(Change { key, before, requested, now, host_wide, note })
             })
@@ -132,7 +132,7 @@ impl Tuner {
     fn one(&mut self, backend: &dyn Backend, knob: &Knob, value: &str) -> Result<Change, TuneError> {
         let host_wide = knob.control.host_wide();
         let (before, entry) = self.plan(backend, knob, value, host_wide)?;
-        let Some(file_record) = self.file_record.as_mut() else { unreachable!("plan opens the book") };
+        let Some(file_record) = self.file_record.as_mut() else { unreachable!("plan opens the journal record") };
         let now = if knob.control.same(&before, value) {
             before.clone()
         } else {
@@ -145,7 +145,7 @@ impl Tuner {
             return Err(TuneError::Value { key: knob.key.clone(), value: value.into(), reason });
         }
         let rounded = value.parse::<u64>().is_ok() && !knob.control.same(value, &now);
-        let note = rounded.then(|| format!("the device made {now} of it"));
+        let note = rounded.then(|| format!("the device set {now} instead"));
         Ok(Change { key: knob.key.clone(), before, requested: value.into(), now, host_wide, note })
     }
 
@@ -176,7 +176,7 @@ impl Tuner {
                 Err(_) => {}
             }
             drop(guard);
-            std::thread::sleep(ASK_EVERY);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
@@ -264,9 +264,20 @@ pub(crate) fn put_back(backend: &dyn Backend, file_record: &mut JournalFile, fir
         let done = match namespace.within(|| undo(backend, &entry, force)) {
             Ok(Some(done)) => done,
             Ok(None) if entry.host_wide => undo(backend, &entry, force),
-            Ok(None) => Undone { now: None, fate: Fate::Back, note: Some("its network namespace is gone".into()) },
+            Ok(None) => Undone {
+                now: None,
+                fate: Fate::Back,
+                note: Some(
+                    "its network namespace no longer \
+                exists"
+                        .into(),
+                ),
+            },
             Err(error) => {
-                let note = format!("its network namespace cannot be entered: {error}; be root, or go there yourself");
+                let note = format!(
+                    "its network namespace cannot be entered: {error}; run as root, or run thru in \
+                    that namespace"
+                );
                 Undone { now: None, fate: Fate::Stays, note: Some(note) }
             }
         };
@@ -313,7 +324,17 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     };
     let now = match knob.control.read(backend) {
         Ok(now) => now,
-        Err(error) if gone(&error) => return undone(None, Fate::Back, Some("what it was set on is gone".into())),
+        Err(error) if is_absent(&error) => {
+            return undone(
+                None,
+                Fate::Back,
+                Some(
+                    "the device or object that it was \
+            set on no longer exists"
+                        .into(),
+                ),
+            );
+        }
         Err(error) => return undone(None, Fate::Stays, Some(format!("cannot be read: {error}"))),
     };
     if knob.control.same(&now, &entry.before) {
@@ -322,7 +343,7 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     // An owner that ended between the change and the reading back did not see its own value: that one is taken for its own.
     if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
         let note = format!(
-            "somebody has changed it from {set} to {now} meanwhile, so it was left: --force makes it {}",
+            "another program changed it from {set} to {now}, so it was left as it is; --force sets it to {}",
             entry.before
         );
         return undone(Some(now), Fate::Left, Some(note));
@@ -333,7 +354,7 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     match knob.read(backend) {
         Ok(now) if knob.control.same(&now, &entry.before) => undone(Some(now), Fate::Back, None),
         Ok(now) => {
-            let note = format!("{} was written, and {now} read back", entry.before);
+            let note = format!("wrote {}, read back {now}", entry.before);
             undone(Some(now), Fate::Stays, Some(note))
         }
         Err(error) => undone(None, Fate::Stays, Some(error.to_string())),

@@ -41,7 +41,7 @@ pub(super) fn measure(
     let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
     // What is there by poll(2) may be gone by a wrong checksum.
     socket.set_read_timeout(Some(STEP)).map_err(failed)?;
-    foreign::tell_arrivals(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
+    foreign::enable_arrival_info(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
     observer.starting(begun.elapsed().as_nanos() as u64);
     let mut datagram = vec![0; spec.block as usize];

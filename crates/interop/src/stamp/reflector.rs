@@ -55,7 +55,7 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     socket.bind(&address.into())?;
     socket.set_read_timeout(Some(STEP))?;
     foreign::make_roomy(socket.as_fd());
-    foreign::tell_arrivals(socket.as_fd(), address.is_ipv6())?;
+    foreign::enable_arrival_info(socket.as_fd(), address.is_ipv6())?;
     Ok(socket.into())
 }
 

@@ -117,7 +117,7 @@ mod tests {
 
         /// What is no IP packet is neither marked nor the end of the emulator.
         #[test]
-        fn nonsense_is_left_standing(mut bytes in prop::collection::vec(any::<u8>(), 0..80), draw: u64) {
+        fn nonsense_is_left_unchanged(mut bytes in prop::collection::vec(any::<u8>(), 0..80), draw: u64) {
             let length = bytes.len();
             let _ = may_be_marked(&bytes);
             mark(&mut bytes);

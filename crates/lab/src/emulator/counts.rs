@@ -100,8 +100,8 @@ counts! {
 
 impl Counters {
     /// Counts a drop.
-    pub(crate) fn drop_at(&self, place: DropLocation) {
-        let counter = match place {
+    pub(crate) fn drop_at(&self, location: DropLocation) {
+        let counter = match location {
             DropLocation::Mtu => &self.dropped_mtu,
             DropLocation::Queue => &self.dropped_queue,
             DropLocation::Aqm => &self.dropped_aqm,
@@ -145,12 +145,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_neither_delivered_nor_dropped_travels() {
+    fn segments_neither_delivered_nor_dropped_are_in_flight() {
         let counters = Counters::default();
         add(&counters.arrived, 10);
         add(&counters.duplicated, 1);
         add(&counters.delivered, 4);
-        for place in [
+        for location in [
             DropLocation::Mtu,
             DropLocation::Queue,
             DropLocation::Aqm,
@@ -158,7 +158,7 @@ mod tests {
             DropLocation::Loss,
             DropLocation::Loss,
         ] {
-            counters.drop_at(place);
+            counters.drop_at(location);
         }
         let counts = counters.read();
         assert_eq!((counts.dropped_queue, counts.dropped_loss, counts.dropped(), counts.travelling()), (1, 2, 6, 1));

@@ -42,8 +42,8 @@ fn bucket(ns: u64) -> usize {
 
 /// The largest value of a bucket, ns.
 fn edge(bucket: usize) -> u64 {
-    let (power, place) = (bucket >> SUB, (bucket & ((1 << SUB) - 1)) as u64);
-    if power == 0 { place } else { ((place + (1 << SUB) + 1) << (power - 1)).wrapping_sub(1) }
+    let (power, offset) = (bucket >> SUB, (bucket & ((1 << SUB) - 1)) as u64);
+    if power == 0 { offset } else { ((offset + (1 << SUB) + 1) << (power - 1)).wrapping_sub(1) }
 }
 
 /// How long after their time packets were handed over. A packet of several segments is due when its last one is.

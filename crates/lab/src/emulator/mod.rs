@@ -50,7 +50,7 @@ const PRIORITY: i32 = 10;
 const WATCH_NS: u64 = 60_000;
 /// It does so at most once in this time, ns: with many packets the core does not sleep deeply, and watching would take it
 /// away from the hosts.
-const WATCH_AGAIN_NS: u64 = 500_000;
+const SPIN_INTERVAL_NS: u64 = 500_000;
 /// The longest sleep, ns: then the thread looks whether it is still wanted.
 const NAP_NS: u64 = 20_000_000;
 
@@ -189,7 +189,7 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
         }
         let now_ns = now();
         let left_ns = directions.iter().filter_map(LinkDirection::due_ns).min().map(|due| due.saturating_sub(now_ns));
-        let watch = now_ns < until_ns || now_ns >= until_ns + WATCH_AGAIN_NS;
+        let watch = now_ns < until_ns || now_ns >= until_ns + SPIN_INTERVAL_NS;
         let work_ns = directions
             .iter()
             .filter_map(LinkDirection::work_ns)

@@ -14,7 +14,7 @@ pub(crate) const VIRTIO: usize = 10;
 /// The largest packet with its header: 64 KiB of IP, and room for odd headers.
 pub(crate) const LARGEST: usize = VIRTIO + 65_536 + 256;
 /// Most segments that one packet is taken apart into; a payload of 64 KiB in segments of 512 bytes has 128.
-const MOST_SEGMENTS: usize = 4_096;
+const MAX_SEGMENTS: usize = 4_096;
 
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
@@ -82,7 +82,7 @@ impl Layout {
         let payload = transport + own;
         let sound = transport >= VIRTIO + header_of_ip && own >= smallest && payload < packet.len();
         let total = packet.len().checked_sub(payload)?;
-        (sound && total.div_ceil(segment) <= MOST_SEGMENTS).then_some(Self {
+        (sound && total.div_ceil(segment) <= MAX_SEGMENTS).then_some(Self {
             kind: Some(kind),
             transport,
             payload,
@@ -269,7 +269,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_of_a_forwarded_packet_claims_no_more_headers_than_it_has() {
+    fn a_run_of_a_forwarded_packet_has_the_right_header_length() {
         let mut packet = build(false, false, 100, 250);
         let whole = (packet.len() - VIRTIO) as u16;
         packet[2..4].copy_from_slice(&whole.to_ne_bytes());
@@ -280,7 +280,7 @@ pub(super) mod tests {
         /// Cut anywhere, the runs together carry every byte once and in order, and each is a packet that adds up.
         #[test]
         fn runs_are_whole_packets(udp: bool, v6: bool, segment in 1_usize..9_000, total in 1_usize..65_000, cut in 0.0..1.0_f64) {
-            prop_assume!(total.div_ceil(segment) <= MOST_SEGMENTS);
+            prop_assume!(total.div_ceil(segment) <= MAX_SEGMENTS);
             let packet = build(udp, v6, segment, total);
             let layout = Layout::of(&packet);
             prop_assert_eq!(layout.segments(), total.div_ceil(segment));

@@ -26,8 +26,8 @@ pub(crate) struct Ring {
     slot: usize,
     tail: usize,
     used: usize,
-    held: VecDeque<QueuedPacket>,
-    /// The number of the first one in `held`.
+    kept: VecDeque<QueuedPacket>,
+    /// The number of the first one in `kept`.
     first: u64,
 }
 
@@ -35,8 +35,8 @@ impl Ring {
     /// A ring for `capacity` bytes of packets of at most `slot` bytes. The memory is the kernel's zero pages until it is used.
     pub(crate) fn new(capacity: usize, slot: usize) -> Self {
         let capacity = capacity.max(slot);
-        let held = VecDeque::with_capacity(capacity / 256);
-        Self { memory: vec![0; capacity + slot], capacity, slot, tail: 0, used: 0, held, first: 0 }
+        let kept = VecDeque::with_capacity(capacity / 256);
+        Self { memory: vec![0; capacity + slot], capacity, slot, tail: 0, used: 0, kept, first: 0 }
     }
 
     /// Room for the next packet; `None` when there is none.
@@ -48,33 +48,33 @@ impl Ring {
     /// Keeps the first `length` bytes of the [`slot`](Self::slot) until as many have [`released`](Self::release) it as want it;
     /// returns the packet's number.
     pub(crate) fn keep(&mut self, length: usize, layout: Layout, wanted: usize) -> u64 {
-        self.held.push_back(QueuedPacket { layout, start: self.tail, length, wanted });
+        self.kept.push_back(QueuedPacket { layout, start: self.tail, length, wanted });
         self.used += length;
         self.tail += length;
         if self.tail >= self.capacity {
             self.tail = 0;
         }
-        self.first + self.held.len() as u64 - 1
+        self.first + self.kept.len() as u64 - 1
     }
 
     /// A packet that is kept.
     pub(crate) fn packet(&self, number: u64) -> (&Layout, &[u8]) {
-        let held = &self.held[(number - self.first) as usize];
-        (&held.layout, &self.memory[held.start..held.start + held.length])
+        let kept = &self.kept[(number - self.first) as usize];
+        (&kept.layout, &self.memory[kept.start..kept.start + kept.length])
     }
 
     /// One more wants a packet that is kept.
     pub(crate) fn want(&mut self, number: u64) {
-        self.held[(number - self.first) as usize].wanted += 1;
+        self.kept[(number - self.first) as usize].wanted += 1;
     }
 
     /// One less wants a packet.
     pub(crate) fn release(&mut self, number: u64) {
-        self.held[(number - self.first) as usize].wanted -= 1;
-        while self.held.front().is_some_and(|held| held.wanted == 0)
-            && let Some(gone) = self.held.pop_front()
+        self.kept[(number - self.first) as usize].wanted -= 1;
+        while self.kept.front().is_some_and(|kept| kept.wanted == 0)
+            && let Some(released) = self.kept.pop_front()
         {
-            self.used -= gone.length;
+            self.used -= released.length;
             self.first += 1;
         }
     }
@@ -98,9 +98,9 @@ mod tests {
                 if put {
                     // What was released behind one that is kept still takes room.
                     let oldest = model.keys().next().map_or(lengths.len(), |number| *number as usize);
-                    let held: usize = lengths[oldest..].iter().sum();
+                    let kept: usize = lengths[oldest..].iter().sum();
                     let room = ring.slot();
-                    prop_assert_eq!(room.is_some(), held + 100 <= 300);
+                    prop_assert_eq!(room.is_some(), kept + 100 <= 300);
                     if let Some(slot) = room {
                         slot[..length].fill(step as u8);
                         let layout = Layout::of(&slot[..length]);

@@ -35,8 +35,8 @@ impl Tun {
         // SAFETY: ifreq is plain data, for which zeroes are a value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         // The last byte stays zero.
-        for (place, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
-            *place = byte as libc::c_char;
+        for (target, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+            *target = byte as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
         // SAFETY: the descriptor is open and the request is a whole ifreq that outlives the call.

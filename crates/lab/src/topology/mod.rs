@@ -114,7 +114,7 @@ impl Topology {
             return Ok(());
         }
         let remedy = "use 1 to 15 lower-case letters, digits and hyphens, a letter first, such as geneva or h1";
-        Err(LabError::Spec { what: format!("'{name}' does not do as a name"), remedy })
+        Err(LabError::Spec { what: format!("'{name}' is not a valid name"), remedy })
     }
 
     /// Refuses what no lab can be.
@@ -128,7 +128,7 @@ impl Topology {
             return refuse(format!("{} nodes", self.nodes.len()), "use at most 128");
         }
         if !self.nodes.iter().any(|node| node.kind == NodeKind::Host) {
-            return refuse("a lab without a host".into(), "use [[host]] with a name");
+            return refuse("a lab without hosts".into(), "add a [[host]] with a name");
         }
         for (place, node) in self.nodes.iter().enumerate() {
             Self::check_name(&node.name)?;
@@ -144,7 +144,7 @@ impl Topology {
         }
         if let Some((key, _)) = self.sysctls.iter().find(|(key, _)| !is_sysctl(key)) {
             return refuse(
-                format!("'{key}' is no setting of a network"),
+                format!("'{key}' is not a network setting"),
                 "use one that begins with net., such as net.ipv4.tcp_rmem",
             );
         }
@@ -159,7 +159,7 @@ impl Topology {
         let name = self.link_name(link);
         let refuse = |what: &str, remedy| Err(LabError::Spec { what: format!("link {name}: {what}"), remedy });
         if link.between[0] == link.between[1] {
-            return refuse("both ends are the same node", "name two");
+            return refuse("both ends are the same node", "name two different nodes");
         }
         crate::crossover::check_mtu(link.mtu)?;
         link.directions.iter().try_for_each(|direction| direction.check(link.mtu))?;
@@ -169,11 +169,11 @@ impl Topology {
         }
         match link.carrier() {
             Carrier::Emulator if switches > 0 => refuse(
-                "a link to a switch has a rate, a queue of 256 KiB or more, and an MTU only",
-                "use a router in place of the switch: it carries links with delay, loss and the rest",
+                "a link to a switch can only have a rate, a queue of 256 KiB or more, and an MTU",
+                "use a router instead of the switch: its links can have delay, loss and all other impairments",
             ),
             Carrier::Veth if !link.directions.iter().all(is_plain) => refuse(
-                "a veth pair has a rate, a queue of 256 KiB or more, and an MTU only",
+                "a veth pair can only have a rate, a queue of 256 KiB or more, and an MTU",
                 "leave the carrier out, or use carrier = \"emulator\"",
             ),
             _ => Ok(()),
@@ -188,10 +188,10 @@ impl Topology {
             return Ok(());
         }
         let what = format!(
-            "the links of switch '{}' differ in their MTU, and a switch does not cut packets",
+            "the links of switch '{}' have different MTUs, and a switch does not fragment packets",
             self.nodes[place].name
         );
-        Err(LabError::Spec { what, remedy: "use one MTU, or a router in place of the switch" })
+        Err(LabError::Spec { what, remedy: "use one MTU, or a router instead of the switch" })
     }
 
     /// Every host can reach every other one.
@@ -201,8 +201,8 @@ impl Topology {
         let apart = self.nodes.iter().zip(&steps).find(|(node, step)| node.kind == NodeKind::Host && step.is_none());
         match apart {
             Some((node, _)) => Err(LabError::Spec {
-                what: format!("no links lead from '{}' to '{}'", self.nodes[first].name, node.name),
-                remedy: "add a [[link]]; only routers and switches pass packets on, hosts do not",
+                what: format!("no path leads from '{}' to '{}'", self.nodes[first].name, node.name),
+                remedy: "add a [[link]]; only routers and switches forward packets, hosts do not",
             }),
             None => Ok(()),
         }

@@ -117,24 +117,24 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
         topology.check().unwrap_err().to_string()
     };
     for (message, part) in [
-        (with(&|t| t.links[0].directions[1] = far.clone()), "link a-s: a link to a switch has a rate"),
-        (with(&|t| t.links[0].mtu = 9_000), "switch 's' differ in their MTU"),
+        (with(&|t| t.links[0].directions[1] = far.clone()), "link a-s: a link to a switch can only have a rate"),
+        (with(&|t| t.links[0].mtu = 9_000), "switch 's' have different MTUs"),
         (with(&|t| t.links[1].between = [1, 1]), "link b-b: both ends"),
         (with(&|t| t.links.iter_mut().for_each(|link| link.mtu = 100)), "MTU of 100"),
         (with(&|t| t.nodes[1].name = "a".into()), "two nodes are called 'a'"),
-        (with(&|t| t.nodes[1].name = "../b".into()), "'../b' does not do as a name"),
-        (with(&|t| t.nodes[1].name = "localhost".into()), "'localhost' does not do"),
+        (with(&|t| t.nodes[1].name = "../b".into()), "'../b' is not a valid name"),
+        (with(&|t| t.nodes[1].name = "localhost".into()), "'localhost' is not a valid name"),
         (with(&|t| t.name = "Lab".into()), "the prefix 'Lab'"),
-        (with(&|t| t.sysctls.push(("kernel.panic".into(), "1".into()))), "'kernel.panic' is no setting"),
-        (with(&|t| t.sysctls.push(("net.../../kernel/panic".into(), "1".into()))), "is no setting"),
-        (with(&|t| t.nodes.iter_mut().for_each(|n| n.kind = NodeKind::Router)), "without a host"),
+        (with(&|t| t.sysctls.push(("kernel.panic".into(), "1".into()))), "'kernel.panic' is not a network setting"),
+        (with(&|t| t.sysctls.push(("net.../../kernel/panic".into(), "1".into()))), "is not a network setting"),
+        (with(&|t| t.nodes.iter_mut().for_each(|n| n.kind = NodeKind::Router)), "without hosts"),
     ] {
         assert!(message.contains(part), "{message} has no {part}");
     }
     let pair = topology("a b", "a-b");
     let forced =
         Link { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
-    assert!(pair.check_link(&forced).unwrap_err().to_string().contains("a veth pair has"));
+    assert!(pair.check_link(&forced).unwrap_err().to_string().contains("a veth pair can only have"));
 }
 
 #[test]

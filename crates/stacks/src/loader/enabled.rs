@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{Error, ErrorKind, Link, MapCore, MapType, ObjectBuilder, OpenObject, PrintLevel, set_print};
 
-use super::registered::{Found, look};
+use super::registered::{Found, compare};
 use super::{Loaded, NON_RESTRICTED};
 use crate::object::{PARAMETER_BYTES, PARAMETERS, RULES, VALUE_AT};
 use crate::rules::encode;
@@ -66,7 +66,7 @@ fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackEr
     said(String::clear);
     let mut open = ObjectBuilder::default().open_memory(&request.object.bytes).map_err(failed)?;
     fill(&mut open, request, name, any_user)
-        .ok_or_else(|| failed(Error::from(std::io::Error::other("its tables are not those of stack.h"))))?;
+        .ok_or_else(|| failed(Error::from(std::io::Error::other("its tables do not match stack.h"))))?;
     let mut object = open.load().map_err(failed)?;
     let link = object
         .maps_mut()
@@ -74,7 +74,7 @@ fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackEr
         .ok_or_else(|| failed(Error::from(std::io::Error::other("it registers no congestion control"))))?
         .attach_struct_ops();
     match link {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(match look(&object, name) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(match compare(&object, name) {
             Found::Same => StackError::Exists { name: name.into() },
             found => StackError::Taken { name: name.into(), found: found == Found::Another },
         }),
@@ -109,7 +109,7 @@ fn fill(open: &mut OpenObject, request: &Request, name: &str, any_user: bool) ->
 fn judge(name: &str, error: &Error) -> StackError {
     match obstacle() {
         Some(what) => StackError::Kernel { what },
-        None => StackError::Refused { name: name.into(), what: format!("{error:#}{}", last_words()) },
+        None => StackError::Refused { name: name.into(), what: format!("{error:#}{}", last_lines()) },
     }
 }
 
@@ -123,7 +123,7 @@ fn said(change: impl FnOnce(&mut String)) {
 }
 
 /// The end of what was said, where the reason stands.
-fn last_words() -> String {
+fn last_lines() -> String {
     const LINES: usize = 12;
     let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();

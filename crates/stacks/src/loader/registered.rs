@@ -21,7 +21,7 @@ pub(super) enum Found {
 
 /// Compares what is registered as `name` with an object that was loaded, but not registered since that name was taken. Looking needs
 /// CAP_SYS_ADMIN.
-pub(super) fn look(object: &Object, name: &str) -> Found {
+pub(super) fn compare(object: &Object, name: &str) -> Found {
     let ours = object.maps().find(|map| map.map_type() == MapType::StructOps).and_then(|map| contents(&map));
     let mut called = name.as_bytes().to_vec();
     called.resize(NAME_BYTES, 0);

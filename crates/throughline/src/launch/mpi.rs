@@ -41,8 +41,8 @@ pub fn run() -> Result<u8, Failure> {
 
 /// Rank 0: the command itself.
 fn near(rank: &Rank) -> Result<u8, Failure> {
-    rank.tell(&network_identity())?;
-    let offer = rank.hear(START_LIMIT.as_nanos() as u64)?;
+    rank.send(&network_identity())?;
+    let offer = rank.receive(START_LIMIT.as_nanos() as u64)?;
     if Offer::parse(&offer).is_none() {
         return Err(Failure::host(format!("the other MPI process started no agent: {}", offer.trim())));
     }
@@ -63,7 +63,7 @@ fn near(rank: &Rank) -> Result<u8, Failure> {
 
 /// Rank 1: an agent for rank 0.
 fn far(rank: &Rank) -> Result<u8, Failure> {
-    let elsewhere = rank.hear(START_LIMIT.as_nanos() as u64)? != network_identity();
+    let elsewhere = rank.receive(START_LIMIT.as_nanos() as u64)? != network_identity();
     let started = own_program().and_then(|mut command| {
         command.arg("launched").args(elsewhere.then_some("--anywhere"));
         supervise(command)
@@ -71,14 +71,14 @@ fn far(rank: &Rank) -> Result<u8, Failure> {
     let (mut child, socket) = match started {
         Ok(started) => started,
         Err(failure) => {
-            rank.tell(&failure.to_string())?;
+            rank.send(&failure.to_string())?;
             return Err(failure);
         }
     };
     match offered(&socket) {
-        Ok(offer) => rank.tell(&offer)?,
+        Ok(offer) => rank.send(&offer)?,
         Err(error) => {
-            rank.tell("")?;
+            rank.send("")?;
             return Err(Failure::host(format!("the agent of MPI process 1 did not start: {error}")));
         }
     }

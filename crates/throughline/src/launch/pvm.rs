@@ -25,12 +25,12 @@ pub fn serve(identity: &str) -> Result<u8, Failure> {
     let workers = Workers::Program(own_program()?);
     let publish = move |offer: &Offer| {
         // If the message cannot be sent, the parent has ended, which is noticed elsewhere.
-        let _ = parent.tell(&offer.line());
+        let _ = parent.send(&offer.line());
     };
     let served = far::serve(workers, identity != network_identity(), publish, move || parent.has_ended());
     if let Err(failure) = &served {
         // A second message does no harm: the parent reads only the first.
-        let _ = parent.tell(&failure.to_string());
+        let _ = parent.send(&failure.to_string());
     }
     engine::transport::pvm::leave();
     served

@@ -2,23 +2,23 @@
 
 use super::super::{Interest, Part, Turn};
 
-/// The bit of a probe's number that says that its round trips are short. A prober sets it once it has seen one.
+/// The bit of a probe's number that marks short round trips. A prober sets it once it has seen one.
 pub(super) const SHORT: u64 = 1 << 63;
-/// How long before the next arrival a reflector is awake, and how long after it it waits awake. Timers of virtual machines are
-/// late by some 50 µs, at either end.
+/// How long before the next arrival a reflector is awake, and how long it stays awake after it. Timers of virtual
+/// machines are late by about 50 µs, at either end.
 const EARLY_NS: u64 = 150_000;
 const LINGER_NS: u64 = 250_000;
 
 /// The arrivals of probes at a steady rate.
 pub(super) struct Arrivals {
-    /// Between two of them, ns; 0 where a reflector sleeps until each is there.
+    /// Time between two arrivals, ns; 0 if the reflector sleeps until each arrives.
     gap_ns: u64,
-    /// When the last one of short round trips came; 0 before it.
+    /// When the last probe of short round trips arrived; 0 before the first.
     last_ns: u64,
 }
 
 impl Arrivals {
-    /// Of the probes of `part`, which come at its pace; awake time must be a small part of the time between two of them.
+    /// For the probes of `part`, which arrive at its rate; the time awake must be a small part of the gap.
     pub(super) fn of(part: &Part, probes: bool) -> Self {
         let gap_ns = part.pace.filter(|_| probes).map_or(0, |pace| pace.gap_ns as u64);
         Self { gap_ns: if gap_ns >= super::probe::AWAKE_GAP_NS { gap_ns } else { 0 }, last_ns: 0 }
@@ -38,7 +38,7 @@ impl Arrivals {
             return Turn::Wait(Interest::Read, u64::MAX);
         }
         let now = now_ns();
-        // Beyond the window of one arrival, the next one is what can be hit.
+        // After the window of one arrival, the next one is the target.
         let missed = (now.saturating_sub(self.last_ns + LINGER_NS)) / self.gap_ns;
         let next = self.last_ns + (missed + 1) * self.gap_ns;
         if now + EARLY_NS >= next { Turn::Again } else { Turn::Wait(Interest::Read, next - EARLY_NS) }

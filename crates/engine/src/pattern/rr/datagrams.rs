@@ -6,7 +6,7 @@ use model::Role;
 
 use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::pacer::Pacer;
-use super::super::stream::LOOK_NS;
+use super::super::stream::STOP_CHECK_NS;
 use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use super::arrivals::Arrivals;
 use crate::now_ns;
@@ -21,32 +21,32 @@ pub(super) fn put_number(bytes: &mut [u8], number: u64) {
     bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
 }
 
-/// How long an asker waits for a reply before it counts it as lost: far above any round trip seen, and never under 200 ms.
+/// How long to wait for a reply before it counts as lost: far above any round trip seen, and never under 200 ms.
 pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
-/// The same before any was seen.
+/// The same before the first round trip.
 pub(super) const FIRST_REPLY_NS: u64 = 3_000_000_000;
-/// How long a request waits for a full socket before the stop flag is looked at.
+/// How long a request waits on a full socket before the stop flag is checked.
 const FULL_NS: u64 = 20_000_000;
 
-/// Asks over datagrams; a reply that does not come is counted and the next request sent.
-pub(super) struct DatagramAsker {
+/// Requests over datagrams; a missing reply is counted and the next request sent.
+pub(super) struct DatagramRequester {
     leg: u32,
-    /// The other end learns from the next leg's word that this one is over: the active end says it, and does not for the last.
+    /// The announcement of the next leg tells the other end that this one is over; after the last leg there is none.
     implied: bool,
     request: usize,
     reply: usize,
     stop: LegStop,
     number: u64,
     done: u64,
-    asked_ns: u64,
-    /// When the request was due, or went out if nothing said when.
+    requested_ns: u64,
+    /// When the request was due, or when it was sent if nothing set a due time.
     due_ns: u64,
     pacer: Pacer,
     waiting: bool,
-    /// When the last answer came: without a pace the next request goes out at once, and one look at the clock serves both.
+    /// When the last reply arrived: without a pace the next request is sent at once, and one clock read serves both.
     answered_ns: Option<u64>,
     longest_ns: u64,
-    /// Calls in vain between two looks at the clock.
+    /// Empty calls between two clock reads.
     patient_calls: u32,
     vain_calls: u32,
     close_handshake: CloseHandshake,
@@ -54,10 +54,11 @@ pub(super) struct DatagramAsker {
     opening: u64,
 }
 
-/// Calls in vain of a spinning asker between two looks at the clock: some microseconds, beside a patience of 200 ms at least.
-const SPINS_PER_LOOK: u32 = 32;
+/// Empty calls of a spinning requester between two clock reads: some microseconds, compared with a patience of at
+/// least 200 ms.
+const SPINS_PER_CLOCK_READ: u32 = 32;
 
-impl DatagramAsker {
+impl DatagramRequester {
     pub(super) fn new(part: &Part) -> Self {
         Self {
             leg: part.leg,
@@ -67,13 +68,13 @@ impl DatagramAsker {
             stop: part.stop,
             number: 0,
             done: 0,
-            asked_ns: 0,
+            requested_ns: 0,
             due_ns: 0,
             pacer: Pacer::open_loop(part.pace),
             waiting: false,
             answered_ns: None,
             longest_ns: 0,
-            patient_calls: if part.spins { SPINS_PER_LOOK } else { 1 },
+            patient_calls: if part.spins { SPINS_PER_CLOCK_READ } else { 1 },
             vain_calls: 0,
             close_handshake: CloseHandshake::default(),
             opening: part.opening,
@@ -92,8 +93,8 @@ impl DatagramAsker {
         if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
     }
 
-    /// Whether `bytes` answers the request that is out: an older answer that comes late does not. Another program's answers carry
-    /// no number.
+    /// Whether `bytes` answers the outstanding request: a late reply to an older one does not. Replies of another
+    /// program carry no number.
     fn answers(&self, bytes: &[u8], foreign: bool) -> bool {
         if foreign {
             return bytes.len() == self.reply;
@@ -115,7 +116,7 @@ impl DatagramAsker {
     }
 }
 
-impl<C: Channel> Machine<C> for DatagramAsker {
+impl<C: Channel> Machine<C> for DatagramRequester {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if !self.waiting {
@@ -127,15 +128,15 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                 }
                 put_number(&mut env.tx[..self.request], self.number);
                 let due = self.pacer.due_ns();
-                self.asked_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
-                self.due_ns = due.unwrap_or(self.asked_ns);
+                self.requested_ns = self.answered_ns.take().filter(|_| due.is_none()).unwrap_or_else(now_ns);
+                self.due_ns = due.unwrap_or(self.requested_ns);
                 if self.number == 0 {
-                    env.counters.start_sending(self.asked_ns);
+                    env.counters.start_sending(self.requested_ns);
                 }
                 match channel.send(&env.tx[..self.request]) {
                     Ok(count) => env.counters.sent(count),
                     Err(error) if not_now(&error) => {
-                        return Ok(Turn::Wait(Interest::Write, self.asked_ns + FULL_NS));
+                        return Ok(Turn::Wait(Interest::Write, self.requested_ns + FULL_NS));
                     }
                     Err(error) => return Err(error),
                 }
@@ -147,7 +148,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
             match channel.recv(env.rx) {
                 Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
                     let now = now_ns();
-                    let elapsed = now - self.asked_ns;
+                    let elapsed = now - self.requested_ns;
                     if self.done >= self.opening {
                         env.rtt.record(now - self.due_ns);
                     }
@@ -163,7 +164,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     self.waiting = false;
                     self.answered_ns = Some(now);
                 }
-                // A late answer, or the other end repeating that the leg is open or asking for it.
+                // A late reply, or the other end repeating that the leg is open or requesting it.
                 Ok(count) => {
                     if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count], channel.nonce())
                         && !channel.is_foreign()
@@ -173,7 +174,7 @@ impl<C: Channel> Machine<C> for DatagramAsker {
                     }
                 }
                 Err(error) if not_now(&error) => {
-                    let limit = self.asked_ns + self.patience_ns();
+                    let limit = self.requested_ns + self.patience_ns();
                     self.vain_calls += 1;
                     if !self.vain_calls.is_multiple_of(self.patient_calls) || now_ns() < limit {
                         return Ok(Turn::Wait(Interest::Read, limit));
@@ -189,11 +190,11 @@ impl<C: Channel> Machine<C> for DatagramAsker {
     }
 }
 
-/// Answers datagrams until told that it is over.
+/// Answers datagrams until the end is announced.
 pub(super) struct DatagramAnswerer {
     leg: u32,
     reply: usize,
-    /// Length of an answer that the socket did not take yet.
+    /// Length of an answer that the socket has not taken yet.
     pending: Option<usize>,
     arrivals: Arrivals,
 }
@@ -214,13 +215,13 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                         if env.signals.stopping() {
                             return Ok(Turn::Done);
                         }
-                        return Ok(Turn::Wait(Interest::Read, now_ns() + LOOK_NS));
+                        return Ok(Turn::Wait(Interest::Read, now_ns() + STOP_CHECK_NS));
                     }
                     Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),
                 };
                 if channel.is_foreign() {
-                    // What its header says is no payload is the sender's word that it is over.
+                    // A datagram whose header marks it as no payload is the sender's end.
                     if channel.number_of(&env.rx[..count]).is_none() {
                         return Ok(Turn::Done);
                     }

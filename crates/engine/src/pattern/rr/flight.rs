@@ -1,23 +1,24 @@
-//! When a probe asks: at its rate while the answers come soon, and otherwise so many times in a round trip.
+//! When a probe sends requests: at its rate if replies arrive soon, otherwise a fixed number per round trip.
 //!
-//! A request that waited for the answer before would carry that wait in its own time, and on a path of long round trips the backlog
-//! would be all that is measured. So several are outstanding, each timed from when it went. They are fewer than the segments of
-//! TCP's initial window (RFC 6928, 10), for beyond it requests would queue at the sender; where the round trip is so long that this
-//! bounds the rate, they are spread over it. Requests that were due meanwhile count as the round trips before and after them, half
-//! each: the times are those of evenly spaced requests, whatever became of the rate.
+//! A request that waited for the previous reply would include that wait in its own time, and on a path with long round
+//! trips the backlog would be all that is measured. So several requests are outstanding, each timed from its own send.
+//! They are fewer than the segments of TCP's initial window (RFC 6928, 10), because beyond it requests would queue at
+//! the sender. If the round trip is so long that this bounds the rate, requests are spread over it. Requests that were
+//! due meanwhile count as the round trips before and after them, half each: the times are those of evenly spaced
+//! requests at any rate.
 
 use std::collections::VecDeque;
 
 use crate::runner::RttRecorder;
 
-/// How much of what the round trip has become shorter the spacing forgets with each answer.
+/// The share of a decrease of the round trip that the spacing follows with each reply.
 const FORGET: u64 = 8;
 
 /// A request that is outstanding.
 struct Request {
     number: u64,
     sent_ns: u64,
-    /// Requests that were due since the one before, this one included.
+    /// Requests due since the previous one, this one included.
     due: u64,
 }
 
@@ -31,11 +32,11 @@ pub(super) struct Flight {
     requested: u64,
     next_ns: u64,
     sent_ns: u64,
-    /// The longest and the shortest round trip, and one that follows them down slowly.
+    /// The longest and the shortest round trip, and an estimate that decreases slowly.
     longest_ns: u64,
     shortest_ns: u64,
     lately_ns: u64,
-    /// The round trip before.
+    /// The previous round trip.
     before_ns: Option<u64>,
 }
 
@@ -55,7 +56,7 @@ impl Flight {
         }
     }
 
-    /// Number of the next request, which is how many went.
+    /// Number of the next request, which is the number of requests sent.
     pub(super) fn requested(&self) -> u64 {
         self.requested
     }
@@ -74,18 +75,18 @@ impl Flight {
         self.shortest_ns
     }
 
-    /// When the oldest request that is outstanding went.
+    /// When the oldest outstanding request was sent.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         self.outstanding.front().map(|request| request.sent_ns)
     }
 
-    /// When the first answer can be here, where the shortest round trip is at most `most_ns`.
+    /// When the first reply can arrive, if the shortest round trip is at most `most_ns`.
     pub(super) fn expected_ns(&self, most_ns: u64) -> Option<u64> {
         self.oldest_ns().filter(|_| self.shortest_ns <= most_ns).map(|sent| sent + self.shortest_ns)
     }
 
-    /// When the next request is due, now or later; `u64::MAX` where an answer must come first. Until the first one has, nothing says
-    /// how far apart they should be.
+    /// When the next request is due, now or later; `u64::MAX` if a reply must come first. Until the first reply, their
+    /// spacing is unknown.
     pub(super) fn due_ns(&self) -> u64 {
         let most = if self.longest_ns == 0 { 1 } else { self.most };
         if self.outstanding.len() < most { self.next_ns } else { u64::MAX }
@@ -97,7 +98,7 @@ impl Flight {
         let due = ((since + self.gap_ns / 2) / self.gap_ns).max(1);
         self.outstanding.push_back(Request { number: self.requested, sent_ns: now_ns, due });
         let gap_ns = self.gap_ns.max(self.lately_ns / self.most as u64);
-        // Small delays do not move the beat, large ones begin it anew.
+        // Small delays do not shift the schedule, large ones restart it.
         let kept = self.next_ns + gap_ns;
         self.next_ns = if kept > now_ns { kept } else { now_ns + gap_ns };
         (self.requested, self.sent_ns) = (self.requested + 1, now_ns);
@@ -110,14 +111,14 @@ impl Flight {
         }
     }
 
-    /// The answer to request `number` came at `now_ns`; false where nobody waits for it.
+    /// The reply to request `number` arrived at `now_ns`; false if it is not outstanding.
     pub(super) fn answered(&mut self, number: u64, now_ns: u64, rtt: &mut RttRecorder) -> bool {
-        let place = self.outstanding.iter().position(|request| request.number == number);
-        let request = place.and_then(|place| self.outstanding.remove(place));
+        let index = self.outstanding.iter().position(|request| request.number == number);
+        let request = index.and_then(|index| self.outstanding.remove(index));
         request.inspect(|request| self.record(request, now_ns, rtt)).is_some()
     }
 
-    /// The answer to the oldest request will not come.
+    /// The reply to the oldest request is lost.
     pub(super) fn lost_next(&mut self) {
         self.outstanding.pop_front();
     }
@@ -143,8 +144,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Asks 100 times a second in virtual time over a path whose round trip is `rtt` of the time of asking, answers in order, for
-    /// `ns`, and then takes what is outstanding. What was recorded, and how many were asked.
+    /// Sends 100 requests per second in virtual time over a path whose round trip is `rtt` of the send time, answers
+    /// in order, for `ns`, then takes what is outstanding. Returns the recorded times and the number of requests.
     fn play(ns: u64, rtt: impl Fn(u64) -> u64) -> (Histogram, u64) {
         let start = 1_000_000 * MS;
         let mut flight = Flight::new(10.0 * MS as f64, 8);
@@ -171,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_round_trip_is_told_whatever_its_length() {
+    fn a_steady_round_trip_of_any_length_is_recorded() {
         for ms in [1, 20, 27, 79, 100, 200, 560, 1_000] {
             let (reported, requested) = play(2_000 * MS, |_| ms * MS);
             let median = reported.quantile(0.5).unwrap() as f64;
             assert!(near(median, (ms * MS) as f64, 0.002), "{ms} ms: {median}");
             assert!(near(reported.max().unwrap() as f64, (ms * MS) as f64, 0.002), "{ms} ms: {:?}", reported.max());
-            // As many as asked for, or 8 in a round trip after the first.
+            // As many as requested, or 8 per round trip after the first.
             let rate = if ms < 80 { 2_000 / 10 } else { 1 + (2_000 - ms) * 8 / ms };
             assert!(near(requested as f64, rate as f64, 0.05), "{ms} ms: {requested} of {rate}");
             assert!(near(reported.count() as f64, 200.0, 0.3), "{ms} ms: {} stand for 200", reported.count());
@@ -185,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_told_as_evenly_spaced_requests_would_tell_it() {
-        // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a standing queue that comes and goes.
+    fn a_growing_queue_is_recorded_as_by_evenly_spaced_requests() {
+        // From 27 ms to 2 s within 2 s, as behind a bloated modem, and a queue that grows and shrinks.
         let ramp = |at: u64| 27 * MS + at;
         let (reported, _) = play(2_000 * MS, ramp);
         assert!(
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_out_of_order_and_lost_ones_free_their_places() {
+    fn replies_out_of_order_and_lost_ones_make_room() {
         let mut flight = Flight::new(10.0 * MS as f64, 2);
         let mut recorder = RttRecorder::new();
         flight.sent(1_000 * MS);

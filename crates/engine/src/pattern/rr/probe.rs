@@ -1,4 +1,4 @@
-//! The probe beside a load: small requests of which several may be outstanding.
+//! The probe beside a load: small requests, several of which may be outstanding.
 
 use std::io;
 
@@ -14,16 +14,17 @@ use crate::plan::LegStop;
 use crate::runner::add;
 use crate::transport::{Channel, Kind, Signal};
 
-/// How long a probe that waits may not see the stop flag.
-const LOOK_NS: u64 = 100_000_000;
-/// Around the time of the shortest round trip a probe is awake, so that its own wake-up is not in a short one: this long before it
-/// and after it. Only where that is a small part of the time between two requests, and a wake-up a good part of a round trip.
+/// How long a waiting probe may take to see the stop flag.
+const STOP_CHECK_NS: u64 = 100_000_000;
+/// Around the time of the shortest round trip a probe stays awake, so that its own wake-up does not add to a short
+/// one: this long before and after it. Only if that is a small part of the gap between requests, and a wake-up would
+/// be a large part of the round trip.
 const EARLY_NS: u64 = 200_000;
 const LINGER_NS: u64 = 500_000;
 pub(super) const AWAKE_GAP_NS: u64 = 2_000_000;
 const AWAKE_RTT_NS: u64 = 2_000_000;
 
-/// Asks at a rate, whether or not answers have come.
+/// Sends requests at a rate, whether or not replies have arrived.
 pub(super) struct Prober {
     leg: u32,
     request: usize,
@@ -31,9 +32,9 @@ pub(super) struct Prober {
     stop: LegStop,
     last: bool,
     flight: Flight,
-    /// Bytes of a request that went and of an answer that came, where it was not all.
-    gone: usize,
-    come: usize,
+    /// Bytes of a partly sent request and of a partly received reply.
+    request_sent: usize,
+    reply_received: usize,
     begun: bool,
     closing: bool,
     close_handshake: CloseHandshake,
@@ -41,10 +42,10 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    /// `None` where one request waits for another.
+    /// `None` if one request at a time is outstanding.
     pub(super) fn new(spec: &Spec, part: &Part) -> Option<Self> {
         let (pace, most) = (part.pace?, spec.outstanding? as usize);
-        // A thread that blocks in a call cannot ask meanwhile.
+        // A thread that blocks in a call cannot send requests during it.
         let most = if part.shares || part.spins { most.max(1) } else { 1 };
         Some(Self {
             leg: part.leg,
@@ -53,8 +54,8 @@ impl Prober {
             stop: part.stop,
             last: part.last,
             flight: Flight::new(pace.gap_ns, most),
-            gone: 0,
-            come: 0,
+            request_sent: 0,
+            reply_received: 0,
             begun: false,
             closing: false,
             close_handshake: CloseHandshake::default(),
@@ -86,22 +87,22 @@ impl Prober {
         }
     }
 
-    /// Sends a request or the rest of one; what to wait for where it does not go.
-    fn ask<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
-        if self.gone == 0 {
+    /// Sends a request or the rest of one; returns what to wait for if it cannot be sent.
+    fn send_request<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, now: u64) -> io::Result<Option<Turn>> {
+        if self.request_sent == 0 {
             let short = if self.awake && self.flight.shortest_ns() <= AWAKE_RTT_NS { SHORT } else { 0 };
             put_number(&mut env.tx[..self.request], self.flight.requested() | short);
         }
-        match channel.send(&env.tx[self.gone..self.request]) {
+        match channel.send(&env.tx[self.request_sent..self.request]) {
             Ok(count) => {
                 env.counters.sent(count);
-                self.gone += count;
+                self.request_sent += count;
             }
-            Err(error) if not_now(&error) => return Ok(Some(Turn::Wait(Interest::Write, now + LOOK_NS))),
+            Err(error) if not_now(&error) => return Ok(Some(Turn::Wait(Interest::Write, now + STOP_CHECK_NS))),
             Err(error) => return Err(error),
         }
-        if self.gone == self.request {
-            self.gone = 0;
+        if self.request_sent == self.request {
+            self.request_sent = 0;
             self.flight.sent(now);
             add(&env.counters.blocks_sent, 1);
             if C::KIND == Kind::Datagram {
@@ -111,23 +112,23 @@ impl Prober {
         Ok(None)
     }
 
-    /// Takes what a call brought.
-    fn hear<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
+    /// Handles what a call received.
+    fn take_replies<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
         let now = now_ns();
         let done = if C::KIND == Kind::Datagram {
             let own = count == self.reply && count >= 8;
             let number = env.rx.first_chunk::<8>().filter(|_| own).map(|bytes| u64::from_le_bytes(*bytes) & !SHORT);
             if !number.is_some_and(|number| self.flight.answered(number, now, env.rtt)) {
-                // A late answer, or the other end repeating that the leg is open.
+                // A late reply, or the other end repeating that the leg is open.
                 let signal = Signal::decode(&env.rx[..count], channel.nonce())?;
                 return answer_signal(channel, signal, self.leg);
             }
             add(&env.counters.datagrams_received, 1);
             1
         } else {
-            self.come += count;
-            let whole = self.come / self.reply;
-            self.come %= self.reply;
+            self.reply_received += count;
+            let whole = self.reply_received / self.reply;
+            self.reply_received %= self.reply;
             (0..whole).for_each(|_| self.flight.answered_next(now, env.rtt));
             whole as u64
         };
@@ -136,7 +137,7 @@ impl Prober {
         None
     }
 
-    /// Over datagrams, gives up what has been waited for too long, and says when that would be.
+    /// Over datagrams, gives up requests that have waited too long; returns when the next one is due to be given up.
     fn give_up<C: Channel>(&mut self, env: &Env<'_>, now: u64) -> u64 {
         if C::KIND != Kind::Datagram {
             return u64::MAX;
@@ -157,7 +158,7 @@ impl Prober {
 impl<C: Channel> Machine<C> for Prober {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            let over = self.gone == 0 && (self.closing || self.over(env));
+            let over = self.request_sent == 0 && (self.closing || self.over(env));
             let now = now_ns();
             let lost_at = self.give_up::<C>(env, now);
             if over && self.flight.outstanding() == 0 {
@@ -169,7 +170,7 @@ impl<C: Channel> Machine<C> for Prober {
             }
             let due = if over { u64::MAX } else { self.flight.due_ns() };
             if due <= now {
-                if let Some(turn) = self.ask(channel, env, now)? {
+                if let Some(turn) = self.send_request(channel, env, now)? {
                     return Ok(turn);
                 }
                 continue;
@@ -180,12 +181,12 @@ impl<C: Channel> Machine<C> for Prober {
             let room = if C::KIND == Kind::Datagram {
                 env.rx.len()
             } else {
-                self.flight.outstanding() * self.reply - self.come
+                self.flight.outstanding() * self.reply - self.reply_received
             };
             match channel.recv(&mut env.rx[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    if let Some(turn) = self.hear(channel, env, count) {
+                    if let Some(turn) = self.take_replies(channel, env, count) {
                         return Ok(turn);
                     }
                 }
@@ -196,7 +197,7 @@ impl<C: Channel> Machine<C> for Prober {
                         Some(at) => at - EARLY_NS,
                         None => u64::MAX,
                     };
-                    let until = due.min(awake_at).min(lost_at).min(now + LOOK_NS);
+                    let until = due.min(awake_at).min(lost_at).min(now + STOP_CHECK_NS);
                     return Ok(Turn::Wait(Interest::Read, until));
                 }
                 Err(error) => return Err(error),

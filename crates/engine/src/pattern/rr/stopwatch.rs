@@ -1,4 +1,4 @@
-//! When an asker reads the clock, and which round trips it times together.
+//! When a requesting end reads the clock, and which round trips it times together.
 
 use super::super::Env;
 use crate::now_ns;
@@ -6,7 +6,7 @@ use crate::runner::clock_cost_ns;
 
 /// A single round trip shorter than this many clock reads is not timed alone (2 % of it would be the clock's).
 const CLOCK_READS: f64 = 50.0;
-/// Round trips over which an asker judges whether to batch. Each is timed alone.
+/// Round trips after which it decides whether to batch. Each is timed individually.
 const TRIAL_RUN: u64 = 64;
 
 /// When to read the clock, and what to record.
@@ -27,7 +27,7 @@ impl Stopwatch {
         Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0, opening }
     }
 
-    /// Each round trip of a paced asker has a start of its own, so none are timed together.
+    /// Each round trip of a paced requester has its own start, so none are timed together.
     pub(super) fn singly(mut self, singly: bool) -> Self {
         self.trial_ns = self.trial_ns.filter(|_| !singly);
         self
@@ -38,7 +38,8 @@ impl Stopwatch {
         self.trial_ns = self.trial_ns.map(|_| now_ns);
     }
 
-    /// The leg is over. One too short for the trial run, whose round trips were all too short to be timed alone, is one batch.
+    /// The leg is over. If it was too short for the trial run and its round trips were too short to be timed
+    /// individually, they are one batch.
     pub(super) fn end(&mut self, env: &mut Env<'_>, now_ns: u64, done: u64) {
         let timed = done.saturating_sub(self.opening);
         if env.rtt.count() == 0 && timed > 0 {
@@ -62,7 +63,7 @@ impl Stopwatch {
         }
         let now = now_ns();
         let mean = (now - self.started_ns) as f64 / self.in_batch as f64;
-        // A round trip of the trial run that is too short to be timed alone is left out; a batch will tell.
+        // A round trip of the trial run that is too short to be timed individually is left out; a batch covers it.
         if self.trial_ns.is_none() || mean >= CLOCK_READS * clock_cost_ns() {
             env.rtt.record_n(mean.round() as u64, self.in_batch);
         }

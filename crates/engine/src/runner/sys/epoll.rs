@@ -1,4 +1,5 @@
-//! epoll_wait to the nanosecond: epoll_pwait counts milliseconds, rounded up, by which a paced send or a probe would be late.
+//! epoll_wait with a resolution of nanoseconds: epoll_pwait rounds up to milliseconds, which would delay paced sends
+//! and probes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -8,11 +9,11 @@ use std::time::Duration;
 use rustix::event::epoll;
 use rustix::time::Timespec;
 
-/// Whether this kernel lacks epoll_pwait2 (Linux 5.11), which the first call finds out.
+/// Whether this kernel lacks epoll_pwait2 (Linux 5.11); the first call finds out.
 static COARSE: AtomicBool = AtomicBool::new(false);
 
-/// Adds what is ready in `set` to `events`, as far as there is room; sleeps at most for `pause` where nothing is. Before Linux 5.11
-/// the pause is rounded up to milliseconds. An interrupted call brings nothing.
+/// Adds the ready entries of `set` to `events`, up to its capacity; sleeps at most for `pause` if there are none.
+/// Before Linux 5.11 the pause is rounded up to milliseconds. An interrupted call returns nothing.
 pub(in crate::runner) fn wait(set: BorrowedFd<'_>, events: &mut Vec<epoll::Event>, pause: Duration) -> io::Result<()> {
     if !COARSE.load(Ordering::Relaxed) {
         match pwait2(set, events, pause) {

@@ -5,5 +5,5 @@ pub(super) mod epoll;
 mod slice;
 mod usage;
 
-pub(super) use slice::ask_for_slices;
+pub(super) use slice::request_slices;
 pub(super) use usage::{Usage, thread_usage};

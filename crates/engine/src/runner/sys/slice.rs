@@ -1,4 +1,4 @@
-//! How long the calling thread may run before another one has its turn, by sched_setattr(2).
+//! How long the calling thread may run before another one is scheduled, by sched_setattr(2).
 
 use std::io;
 
@@ -25,10 +25,10 @@ fn attributes() -> io::Result<Attributes> {
     if got == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks for slices of `ns` in place of the kernel's, from 0.1 to 100 ms. From Linux 6.12 on a thread with shorter slices that wakes up takes
-/// the core from one with longer ones at once; its share stays the same, and no right is needed. Older kernels ignore it. A thread
-/// that was given another policy than the usual one (SCHED_OTHER) keeps what it has.
-pub(in crate::runner) fn ask_for_slices(ns: u64) -> io::Result<()> {
+/// Requests time slices of `ns` instead of the kernel's default, from 0.1 to 100 ms. From Linux 6.12 a waking thread
+/// with shorter slices preempts one with longer ones at once; its share stays the same, and it needs no privilege.
+/// Older kernels ignore it. A thread with a policy other than SCHED_OTHER keeps its own.
+pub(in crate::runner) fn request_slices(ns: u64) -> io::Result<()> {
     let now = attributes()?;
     if now.policy != libc::SCHED_OTHER as u32 {
         return Ok(());
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn policy_and_nice_value_stay() {
         let before = attributes().unwrap();
-        // What comes of it depends on the kernel, and on what a container lets through.
-        let _ = ask_for_slices(200_000);
+        // The effect depends on the kernel and on what a container permits.
+        let _ = request_slices(200_000);
         let after = attributes().unwrap();
         assert_eq!((after.policy, after.nice, after.flags), (before.policy, before.nice, before.flags));
     }

@@ -10,7 +10,7 @@ pub(in crate::runner) struct Usage {
     pub(in crate::runner) preemptions: u64,
 }
 
-/// Asks the kernel.
+/// Queries the kernel.
 pub(in crate::runner) fn thread_usage() -> io::Result<Usage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one struct rusage into memory that is large enough and zeroed.

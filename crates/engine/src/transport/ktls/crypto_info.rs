@@ -1,11 +1,13 @@
-//! What kernel TLS is told of a direction's keys: the `tls12_crypto_info_*` structures of linux/tls.h, which serve TLS 1.3 too.
+//! The keys of a direction for kernel TLS: the `tls12_crypto_info_*` structures of linux/tls.h, which serve TLS 1.3
+//! too.
 
 use rustls::ConnectionTrafficSecrets;
 
-/// The structure for records from number `sequence` on; `None` for a cipher that kernel TLS does not know.
+/// The structure for records from number `sequence` on; `None` for a cipher that kernel TLS does not support.
 ///
-/// All have the layout version, cipher (both in this machine's byte order), IV, key, salt, record number (big-endian), without
-/// gaps. The salt is the front of the 12 bytes that TLS 1.3 (RFC 8446, section 5.3) calls the IV; ChaCha20-Poly1305 has none.
+/// All have the layout version, cipher (both in host byte order), IV, key, salt, record number (big-endian), without
+/// padding. The salt is the front of the 12 bytes that TLS 1.3 (RFC 8446, section 5.3) calls the IV; ChaCha20-Poly1305
+/// has none.
 pub(super) fn crypto_info(sequence: u64, secrets: &ConnectionTrafficSecrets) -> Option<Vec<u8>> {
     let (cipher, key, iv, salt_bytes) = match secrets {
         ConnectionTrafficSecrets::Aes128Gcm { key, iv } => {
@@ -73,7 +75,8 @@ mod tests {
 
     #[test]
     fn aes_128_has_a_shorter_key() {
-        // The library's keys of this length come from its own suites only: a handshake that has no other suite makes one.
+        // Keys of this length come from the library's own suites only: the test makes a handshake with only this
+        // suite.
         let (client, _) = shake_hands(cipher_suite::TLS13_AES_128_GCM_SHA256);
         let secrets = client.dangerous_extract_secrets().unwrap();
         let ConnectionTrafficSecrets::Aes128Gcm { key, iv } = &secrets.tx.1 else { panic!("another cipher") };
@@ -91,7 +94,7 @@ mod tests {
         assert_eq!(reported, [&head(54)[..], &IV, &key(), &SEQUENCE_BYTES].concat());
     }
 
-    /// The two ends of a handshake in memory, after each has said a word to the other.
+    /// The two ends of a handshake in memory, after each has sent a message to the other.
     fn shake_hands(suite: SupportedCipherSuite) -> (ClientConnection, ServerConnection) {
         let identity = Identity::new().unwrap();
         let suites = Some(&[suite.suite()][..]);
@@ -165,11 +168,11 @@ mod tests {
                 };
                 take(&mut server, &sender.encrypt(message, number).unwrap().encode());
             }
-            let mut heard = Vec::new();
-            server.reader().read_to_end(&mut heard).unwrap();
-            assert_eq!(heard, b"onetwo");
+            let mut received = Vec::new();
+            server.reader().read_to_end(&mut received).unwrap();
+            assert_eq!(received, b"onetwo");
 
-            // The other way: what the other end sends now, read with what the kernel is told to receive by.
+            // The other direction: what the other end sends now, decrypted with the receive keys given to the kernel.
             let reported = crypto_info(secrets.rx.0, &secrets.rx.1).unwrap();
             let (key, iv, next) = as_the_kernel_reads(&reported, salt_bytes);
             let mut wire = Vec::new();

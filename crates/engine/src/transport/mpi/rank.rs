@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::sys::mpi::Mpi;
-use super::{CLOSE_NS, HELLO_LIMIT_NS, MPI, OVER, Turn, WORDS, launcher};
+use super::{CLOSE_NS, CONTROL, HELLO_LIMIT_NS, MPI, OVER, Turn, launcher};
 use crate::{EngineError, now_ns};
 
 /// This process as one of mpirun's two: what happens before and after the measuring.
@@ -11,8 +11,8 @@ use crate::{EngineError, now_ns};
 pub struct Rank(());
 
 impl Rank {
-    /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), which it waits
-    /// for. Once in a process. More or fewer than two processes are an error.
+    /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), waiting
+    /// for it. Once per process. Any number of processes other than two is an error.
     pub fn join() -> Result<Self, EngineError> {
         let (flavour, _) = launcher().ok_or_else(|| {
             EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
@@ -39,38 +39,39 @@ impl Rank {
         MPI.library().map_or(0, |mpi| mpi.rank)
     }
 
-    /// Tells the other process something; it must [`hear`](Self::hear).
-    pub fn tell(&self, text: &str) -> Result<(), EngineError> {
+    /// Sends a text to the other process, which must [`receive`](Self::receive) it.
+    pub fn send(&self, text: &str) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.say(WORDS, text.as_bytes()).map_err(failed)
+        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.send_control(CONTROL, text.as_bytes()).map_err(failed)
     }
 
-    /// What the other process tells, waited for at most `limit_ns`.
-    pub fn hear(&self, limit_ns: u64) -> Result<String, EngineError> {
+    /// The text that the other process sends, waiting at most `limit_ns`.
+    pub fn receive(&self, limit_ns: u64) -> Result<String, EngineError> {
         let failed = |source| EngineError::socket("hear from", "the other MPI process", source);
         let deadline = now_ns().saturating_add(limit_ns);
-        let bytes = Turn::wait(deadline)?.hear(WORDS, deadline).map_err(failed)?;
+        let bytes = Turn::wait(deadline)?.receive_control(CONTROL, deadline).map_err(failed)?;
         String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
     }
 
-    /// Tells the other process that no trial will follow.
+    /// Announces to the other process that no trial will follow.
     pub fn end(&self) -> Result<(), EngineError> {
         let failed = |source| EngineError::socket("tell", "the other MPI process", source);
-        Turn::wait(now_ns() + CLOSE_NS)?.say(OVER, &[]).map_err(failed)
+        Turn::wait(now_ns() + CLOSE_NS)?.send_control(OVER, &[]).map_err(failed)
     }
 
-    /// Whether the other process has said that no trial will follow. While one runs the answer is no.
+    /// Whether the other process has announced that no trial will follow. False while a trial runs.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let Some(turn) = MPI.take().map(Turn) else { return false };
-        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some()) && turn.hear(OVER, u64::MAX).is_ok()
+        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some())
+            && turn.receive_control(OVER, u64::MAX).is_ok()
     }
 
-    /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. Where a trial still runs, both processes
-    /// are ended by force.
+    /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. If a trial still runs, both
+    /// processes are aborted.
     pub fn finish(self) {
         match Turn::wait(now_ns() + CLOSE_NS) {
-            // Nobody gets a turn any more.
+            // No later call gets the right to use MPI.
             Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
             Err(_) => self.abort(1),
         }

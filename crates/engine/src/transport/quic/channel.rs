@@ -14,11 +14,11 @@ use crate::now_ns;
 use crate::pattern::{Interest, Turn};
 use crate::transport::{Breaker, Channel, Kind, options, tls};
 
-/// Longest sleep of a blocking call, so that its machine gets to look at the stop flag.
+/// Longest sleep of a blocking call, so that its machine can check the stop flag.
 const STEP: Duration = Duration::from_millis(20);
-/// Writes between two looks at the socket: acknowledgements need not be taken one by one.
+/// Writes between two reads of the socket: acknowledgements need not be taken one by one.
 const WRITES: u32 = 16;
-/// How long a connection that has said everything may stay to see it acknowledged, beside three round trips.
+/// How long a finished connection may wait for its acknowledgement, in addition to three round trips.
 const LINGER: Duration = Duration::from_millis(100);
 const LONGEST_LINGER: Duration = Duration::from_secs(2);
 
@@ -83,7 +83,7 @@ impl QuicChannel {
         }
     }
 
-    /// Fills `into` with what has come; 0 when nothing has, or nothing more will ([`ended`](Self::ended)).
+    /// Fills `into` with what has arrived; 0 if there is nothing, or nothing more will come ([`ended`](Self::ended)).
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut filled = self.ahead.len().min(into.len());
         into[..filled].copy_from_slice(&self.ahead.split_to(filled));
@@ -123,7 +123,7 @@ impl QuicChannel {
         result.map(|()| filled)
     }
 
-    /// The stream has come to its end. When this end has finished too, it is the first to know that all is said, and tells.
+    /// The stream has ended. If this end has finished too, it is the first to know, and announces it.
     fn end(&mut self) -> usize {
         if self.finished {
             self.session.close();
@@ -131,7 +131,7 @@ impl QuicChannel {
         0
     }
 
-    /// Gives the connection a chance to change what a call just found; false when there is nothing more to try now.
+    /// Drives the connection, which may change the result of a call; false if there is nothing more to try now.
     fn retry(&mut self, attempt: u32) -> io::Result<bool> {
         self.session.alive()?;
         match attempt {
@@ -205,7 +205,7 @@ impl Channel for QuicChannel {
             Turn::Wait(_, until) | Turn::Sleep(until) => until,
             turn => return Ok(turn),
         };
-        // Room to write comes with an acknowledgement, so that is waited for as well by reading.
+        // Room to write comes with an acknowledgement, so a read also waits for that.
         let interest = if self.session.is_full() { Interest::Both } else { Interest::Read };
         let due = self.session.due_in().map_or(u64::MAX, |due| now_ns() + due.as_nanos() as u64);
         Ok(Turn::Wait(interest, until.min(due)))
@@ -258,7 +258,8 @@ impl Channel for QuicChannel {
 }
 
 impl Drop for QuicChannel {
-    /// What was said last may still have to be said again; the kernel does that for a closed TCP socket, here nobody else.
+    /// The last data may have to be retransmitted; for a closed TCP socket the kernel does that, here only this
+    /// process can.
     fn drop(&mut self) {
         if self.finished && self.ended {
             let limit = (self.session.connection.rtt() * 3 + LINGER).min(LONGEST_LINGER);

@@ -1,5 +1,6 @@
-//! QUIC version 1 (RFC 9000) over UDP: a connection for each flow, with one bidirectional stream. quinn-proto's state machine
-//! runs on the measuring thread whenever that calls the channel; there is no other thread and no async runtime.
+//! QUIC version 1 (RFC 9000) over UDP: a connection per flow, with one bidirectional stream. quinn-proto's state
+//! machine runs on the measuring thread whenever that calls the channel; there is no other thread and no async
+//! runtime.
 
 mod channel;
 mod session;
@@ -28,9 +29,9 @@ use session::Session;
 /// The transport.
 pub(crate) struct Quic;
 
-/// How often a thread that waits for the next connection looks up.
+/// Interval at which a thread that waits for the next connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
-/// How long the passive end stays to see its welcome arrive before it turns to the next connection.
+/// How long the passive end waits for its welcome to be acknowledged before it turns to the next connection.
 const WELCOME_LIMIT: Duration = Duration::from_secs(1);
 
 impl Transport for Quic {
@@ -47,8 +48,8 @@ impl Transport for Quic {
         Capabilities::STREAM
     }
 
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(place.address), spec.far.port.unwrap_or(0));
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         settings::congestion(&spec.far)?;
         let identity = Identity::new()?;
@@ -64,7 +65,7 @@ impl Transport for Quic {
             address,
             fingerprint: identity.fingerprint(),
             config: settings::server(&identity)?,
-            cookie: place.cookie,
+            cookie: listen.cookie,
             spec: spec.clone(),
             met: HashSet::new(),
         }))
@@ -106,7 +107,7 @@ struct QuicListener {
     config: ServerConfig,
     cookie: Cookie,
     spec: Spec,
-    /// Addresses that have a socket of their own by now; what they sent to this one before was sent twice.
+    /// Addresses that have their own socket by now; what they sent to this one before was also sent to theirs.
     met: HashSet<SocketAddr>,
 }
 
@@ -123,7 +124,7 @@ impl Listener for QuicListener {
                 && let Some(session) = self.answer(from, &first[..count])?
             {
                 self.met.insert(from);
-                // A stranger or a broken connection is dropped; the right one is still to come.
+                // An unauthenticated or broken connection is dropped; the right one is still to come.
                 if let Ok(Some((hello, channel))) = self.greet(session) {
                     return Ok((hello, Link::of(channel)));
                 }

@@ -1,5 +1,5 @@
-//! One QUIC connection and its UDP socket: moves datagrams between the two and sees to the protocol's timers, whenever the
-//! thread that owns it comes by.
+//! One QUIC connection and its UDP socket: moves datagrams between the two and runs the protocol's timers, whenever
+//! its thread calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,14 +19,14 @@ use super::settings;
 use crate::EngineError;
 use crate::transport::{certificate, sys};
 
-/// Datagrams that are taken from the socket before answers are sent, and most that go out in one call: the kernel takes 64.
+/// Datagrams taken from the socket before answers are sent, and the maximum sent in one call: the kernel takes 64.
 const BATCH: usize = 64;
 /// Most bytes of one send with segmentation offload (a UDP payload of IPv4).
 const LARGEST_SEND: usize = 65_507;
 /// Room for any datagram.
 const DATAGRAM: usize = 1 << 16;
 
-/// A connection with all that it takes to run it.
+/// A connection with everything needed to run it.
 pub(super) struct Session {
     socket: OwnedFd,
     peer: SocketAddr,
@@ -34,7 +34,7 @@ pub(super) struct Session {
     handle: ConnectionHandle,
     pub(super) connection: Connection,
     pub(super) cc: &'static str,
-    /// What the socket did not take yet, and its segment size.
+    /// What the socket has not taken yet, and its segment size.
     outgoing: Vec<u8>,
     segment: Option<usize>,
     /// UDP_SEGMENT as the socket has it.
@@ -42,7 +42,7 @@ pub(super) struct Session {
     incoming: Vec<u8>,
     answer: Vec<u8>,
     lost: Option<io::ErrorKind>,
-    /// Something came that was not there at the last read.
+    /// Data arrived after the last read.
     pub(super) readable: bool,
     /// A write that was refused may be tried again.
     pub(super) writable: bool,
@@ -118,12 +118,12 @@ impl Session {
         self.socket.as_fd()
     }
 
-    /// The error of a connection that is no more.
+    /// The error of a connection that has ended.
     pub(super) fn alive(&self) -> io::Result<()> {
         self.lost.map_or(Ok(()), |kind| Err(kind.into()))
     }
 
-    /// Takes what has come, answers, and lets timers fire. Never blocks; a lost connection shows in [`alive`](Self::alive).
+    /// Receives, answers, and runs timers. Never blocks; a lost connection shows in [`alive`](Self::alive).
     pub(super) fn drive(&mut self) -> io::Result<()> {
         while self.receive()? == BATCH {
             self.transmit()?;
@@ -131,7 +131,7 @@ impl Session {
         self.transmit()
     }
 
-    /// Lets timers fire and sends what is due.
+    /// Runs timers and sends what is due.
     pub(super) fn transmit(&mut self) -> io::Result<()> {
         let now = Instant::now();
         if self.connection.poll_timeout().is_some_and(|due| due <= now) {
@@ -152,7 +152,7 @@ impl Session {
             }
         }
         while let Some(event) = self.connection.poll() {
-            self.hear(event);
+            self.handle_connection_event(event);
         }
         Ok(())
     }
@@ -162,13 +162,13 @@ impl Session {
         self.segment = transmit.segment_size;
     }
 
-    /// Gives the socket what is ready; false when it does not take it now.
+    /// Passes to the socket what is ready; false if it does not take it now.
     fn flush(&mut self) -> io::Result<bool> {
         if self.outgoing.is_empty() {
             return Ok(true);
         }
         let cut = self.segment.unwrap_or(0);
-        // One datagram is sent as it is by a socket that cuts at its size or above.
+        // A socket with a segment size at or above a single datagram's size sends it unchanged.
         if cut != self.cut && (cut > 0 || (self.cut > 0 && self.outgoing.len() > self.cut)) {
             sys::datagrams::set_segment_size(&self.socket, cut)?;
             self.cut = cut;
@@ -176,8 +176,8 @@ impl Session {
         match rustix::net::send(&self.socket, &self.outgoing, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(_) => {}
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(false),
-            // A probe for a larger MTU was too large for the first link, or a queue was full: both are losses, and the
-            // protocol deals with losses.
+            // A probe for a larger MTU was too large for the first link, or a queue was full: both are losses, which
+            // the protocol handles.
             Err(rustix::io::Errno::MSGSIZE | rustix::io::Errno::NOBUFS) => {}
             Err(errno) => self.refused(errno)?,
         }
@@ -202,7 +202,7 @@ impl Session {
             let data = BytesMut::from(&self.incoming[..length]);
             match self.endpoint.handle(now, self.peer, None, None, data, &mut self.answer) {
                 Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
-                // A second connection from the same address and port, or a packet of one that is gone.
+                // A second connection from the same address and port, or a packet of a closed one.
                 Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
                 Some(DatagramEvent::Response(_)) | None => {}
             }
@@ -210,7 +210,7 @@ impl Session {
         Ok(BATCH)
     }
 
-    /// Nobody listens at the other end any more: its ICMP answer came by the socket.
+    /// The other end's port is closed: its ICMP answer arrived at the socket.
     fn refused(&mut self, errno: rustix::io::Errno) -> io::Result<()> {
         if errno != rustix::io::Errno::CONNREFUSED {
             return Err(errno.into());
@@ -219,7 +219,7 @@ impl Session {
         Ok(())
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle_connection_event(&mut self, event: Event) {
         match event {
             Event::ConnectionLost { reason } => {
                 let kind = match io::Error::from(reason).kind() {
@@ -236,7 +236,7 @@ impl Session {
         }
     }
 
-    /// Time until the protocol wants to be driven again.
+    /// Time until the protocol must be driven again.
     pub(super) fn due_in(&mut self) -> Option<Duration> {
         self.connection.poll_timeout().map(|due| due.saturating_duration_since(Instant::now()))
     }
@@ -246,7 +246,7 @@ impl Session {
         !self.outgoing.is_empty()
     }
 
-    /// Sleeps until something comes, a timer is due or `limit` has passed, and then drives.
+    /// Sleeps until something arrives, a timer is due or `limit` has passed, and then drives.
     pub(super) fn wait(&mut self, limit: Duration) -> io::Result<()> {
         let pause = self.due_in().map_or(limit, |due| due.min(limit));
         let wanted = if self.is_full() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -257,8 +257,8 @@ impl Session {
         }
     }
 
-    /// Drives until the first words on the stream are out and something was acknowledged after that, `limit` at most: from then
-    /// on nobody may drive this connection for a while.
+    /// Drives until the first data on the stream is sent and something was acknowledged after that, at most for
+    /// `limit`: after that this connection may not be driven for a while.
     pub(super) fn see_off(&mut self, limit: Duration) -> io::Result<()> {
         let until = Instant::now() + limit;
         let mut acknowledged = u64::MAX;
@@ -275,10 +275,10 @@ impl Session {
         Ok(())
     }
 
-    /// Acknowledges what came, without the delay that the protocol allows; takes `limit` at most.
+    /// Acknowledges what arrived, without the delay that the protocol allows; takes at most `limit`.
     pub(super) fn acknowledge(&mut self, limit: Duration) -> io::Result<()> {
         let until = Instant::now() + limit;
-        // A packet that asks for an answer takes the acknowledgement along. Probes for a larger MTU count as pings too.
+        // A packet that needs an answer carries the acknowledgement. Probes for a larger MTU count as pings too.
         let pings = |connection: &Connection| {
             let stats = connection.stats();
             stats.frame_tx.ping.saturating_sub(stats.path.sent_plpmtud_probes)
@@ -286,25 +286,25 @@ impl Session {
         let before = pings(&self.connection);
         self.connection.ping();
         self.transmit()?;
-        // Pacing may hold it back.
+        // Pacing may delay it.
         while pings(&self.connection) == before && self.alive().is_ok() && Instant::now() < until {
             self.wait(until.saturating_duration_since(Instant::now()))?;
         }
         Ok(())
     }
 
-    /// Tells the other end that the connection is over.
+    /// Announces to the other end that the connection is over.
     pub(super) fn close(&mut self) {
         if self.lost.is_none() {
             self.connection.close(Instant::now(), VarInt::from_u32(0), Bytes::new());
-            // The other end finds out by itself if this is lost.
+            // If this is lost, the other end finds out by itself.
             let _ = self.transmit();
             self.lost = Some(io::ErrorKind::NotConnected);
         }
     }
 }
 
-/// Makes a connected UDP socket ready, and the transport parameters for its route.
+/// Prepares a connected UDP socket, and the transport parameters for its route.
 fn prepare(
     socket: BorrowedFd<'_>,
     peer: SocketAddr,

@@ -12,13 +12,13 @@ use rustls::CipherSuite;
 use crate::EngineError;
 use crate::transport::certificate::{self, Identity};
 
-/// The one cipher suite that is offered, so that two measurements differ in nothing that was not asked for; QUIC's first
-/// packets need it anyway (RFC 9001, section 5).
+/// The one cipher suite that is offered, so that two measurements do not differ in it; QUIC's first packets need it
+/// anyway (RFC 9001, section 5).
 pub(super) const SUITE: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
 
 /// Flow control windows and the send buffer in bytes: as much as TCP's autotuning gives by default.
 const WINDOW: u32 = 4 << 20;
-/// A packet at least this often finds out whether the other end is still there.
+/// A packet at least this often shows whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 /// Largest datagram that discovery tries: a jumbo frame is what real links carry.
 const LARGEST_MTU: u32 = 9_000;
@@ -28,7 +28,7 @@ pub(super) fn headers(v6: bool) -> u32 {
     if v6 { 48 } else { 28 }
 }
 
-/// The congestion control that an end asks for.
+/// The congestion control that an end requests.
 pub(super) fn congestion(end: &EndOptions) -> Result<&'static str, EngineError> {
     match end.cc.as_deref() {
         None | Some("cubic") => Ok("cubic"),

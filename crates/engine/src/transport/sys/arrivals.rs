@@ -1,4 +1,4 @@
-//! Datagrams with what the kernel knows of how they came: when, with which time to live, and to which of this host's addresses.
+//! Datagrams with the kernel's information on their arrival: time, time to live, and destination address.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -10,14 +10,15 @@ use socket2::{SockAddr, SockAddrStorage};
 
 use super::datagrams::set_int;
 
-/// How a datagram came.
+/// Arrival of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     /// Its length.
     pub bytes: usize,
-    /// Who sent it.
+    /// Its sender.
     pub peer: SocketAddr,
-    /// When the kernel took it in, ns since 1970 by CLOCK_REALTIME; when it was read, where the kernel does not say.
+    /// When the kernel received it, ns since 1970 by CLOCK_REALTIME; when it was read, if the kernel does not report
+    /// it.
     pub unix_ns: u64,
     /// Its time to live, or hop limit, on arrival.
     pub ttl: Option<u8>,
@@ -25,15 +26,15 @@ pub struct Arrived {
     pub to: Option<IpAddr>,
 }
 
-/// Room for what [`tell_arrivals`] asks for, aligned as the kernel wants it.
+/// Room for the control messages that [`enable_arrival_info`] requests, aligned as the kernel requires.
 #[repr(C, align(8))]
 struct Control([u8; 160]);
 
-/// Has the kernel tell with each datagram what [`receive`] returns.
+/// Makes the kernel deliver with each datagram what [`receive`] returns.
 ///
 /// # Errors
-/// Which the kernel's are.
-pub fn tell_arrivals(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
+/// The kernel's.
+pub fn enable_arrival_info(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     if v6 {
         set_int(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1)?;
@@ -44,7 +45,7 @@ pub fn tell_arrivals(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     }
 }
 
-/// Takes one datagram of a socket that was given to [`tell_arrivals`]; what does not fit `into` is cut.
+/// Receives one datagram from a socket prepared by [`enable_arrival_info`]; what does not fit `into` is cut.
 ///
 /// # Errors
 /// The kernel's; also where the sender has no IP address.
@@ -101,8 +102,8 @@ pub fn receive(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<Arrived> {
     Ok(arrived)
 }
 
-/// Sends `bytes` back to where a datagram came from, from the address that it was sent to: a socket of all addresses would take that of the
-/// way back, which is another one where a host has several.
+/// Sends `bytes` back to a datagram's sender, from the address that the datagram was sent to: a socket bound to all
+/// addresses would use the source address of the route, which differs on a host with several.
 ///
 /// # Errors
 /// The kernel's.
@@ -158,25 +159,29 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn a_datagram_tells_how_it_came_and_its_answer_comes_from_there() {
+    fn a_datagram_has_its_arrival_info_and_is_answered_from_its_destination() {
         for (all, own) in [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "::1")] {
             let Ok(mirror) = UdpSocket::bind(all) else { continue };
             let own: IpAddr = own.parse().unwrap();
-            tell_arrivals(mirror.as_fd(), own.is_ipv6()).unwrap();
-            let asker = UdpSocket::bind(if own.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).unwrap();
-            // The way back to the asker would start at 127.0.0.1: only an answer from 127.0.0.9 reaches a connected socket.
-            asker.connect((own, mirror.local_addr().unwrap().port())).unwrap();
-            asker.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            enable_arrival_info(mirror.as_fd(), own.is_ipv6()).unwrap();
+            let requester = UdpSocket::bind(if own.is_ipv6() { "[::1]:0" } else { "127.0.0.1:0" }).unwrap();
+            // The route to the requester starts at 127.0.0.1: only an answer from 127.0.0.9 reaches a connected
+            // socket.
+            requester.connect((own, mirror.local_addr().unwrap().port())).unwrap();
+            requester.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
             let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-            asker.send(b"ask").unwrap();
+            requester.send(b"req").unwrap();
             let mut room = [0; 100];
             let arrived = receive(mirror.as_fd(), &mut room).unwrap();
             let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-            assert_eq!((arrived.bytes, &room[..3], arrived.peer), (3, b"ask".as_slice(), asker.local_addr().unwrap()));
+            assert_eq!(
+                (arrived.bytes, &room[..3], arrived.peer),
+                (3, b"req".as_slice(), requester.local_addr().unwrap())
+            );
             assert!((before..=after).contains(&arrived.unix_ns), "{before} {arrived:?} {after}");
             assert!(arrived.ttl.is_some_and(|ttl| ttl > 0) && arrived.to == Some(own), "{arrived:?}");
             answer(mirror.as_fd(), b"answer", &arrived).unwrap();
-            assert_eq!(asker.recv(&mut room).unwrap(), 6);
+            assert_eq!(requester.recv(&mut room).unwrap(), 6);
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Mark {
     pub(crate) len: u32,
 }
 
-/// Asks the kernel to join what arrives, as far as it can.
+/// Makes the kernel join arriving datagrams, as far as it can.
 pub(crate) fn join_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the pointer and length describe a live int for the length of the call.
@@ -41,8 +41,8 @@ pub(crate) fn join_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends `bytes` as datagrams of `size` bytes (the last may be shorter), one message each, at most [`MMSG`] of them. How many
-/// the kernel took.
+/// Sends `bytes` as datagrams of `size` bytes (the last may be shorter), one message each, at most [`MMSG`] of them.
+/// Returns how many the kernel took.
 pub(crate) fn send_many(socket: BorrowedFd<'_>, bytes: &[u8], size: usize) -> io::Result<usize> {
     // SAFETY: all-zero bytes are valid for these structures of the C library (null pointers, zero lengths).
     let (mut vectors, mut headers) = unsafe { (zeroed::<[libc::iovec; MMSG]>(), zeroed::<[libc::mmsghdr; MMSG]>()) };
@@ -81,8 +81,8 @@ pub(crate) fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], size: u16) ->
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receives up to `pieces` messages into as many equal parts of `into`, waiting for the first one only, and says where each
-/// datagram lies. Messages that the kernel joined are taken apart again. How many messages there were.
+/// Receives up to `pieces` messages into as many equal parts of `into`, waiting for the first one only, and records
+/// where each datagram lies. Messages that the kernel joined are split again. Returns how many messages there were.
 pub(crate) fn receive_many(
     socket: BorrowedFd<'_>,
     into: &mut [u8],
@@ -121,7 +121,7 @@ pub(crate) fn receive_many(
         let (start, len) = ((index * stride) as u32, header.msg_len);
         let segment = joined_size(&header.msg_hdr).filter(|size| *size > 0).unwrap_or(len.max(1));
         let mut at = 0;
-        // An empty datagram is one too.
+        // An empty datagram counts too.
         while at < len || (len == 0 && at == 0) {
             marks.push(Mark { at: start + at, len: segment.min(len - at) });
             at += segment;
@@ -130,7 +130,7 @@ pub(crate) fn receive_many(
     Ok(received as usize)
 }
 
-/// The size of the datagrams that the kernel joined into this message, where it did.
+/// The size of the datagrams that the kernel joined into this message, if it did.
 fn joined_size(header: &libc::msghdr) -> Option<u32> {
     // SAFETY: the kernel has set msg_controllen to what it wrote into the live control buffer; the CMSG functions stay within
     // it, and UDP_GRO carries an int.

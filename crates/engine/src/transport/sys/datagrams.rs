@@ -23,8 +23,8 @@ pub(crate) fn set_segment_size(fd: impl AsFd, bytes: usize) -> io::Result<()> {
     set_int(fd, libc::SOL_UDP, libc::UDP_SEGMENT, i32::try_from(bytes).unwrap_or(i32::MAX))
 }
 
-/// Sends no fragments, and finds out by itself how large a datagram may be (RFC 8899 calls for that): the kernel's own
-/// knowledge of the path's MTU is ignored.
+/// Sends no fragments and discovers the path MTU in the protocol (as RFC 8899 requires): the kernel's own value of the
+/// path's MTU is ignored.
 pub(crate) fn probe_path_mtu(fd: impl AsFd, v6: bool) -> io::Result<()> {
     if v6 {
         set_int(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)

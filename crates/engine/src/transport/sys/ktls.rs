@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// The bytes that a control message with a record's type takes, in words so that it is aligned.
 type Control = [u64; 4];
 
-/// Puts TLS on top of a connected TCP socket; nothing is encrypted before keys are set. Where the kernel has no TLS: ENOENT; where
-/// it has, but the socket is not connected: ENOTCONN.
+/// Enables TLS on a connected TCP socket; nothing is encrypted before keys are set. ENOENT if the kernel has no TLS;
+/// ENOTCONN if it has, but the socket is not connected.
 pub(crate) fn attach(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
 }
@@ -19,7 +19,7 @@ pub(crate) fn encrypt(socket: impl AsFd, crypto_info: &[u8]) -> io::Result<()> {
     set(socket, libc::SOL_TLS, libc::TLS_TX, crypto_info)
 }
 
-/// Sets the keys of what is received (TLS_RX), beginning with what lies in the socket already.
+/// Sets the keys of what is received (TLS_RX), beginning with what is in the socket already.
 pub(crate) fn decrypt(socket: impl AsFd, crypto_info: &[u8]) -> io::Result<()> {
     set(socket, libc::SOL_TLS, libc::TLS_RX, crypto_info)
 }
@@ -31,7 +31,7 @@ fn set(socket: impl AsFd, level: libc::c_int, option: libc::c_int, value: &[u8])
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends a record of another type than application data. It goes whole or not at all.
+/// Sends a record of a type other than application data, entirely or not at all.
 pub(crate) fn send_record(socket: impl AsFd, kind: u8, body: &[u8]) -> io::Result<()> {
     let mut control: Control = [0; 4];
     // SAFETY: an all-zero msghdr is valid; body and control buffer outlive the call, the kernel only reads them, and the one
@@ -53,8 +53,8 @@ pub(crate) fn send_record(socket: impl AsFd, kind: u8, body: &[u8]) -> io::Resul
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receives bytes of records of one type: how many, and the type where the kernel says it. It says none at the end of the
-/// connection.
+/// Receives bytes of records of one type: how many, and the type if the kernel reports one. It reports none at the end
+/// of the connection.
 #[inline]
 pub(crate) fn receive(socket: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Option<u8>)> {
     let mut control: Control = [0; 4];
@@ -95,15 +95,15 @@ mod tests {
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
         near.write_all(b"plain").unwrap();
-        let mut heard = [0; 8];
-        assert_eq!(receive(&far, &mut heard).unwrap(), (5, None));
-        assert_eq!(&heard[..5], b"plain");
+        let mut received = [0; 8];
+        assert_eq!(receive(&far, &mut received).unwrap(), (5, None));
+        assert_eq!(&received[..5], b"plain");
         drop(near);
-        assert_eq!(receive(&far, &mut heard).unwrap(), (0, None));
+        assert_eq!(receive(&far, &mut received).unwrap(), (0, None));
     }
 
     #[test]
-    fn a_socket_that_is_not_connected_tells_whether_the_kernel_has_tls() {
+    fn an_unconnected_socket_shows_whether_the_kernel_has_tls() {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         let code = attach(&socket).unwrap_err().raw_os_error();
         assert!(matches!(code, Some(libc::ENOENT | libc::ENOTCONN)), "{code:?}");

@@ -1,11 +1,11 @@
-//! Shared libraries that are opened while the program runs, so that it starts on hosts that do not have them.
+//! Shared libraries that are opened at run time, so that the program also starts on hosts without them.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::NonNull;
 
 use crate::EngineError;
 
-/// An open library. It is never closed: its functions are kept for as long as the process lives.
+/// An open library. It is never closed: its functions are kept for the life of the process.
 #[derive(Debug)]
 pub(crate) struct Library {
     handle: NonNull<c_void>,
@@ -13,8 +13,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Opens the first of `names` (file names, as the loader looks them up) that is there. Its symbols are made global, for
-    /// OpenMPI's plug-ins look for them. `remedy` tells the user what to install where none is there.
+    /// Opens the first of `names` (file names, as the loader looks them up) that exists. Its symbols are made global,
+    /// because OpenMPI's plug-ins look for them. `remedy` tells the user what to install if none exists.
     pub(crate) fn open(names: &[&'static str], remedy: &str) -> Result<Self, EngineError> {
         let mut reason = String::new();
         for name in names {
@@ -29,7 +29,7 @@ impl Library {
             }
         }
         let first = names.first().copied().unwrap_or_default();
-        // In the words of glibc's loader; a library that one of these needs has another name.
+        // This is glibc's message; a missing dependency of the library has another name in it.
         let missing = reason.starts_with(&format!("{first}: cannot open shared object file"));
         let what = if missing { "not found".into() } else { format!("cannot be used ({reason})") };
         Err(EngineError::Library { library: first.into(), what, remedy: remedy.into() })
@@ -47,7 +47,7 @@ impl Library {
         NonNull::new(address).ok_or_else(|| EngineError::Library {
             library: self.name.into(),
             what: format!("has no {}", name.to_string_lossy()),
-            remedy: "it is another version than this program knows".into(),
+            remedy: "thru does not support this version".into(),
         })
     }
 }
@@ -62,7 +62,7 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// A function of a library, as the type that the place it goes to has.
+/// A function of a library, as the type of the field that it is assigned to.
 macro_rules! function {
     ($library:expr, $name:literal) => {{
         let address = $library.symbol($name)?;

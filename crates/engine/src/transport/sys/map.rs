@@ -9,7 +9,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 const TCP_ZEROCOPY_RECEIVE: libc::c_int = 35;
 
-/// struct tcp_zerocopy_receive; kernels before a field take the struct without it.
+/// struct tcp_zerocopy_receive; kernels that lack a field accept the shorter struct.
 #[repr(C)]
 #[derive(Default)]
 struct Request {
@@ -24,7 +24,7 @@ struct Request {
     err: i32,
 }
 
-/// What one call found.
+/// Result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrived {
     /// So many bytes are mapped.
@@ -54,7 +54,7 @@ impl Window {
         Ok(Self { base, length })
     }
 
-    /// Maps what has come and can be mapped, at most `most` bytes; what was mapped before is given back. Never waits.
+    /// Maps what has arrived and can be mapped, at most `most` bytes; earlier mappings are released. Never waits.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> io::Result<Arrived> {
         let page = rustix::param::page_size();
         let mut request = Request {

@@ -1,4 +1,4 @@
-//! The calls of MPI that the transport makes, from whichever MPI started this process.
+//! The MPI calls of the transport, in the library of the MPI that started this process.
 //!
 //! Sources: the MPI 3.1 standard for names and arguments; `mpi.h` of OpenMPI 4 and of MPICH 4 for the values of handles
 //! (addresses of global objects in one, constants in the other). A handle is passed as a machine word: on the 64-bit ABIs of
@@ -11,7 +11,7 @@ use super::library::{Library, function};
 use crate::{EngineError, now_ns};
 
 type Handle = usize;
-/// A request's handle: a pointer in OpenMPI, an int in MPICH. Only its address is ever passed.
+/// A request's handle: a pointer in OpenMPI, an int in MPICH. Only its address is passed.
 type Request = u64;
 /// Room for a status: 24 bytes in OpenMPI, 20 in MPICH.
 type Status = [u64; 8];
@@ -57,19 +57,19 @@ struct Calls {
     abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
 }
 
-/// MPI, started in this process. Whoever calls must see to it that no two threads call at the same time.
+/// MPI, started in this process. The caller ensures that no two threads call it at the same time.
 pub(crate) struct Mpi {
     calls: Calls,
     handles: Handles,
-    /// This process's number.
+    /// This process's rank.
     pub(crate) rank: u32,
     /// How many processes mpirun started.
     pub(crate) size: u32,
-    /// What the library says that it is, its first line.
+    /// The library's version text, its first line.
     pub(crate) version: String,
 }
 
-/// A send that is not complete. The bytes are its own, so that they live as long as MPI may read them.
+/// An incomplete send. It owns its bytes, so that they live as long as MPI may read them.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     bytes: Vec<u8>,
@@ -79,7 +79,7 @@ pub(crate) struct Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if self.request.is_some() {
-            // MPI may still read them and write to the request: both are left to it.
+            // MPI may still read them and write to the request: both are leaked.
             std::mem::forget(std::mem::take(&mut self.bytes));
             std::mem::forget(self.request.take());
         }
@@ -133,8 +133,9 @@ impl Mpi {
         Ok(mpi)
     }
 
-    /// Sends `bytes` and returns when the memory may be used again. `meanwhile` is called between two looks. A send cannot be
-    /// taken back: one that the other end does not take within `limit_ns` ends the whole job (MPI_Abort).
+    /// Sends `bytes` and returns when the memory may be used again. `between_polls` is called between two polls. A
+    /// send cannot be cancelled: one that the other end does not receive within `limit_ns` aborts the whole job
+    /// (MPI_Abort).
     #[inline]
     pub(crate) fn send(
         &self,
@@ -142,7 +143,7 @@ impl Mpi {
         tag: c_int,
         bytes: &[u8],
         limit_ns: u64,
-        meanwhile: &mut dyn FnMut() -> io::Result<()>,
+        between_polls: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         let mut request: Request = 0;
         // SAFETY: the bytes and the request live until the loop below has seen the request complete; the ways out before
@@ -159,20 +160,20 @@ impl Mpi {
             )
         };
         self.checked(code)?;
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         let mut trouble = None;
         let mut limit = Limit::new(limit_ns);
         loop {
             match self.complete(&mut request, None) {
                 Ok(true) => return trouble.map_or(Ok(()), Err),
                 Ok(false) => {}
-                // A request whose send failed is gone (MPI 3.1, 3.7.3).
+                // A request whose send failed no longer exists (MPI 3.1, 3.7.3).
                 Err(error) => return Err(error),
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BETWEEN) {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_PER_CHECK) {
                 if trouble.is_none() {
-                    trouble = meanwhile().err();
+                    trouble = between_polls().err();
                 }
                 if limit.passed() {
                     self.abort(1);
@@ -181,7 +182,8 @@ impl Mpi {
         }
     }
 
-    /// Begins to send a copy of `bytes`, in synchronous mode: `pending` is complete once the other end has begun to take it.
+    /// Begins to send a copy of `bytes`, in synchronous mode: `pending` completes once the other end has begun to
+    /// receive it.
     pub(crate) fn send_marked(&self, to: u32, tag: c_int, bytes: &[u8], pending: &mut Pending) -> io::Result<()> {
         debug_assert!(pending.request.is_none(), "one at a time");
         pending.bytes.clear();
@@ -204,7 +206,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Whether `pending` has been taken (or there is nothing pending).
+    /// Whether `pending` has been received (or nothing is pending).
     #[inline]
     pub(crate) fn taken(&self, pending: &mut Pending) -> io::Result<bool> {
         let Some(request) = pending.request.as_mut() else { return Ok(true) };
@@ -240,20 +242,20 @@ impl Mpi {
         };
         self.checked(code)?;
         let mut status = Status::default();
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         let mut limit = Limit::new(limit_ns);
         loop {
             if self.complete(&mut request, Some(&mut status))? {
                 return self.count(&status).map(Some);
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BETWEEN) && limit.passed() {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_PER_CHECK) && limit.passed() {
                 return self.take_back(&mut request);
             }
         }
     }
 
-    /// Cancels a receive; where a message has begun to come in after all, waits for it.
+    /// Cancels a receive; if a message has begun to arrive after all, waits for it.
     fn take_back(&self, request: &mut Request) -> io::Result<Option<usize>> {
         let mut status = Status::default();
         let mut cancelled = 0;
@@ -361,7 +363,7 @@ impl Mpi {
     }
 }
 
-/// A time limit whose clock is first read when it is first asked: what comes at once costs no clock read.
+/// A time limit whose clock is first read at the first check: what arrives at once costs no clock read.
 struct Limit {
     ns: u64,
     until_ns: Option<u64>,
@@ -378,8 +380,8 @@ impl Limit {
     }
 }
 
-/// Looks at a request between two looks at anything else.
-const LOOKS_BETWEEN: u32 = 64;
+/// Polls of a request between two other checks.
+const POLLS_PER_CHECK: u32 = 64;
 /// Room for any text of MPI.
 const TEXT: usize = 8192;
 

@@ -1,5 +1,5 @@
-//! The calls of PVM that the transport makes. Source of names, arguments and numbers: `pvm3.h` and the manual pages of PVM
-//! 3.4. libpvm keeps its state in globals: no two threads of a process may call it at the same time.
+//! The PVM calls of the transport. Source of names, arguments and numbers: `pvm3.h` and the manual pages of PVM 3.4.
+//! libpvm keeps its state in globals: no two threads of a process may call it at the same time.
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::library::{Library, function};
 use crate::EngineError;
 
-/// Items are sent from where they are, as they are.
+/// Items are sent from their memory, unchanged.
 const DATA_IN_PLACE: c_int = 2;
 /// Option: how messages travel between tasks.
 const ROUTE: c_int = 1;
@@ -16,9 +16,9 @@ const ROUTE: c_int = 1;
 const ROUTE_DIRECT: c_int = 3;
 /// Option: whether libpvm prints its errors itself.
 const AUTO_ERROR: c_int = 3;
-/// Where a task is started: wherever the virtual machine likes.
+/// Where a task is started: on a host that PVM chooses.
 const TASK_DEFAULT: c_int = 0;
-/// What [`Pvm::notify_exit`] wants to hear of.
+/// The event that [`Pvm::notify_exit`] requests.
 const TASK_EXIT: c_int = 1;
 /// "No such task".
 const NO_TASK: c_int = -31;
@@ -49,7 +49,7 @@ pub(crate) struct Pvm {
     library: &'static str,
 }
 
-/// A message that has come; its bytes are taken with [`Pvm::take`].
+/// A message that has arrived; its bytes are taken with [`Pvm::take`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message {
     pub(crate) from: Tid,
@@ -70,14 +70,14 @@ impl Pvm {
             what: what.into(),
             remedy: remedy.into(),
         };
-        // libpvm would print a page and end the process.
+        // libpvm would print a page of text and end the process.
         if rustix::process::geteuid().is_root() && std::env::var_os("PVM_ALLOW_ROOT").is_none() {
             let remedy = "use another user, or set PVM_ALLOW_ROOT=1 for the virtual machine and for thru";
             return Err(failed("does not serve root", remedy));
         }
-        let absent = "finds no virtual machine of this user";
-        let start = "start one with `echo quit | pvm` (`echo halt | pvm` stops it)";
-        // It would print that in words of its own.
+        let absent = "found no virtual machine of this user";
+        let start = "start one with `echo quit | pvm` (stop it with `echo halt | pvm`)";
+        // It would print its own message.
         if !daemon_is_there() {
             return Err(failed(absent, start));
         }
@@ -106,7 +106,7 @@ impl Pvm {
         (tid > 0).then_some(tid)
     }
 
-    /// Starts `program` (by its absolute path) once, where the virtual machine likes.
+    /// Starts `program` (by its absolute path) once, on a host that PVM chooses.
     pub(crate) fn spawn(&self, program: &Path, arguments: &[&str]) -> io::Result<Tid> {
         use std::os::unix::ffi::OsStrExt;
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
@@ -127,7 +127,7 @@ impl Pvm {
                 &raw mut tid,
             )
         };
-        // Fewer than asked for leave an error's number where the task's would be.
+        // If fewer were started than requested, the task's place holds an error number.
         if started == 1 { Ok(tid) } else { Err(failure("pvm_spawn", if tid < 0 { tid } else { started })) }
     }
 
@@ -137,7 +137,7 @@ impl Pvm {
         unsafe { (self.calls.pstat)(task) == NO_TASK }
     }
 
-    /// Asks for a message with `tag` once `task` has ended.
+    /// Requests a message with `tag` once `task` has ended.
     pub(crate) fn notify_exit(&self, task: Tid, tag: c_int) -> io::Result<()> {
         let mut task = task;
         // SAFETY: one number, which the call reads.
@@ -158,8 +158,8 @@ impl Pvm {
         }
     }
 
-    /// The next message with `tag` from `from` (-1 for anybody), if one has come or comes within `wait_us`. It replaces the
-    /// one before, taken or not.
+    /// The next message with `tag` from `from` (-1 for any sender), if one has arrived or arrives within `wait_us`. It
+    /// replaces the previous one, whether taken or not.
     #[inline]
     pub(crate) fn next(&self, from: Tid, tag: c_int, wait_us: u32) -> io::Result<Option<Message>> {
         // SAFETY: the time lives for the call.
@@ -193,8 +193,8 @@ impl Pvm {
     }
 }
 
-/// Whether the file is there in which the daemon of this user says where it listens (pvmd(1): `pvmd.UID` in PVM_TMP). Where
-/// a variable says that elsewhere, it is taken to be there.
+/// Whether the file exists in which this user's daemon publishes its address (pvmd(1): `pvmd.UID` in PVM_TMP). If a
+/// variable gives another address, the daemon is assumed to run.
 fn daemon_is_there() -> bool {
     if ["PVMSOCK", "PVM_VMID"].iter().any(|name| std::env::var_os(name).is_some()) {
         return true;

@@ -1,9 +1,9 @@
 //! Two byte rings in memory shared between two processes, one for each direction.
 //!
-//! What a round trip through shared memory costs is the cache lines that go from one core to the other. Each end therefore
-//! says all that the other needs to know in one line that it alone writes (`Word`): how much it pushed, how much it popped,
-//! and the bytes of a small message. The other end looks at that line only, so that a small message is one line on its way,
-//! and its answer, which also says that the message was taken, another.
+//! The cost of a round trip through shared memory is the cache lines that move between cores. Each end therefore
+//! publishes everything that the other needs in one line that it alone writes (`Word`): how much it pushed, how much
+//! it popped, and the bytes of a small message. The other end polls only that line, so a small message is one line
+//! transfer, and its answer, which also acknowledges the message, another.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,14 +17,14 @@ use super::segment::{End, INLINE, Segment};
 /// One end of two rings: it pushes into one and pops from the other.
 pub(crate) struct SharedRings {
     segment: Segment,
-    /// Positions. What the segment says of this end follows them and is never read back.
+    /// Positions. This end's words in the segment follow them and are never read back.
     pushed: u64,
     popped: u64,
     /// `popped` was not published yet.
     owes: bool,
-    /// The other end's `popped` when last looked at.
+    /// The other end's `popped` at the last read.
     seen: u64,
-    /// Length of the message that went beside the ring, if it was the last one.
+    /// Length of the last message, if it went beside the ring.
     inlined: usize,
 }
 
@@ -67,14 +67,15 @@ impl SharedRings {
     /// Bytes that fit into the outgoing ring, as far as this end knows.
     #[inline]
     fn room(&self) -> usize {
-        // A peer that scribbles over its word can make this nonsense; the subtraction then yields no room.
+        // A misbehaving peer can write a wrong value; the subtraction then yields no room.
         self.segment.capacity.saturating_sub(self.pushed.wrapping_sub(self.seen) as usize)
     }
 
     /// Copies as much of `bytes` into the outgoing ring as fits; 0 when it is full.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
-        // The last look at the other end, which in a round trip is the one that found its message, said that it took all.
+        // The last read of the other end, which in a round trip is the one that found its message, showed that it took
+        // everything.
         if self.seen == self.pushed && bytes.len() <= INLINE {
             self.push_inline(bytes);
             return bytes.len();
@@ -114,8 +115,8 @@ impl SharedRings {
         count
     }
 
-    /// Puts the message that went beside the ring into it as well, for the other end may not have read it yet and is about to be
-    /// told that its bytes are in the ring.
+    /// Copies the message that went beside the ring into it as well, because the other end may not have read it yet
+    /// and is about to see that its bytes are in the ring.
     #[cold]
     fn spill(&mut self) {
         let count = std::mem::take(&mut self.inlined);
@@ -144,8 +145,8 @@ impl SharedRings {
 
     /// Copies what there is in the incoming ring, at most `into.len()`; 0 when it is empty.
     ///
-    /// That it was taken is published with the next push, or by the next call of this function: a store of its own would call
-    /// back the line that the other end is looking at, just when the answer is about to be put there.
+    /// The pop is published with the next push, or by the next call of this function: a separate store would take back
+    /// the cache line that the other end polls, just when the answer is about to be put there.
     #[inline]
     pub(crate) fn pop(&mut self, into: &mut [u8]) -> usize {
         if self.owes {
@@ -154,11 +155,11 @@ impl SharedRings {
         let word = &self.other().word;
         let pushed = word.pushed.load(Ordering::Acquire);
         let filled = pushed.wrapping_sub(self.popped) as usize;
-        // An empty ring is looked at again and again: nothing is stored, so that its lines stay where they are.
+        // An empty ring is polled repeatedly: nothing is stored, so that its lines stay where they are.
         if filled == 0 {
             return 0;
         }
-        // What came with it is read at once: the line is soon gone if the other end goes on.
+        // The message is read at once: its line moves soon if the other end goes on.
         let seen = word.popped.load(Ordering::Acquire);
         let held = (word.inline.load(Ordering::Relaxed) ^ tag(pushed, 0)) as usize;
         let count = if held <= INLINE && filled <= held {
@@ -198,11 +199,11 @@ impl SharedRings {
         count
     }
 
-    /// Publishes that all up to `pushed` is there, and with it what was popped.
+    /// Publishes everything up to `pushed`, and with it what was popped.
     #[inline]
     fn advance(&mut self, pushed: u64) {
         self.pushed = pushed;
-        // A sender's stores wait in line for the cache line that the receiver looks at: not one more than there must be.
+        // A sender's stores wait for the cache line that the receiver polls: no more stores than necessary.
         if self.owes {
             self.owes = false;
             self.own().word.popped.store(self.popped, Ordering::Release);
@@ -221,13 +222,13 @@ impl SharedRings {
 
     /// Wakes the other end if it sleeps, after a position was stored.
     ///
-    /// An end that sleeps says so (`sleeps`), then looks at the positions a last time; this one stores its positions, then looks
-    /// at `sleeps`. With a full fence between store and load at both, the two loads cannot both miss the other's store: either
-    /// the sleeper sees the positions and stays awake, or it is woken. Without the fences both might, for a load may overtake an
-    /// earlier store to another place.
+    /// An end that sleeps sets `sleeps`, then reads the positions a last time; this end stores its positions, then
+    /// reads `sleeps`. With a full fence between store and load at both, the two loads cannot both miss the other's
+    /// store: either the sleeper sees the positions and stays awake, or it is woken. Without the fences both might,
+    /// because a load may overtake an earlier store to another location.
     ///
-    /// An end that spins spares this one the fence. One that stops spinning at this very moment may miss its wake-up: it looks
-    /// for some microseconds before it sleeps, in which the store arrives, and sleeps until its limit at worst.
+    /// A spinning peer needs no fence here. A peer that stops spinning at this very moment may miss its wake-up: it
+    /// polls for some microseconds before it sleeps, in which the store arrives, and otherwise sleeps until its limit.
     #[inline]
     fn alert(&self) {
         let state = &self.other().state;
@@ -239,8 +240,8 @@ impl SharedRings {
         }
     }
 
-    /// Wakes the other end. `sleeps` is taken back before the count changes: an end that goes to sleep again in between has read
-    /// the old count, which keeps it awake, and one that does so later has its word stand.
+    /// Wakes the other end. `sleeps` is cleared before the count changes: an end that goes to sleep again in between
+    /// has read the old count, which keeps it awake, and the flag of one that does so later remains set.
     #[cold]
     fn wake(&self) {
         let state = &self.other().state;
@@ -250,12 +251,12 @@ impl SharedRings {
         let _ = futex::wake(&state.wakes, futex::Flags::empty(), 1);
     }
 
-    /// Tells the other side whether this one will ever sleep: it need not look after one that spins.
+    /// Publishes whether this side ever sleeps: the other side skips the check for one that spins.
     pub(crate) fn spin(&self, on: bool) {
         self.own().state.spins.store(u32::from(on), Ordering::SeqCst);
     }
 
-    /// Says that nothing more will be pushed.
+    /// Announces that nothing more will be pushed.
     pub(crate) fn finish(&mut self) {
         self.settle();
         self.own().state.finished.store(1, Ordering::SeqCst);
@@ -284,7 +285,7 @@ impl SharedRings {
         self.sleep(limit_ns, || self.pushed.wrapping_sub(taken()) < self.segment.capacity as u64);
     }
 
-    /// Sleeps until woken, unless it is `ready`; see `alert` for the order of things.
+    /// Sleeps until woken, unless it is `ready`; see `alert` for the order of the stores.
     fn sleep(&self, limit_ns: u64, ready: impl Fn() -> bool) {
         debug_assert!(!self.owes, "the other end may wait for what was popped");
         let state = &self.own().state;
@@ -307,7 +308,7 @@ impl Drop for SharedRings {
     }
 }
 
-/// What `Word::inline` holds after a message of `length` bytes that ends at `pushed`.
+/// The value of `Word::inline` after a message of `length` bytes that ends at `pushed`.
 #[inline]
 fn tag(pushed: u64, length: usize) -> u64 {
     pushed << 8 | length as u64

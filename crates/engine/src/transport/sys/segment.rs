@@ -1,4 +1,4 @@
-//! Memory shared between two processes: what each end tells the other, then a byte ring in each direction.
+//! Memory shared between two processes: the published state of each end, then a byte ring in each direction.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -12,21 +12,21 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 /// processors fetch with it as a pair.
 pub(super) const INLINE: usize = 104;
 
-/// What an end says with each message and each look, on a pair of cache lines that only it writes.
+/// What an end publishes with each message and each poll, on a pair of cache lines that only it writes.
 #[repr(C, align(128))]
 pub(super) struct Word {
     /// Bytes that this end ever pushed into its outgoing ring.
     pub(super) pushed: AtomicU64,
     /// Bytes that this end ever popped from its incoming ring.
     pub(super) popped: AtomicU64,
-    /// The last message that went beside the ring: `pushed` after it, times 256, plus its length. Whoever reads another `pushed`
-    /// knows that the bytes are in the ring; 56 bits of the position tell them apart.
+    /// The last message that went beside the ring: `pushed` after it, times 256, plus its length. A reader that sees
+    /// another `pushed` knows that the bytes are in the ring; 56 bits of the position are enough to distinguish them.
     pub(super) inline: AtomicU64,
     /// That message's bytes.
     pub(super) bytes: UnsafeCell<[u8; INLINE]>,
 }
 
-/// What changes rarely, apart from the lines that are looked at all the time.
+/// What changes rarely, apart from the lines that are polled.
 #[repr(C, align(128))]
 pub(super) struct State {
     /// Counts wake-ups of this end; it sleeps on it.
@@ -41,18 +41,18 @@ pub(super) struct State {
     layout: AtomicU32,
 }
 
-/// What an end tells the other one.
+/// The state that an end publishes.
 #[repr(C)]
 pub(super) struct End {
     pub(super) word: Word,
     pub(super) state: State,
 }
 
-/// Changes with the meaning of a segment's bytes, so that two builds that differ in it do not talk past each other.
+/// Changes with the meaning of a segment's bytes, so that two incompatible builds refuse each other.
 const LAYOUT: u32 = 2;
 const ENDS: usize = 2 * size_of::<End>();
 
-/// One end's hold on a segment.
+/// One end's mapping of a segment.
 pub(super) struct Segment {
     base: NonNull<u8>,
     length: usize,
@@ -85,13 +85,13 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Maps a segment that the other end made.
+    /// Maps a segment that the other end created.
     pub(super) fn join(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
         let segment = Self::map(fd, capacity, 1)?;
         if segment.other().state.layout.load(Ordering::SeqCst) == LAYOUT {
             return Ok(segment);
         }
-        let what = "the other end lays its segment out differently: run the same version of thru at both ends";
+        let what = "the other end uses another layout of the shared segment: run the same version of thru at both ends";
         Err(io::Error::new(io::ErrorKind::InvalidData, what))
     }
 

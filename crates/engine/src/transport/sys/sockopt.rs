@@ -32,7 +32,7 @@ pub(crate) enum Buffer {
     Receive,
 }
 
-/// Sets SO_SNDBUFFORCE or SO_RCVBUFFORCE: a size beyond the host's bound, for those who have CAP_NET_ADMIN (socket(7)).
+/// Sets SO_SNDBUFFORCE or SO_RCVBUFFORCE: a size beyond the host's limit, with CAP_NET_ADMIN (socket(7)).
 pub(crate) fn force_buffer(fd: impl AsFd, buffer: Buffer, bytes: i32) -> io::Result<()> {
     let option = match buffer {
         Buffer::Send => libc::SO_SNDBUFFORCE,
@@ -51,7 +51,7 @@ pub(crate) fn force_buffer(fd: impl AsFd, buffer: Buffer, bytes: i32) -> io::Res
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether a buffer's size was set, and is not the kernel's to tune (SO_BUF_LOCK, Linux 5.14).
+/// Whether a buffer's size was set, and is not tuned by the kernel (SO_BUF_LOCK, Linux 5.14).
 pub(crate) fn is_set(fd: impl AsFd, buffer: Buffer) -> bool {
     /// Of asm-generic/socket.h and linux/sock.h.
     const SO_BUF_LOCK: libc::c_int = 72;
@@ -72,7 +72,7 @@ fn read_option(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, into
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Datagrams that this socket dropped for want of buffer.
+/// Datagrams that this socket dropped because its buffer was full.
 pub(crate) fn drops(fd: impl AsFd) -> Option<u64> {
     let mut bytes = [0u8; 64];
     let length = read_option(fd.as_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut bytes).ok()?;
@@ -87,8 +87,8 @@ pub(crate) fn busy_poll_us(fd: impl AsFd) -> Option<u32> {
     (length == 4).then(|| u32_at(&bytes, 0))
 }
 
-/// How long the last message that was received had been in the socket, ns (SIOCGSTAMPNS, socket(7)). The first call turns the
-/// kernel's stamping of arrivals on.
+/// How long the last received message had been in the socket, ns (SIOCGSTAMPNS, socket(7)). The first call enables the
+/// kernel's arrival timestamps.
 pub(crate) fn waited_ns(fd: impl AsFd) -> Option<u64> {
     /// `_IOR(0x89, 0x07, long long[2])` of linux/sockios.h.
     const SIOCGSTAMPNS: libc::Ioctl = 0x8010_8907_u32 as libc::Ioctl;
@@ -97,7 +97,7 @@ pub(crate) fn waited_ns(fd: impl AsFd) -> Option<u64> {
     let result = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCGSTAMPNS, stamp.as_mut_ptr()) };
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let waited = (now.tv_sec - stamp[0]) * 1_000_000_000 + (now.tv_nsec - stamp[1]);
-    // A clock that was set back meanwhile tells nothing.
+    // A clock that was set back in between gives no result.
     (result == 0).then(|| u64::try_from(waited).unwrap_or(0))
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn shutdown_raw(fd: RawFd) {
 /// Room for struct tcp_info of linux/tcp.h: of 6.18 it has some 300 bytes, and it grows.
 pub(crate) const TCP_INFO_ROOM: usize = 512;
 
-/// Reads TCP_INFO, as long as this kernel has it; `None` where the socket is no TCP socket. Of an MPTCP socket it is that of the
-/// first subflow.
+/// Reads TCP_INFO, as long as this kernel has it; `None` if the socket is not a TCP socket. For an MPTCP socket it is
+/// that of the first subflow.
 pub(crate) fn tcp_info(fd: BorrowedFd<'_>, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
     read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into).ok()
 }
@@ -146,8 +146,8 @@ const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 const MPTCP_INFO_FLAG_FALLBACK: u32 = 1;
 
-/// Subflows of an MPTCP socket that are up, the first one included, by MPTCP_INFO: 0 where the connection fell back to TCP,
-/// `None` where the socket is no MPTCP socket.
+/// Established subflows of an MPTCP socket, the first one included, by MPTCP_INFO: 0 if the connection fell back to
+/// TCP, `None` if the socket is not an MPTCP socket.
 pub(crate) fn mptcp_subflows(fd: impl AsFd) -> Option<u32> {
     let mut bytes = [0u8; 256];
     let length = read_option(fd.as_fd(), SOL_MPTCP, MPTCP_INFO, &mut bytes).ok()?;

@@ -12,16 +12,16 @@ use crate::EngineError;
 use crate::now_ns;
 use crate::runner::PageBuffer;
 
-/// What is ordered from the kernel.
+/// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     /// Bytes of the ring's own payload.
     Send,
-    /// Bytes that nobody looks at.
+    /// Bytes that are discarded.
     Recv,
 }
 
-/// An order that was carried out.
+/// A completed operation.
 #[derive(Debug)]
 pub(crate) struct Completion {
     /// The flow's number among the sockets that the ring was made for.
@@ -31,11 +31,11 @@ pub(crate) struct Completion {
     pub(crate) result: io::Result<usize>,
 }
 
-/// A ring over the sockets of one thread, which must be the one that made it.
+/// A ring over the sockets of one thread, which must be the thread that created it.
 pub(crate) struct Uring {
     ring: IoUring,
-    /// What is sent, and where all that arrives is written over each other. Only the kernel touches them, so no reference to
-    /// either is ever made. Given back only once no order is out.
+    /// The source of sends, and the target of all receives, which overwrite each other. Only the kernel accesses them,
+    /// so no reference to either is created. Freed only once no operation is outstanding.
     memory: ManuallyDrop<(PageBuffer, PageBuffer)>,
     source: (*const u8, usize),
     sink: (*mut u8, usize),
@@ -45,10 +45,10 @@ pub(crate) struct Uring {
 
 /// Room for operations queued between two calls; a full queue is submitted early.
 const OPERATIONS: usize = 4096;
-/// How long a ring that is given up waits for its operations to complete.
+/// How long a dropped ring waits for its operations to complete.
 const RETURN_LIMIT_NS: u64 = 1_000_000_000;
 
-/// Why this kernel has no rings for us, if it has none: found out once.
+/// Why this kernel gives us no rings, if so: found out once.
 pub(crate) fn check() -> Result<(), EngineError> {
     static ANSWER: OnceLock<Option<i32>> = OnceLock::new();
     match ANSWER.get_or_init(|| build(8, 16).err().map(|error| error.raw_os_error().unwrap_or(0))) {
@@ -71,7 +71,7 @@ fn remedy(code: i32) -> String {
 
 fn build(operations: usize, completions: usize) -> io::Result<IoUring> {
     IoUring::builder()
-        // Completions are worked on when this thread asks for them, in one go, not whenever one comes (Linux 6.1).
+        // Completions are processed when this thread asks for them, in one go, not whenever one arrives (Linux 6.1).
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_cqsize(completions.next_power_of_two().clamp(16, 1 << 16) as u32)
@@ -90,8 +90,8 @@ impl Uring {
         Ok(Self { ring, memory, source, sink, out: 0 })
     }
 
-    /// Queues one send or receive of `len` bytes, at most what there is room for. A flow has one of each out at a time.
-    pub(crate) fn order(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
+    /// Queues one send or receive of `len` bytes, limited to the buffer. A flow has at most one of each outstanding.
+    pub(crate) fn queue(&mut self, flow: usize, op: Op, len: usize) -> io::Result<()> {
         let socket = types::Fixed(flow as u32);
         let number = (flow as u64) << 1 | u64::from(op == Op::Recv);
         let entry = match op {
@@ -115,10 +115,10 @@ impl Uring {
         }
     }
 
-    /// Submits all operations and adds what was completed to `done`. With a `pause` it sleeps for the first one, at most that
-    /// long.
+    /// Submits all operations and adds the completed ones to `done`. With a `pause` it sleeps for the first one, at
+    /// most that long.
     pub(crate) fn turn(&mut self, pause: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
-        // Asking for one makes the kernel look for arrivals also where there is no time to wait.
+        // Requesting one completion makes the kernel check for arrivals also if there is no time to wait.
         let limit = types::Timespec::from(pause);
         match self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&limit)) {
             Ok(_) => {}
@@ -142,7 +142,7 @@ impl Drop for Uring {
         let mut done = Vec::new();
         while self.out > 0 && now_ns() < deadline {
             let all = types::CancelBuilder::any();
-            // What is already on its way back cannot be taken back; it comes with the rest.
+            // An operation that is completing cannot be cancelled; it completes with the rest.
             let _ = self
                 .ring
                 .submitter()
@@ -152,7 +152,7 @@ impl Drop for Uring {
             }
             done.clear();
         }
-        // The kernel lets go of the sockets now, not when it gets round to the ring.
+        // The kernel releases the sockets now, not when it cleans up the ring.
         let _ = self.ring.submitter().unregister_files();
         if self.out == 0 {
             // SAFETY: no order is out, so nobody points into the memory any more, and it is not used after this.
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn orders_come_back_with_their_flow_and_those_left_over_are_taken_back() {
+    fn operations_complete_with_their_flow_and_the_rest_are_cancelled() {
         if check().is_err() {
-            println!("SKIPPED: orders_come_back_with_their_flow_and_those_left_over_are_taken_back: no io_uring");
+            println!("SKIPPED: operations_complete_with_their_flow_and_the_rest_are_cancelled: no io_uring");
             return;
         }
         let (one, two) = UnixStream::pair().unwrap();
@@ -187,17 +187,17 @@ mod tests {
         let buffer = || PageBuffer::filled(64, b't');
         let mut ring = Uring::new(&sockets, buffer(), buffer()).unwrap();
         let mut done = Vec::new();
-        ring.order(1, Op::Recv, 64).unwrap();
+        ring.queue(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
         assert!(done.is_empty(), "nothing has arrived");
-        ring.order(0, Op::Send, 10).unwrap();
+        ring.queue(0, Op::Send, 10).unwrap();
         while done.len() < 2 {
             ring.turn(Duration::from_millis(100), &mut done).unwrap();
         }
         done.sort_by_key(|completion| completion.flow);
         let reported: Vec<_> = done.iter().map(|one| (one.flow, one.op, one.result.as_ref().ok().copied())).collect();
         assert_eq!(reported, [(0, Op::Send, Some(10)), (1, Op::Recv, Some(10))]);
-        ring.order(1, Op::Recv, 64).unwrap();
+        ring.queue(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
         drop(ring);
         std::io::Write::write_all(&mut &one, b"late").unwrap();

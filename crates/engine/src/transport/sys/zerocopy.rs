@@ -26,7 +26,7 @@ pub(crate) fn allow(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes the reports that are there and adds them to `counts`; whether there were any. Never waits.
+/// Takes the reports that are there and adds them to `counts`; returns whether there were any. Never waits.
 pub(crate) fn reap(socket: BorrowedFd<'_>, counts: &mut Zerocopy) -> bool {
     let mut any = false;
     loop {

@@ -19,7 +19,7 @@ impl Kind for Congestion {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("cc.default", "the congestion control of new connections"),
-            ("cc.cubic.beta", "a parameter of one (/sys/module/tcp_cubic/parameters)"),
+            ("cc.cubic.beta", "a parameter of a congestion control (/sys/module/tcp_cubic/parameters)"),
         ]
     }
 

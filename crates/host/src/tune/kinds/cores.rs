@@ -17,8 +17,8 @@ impl Kind for Cores {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("cpu.governor", "the frequency governor of all cores"),
-            ("irq.24.affinity", "the cores that an interrupt goes to, as a list"),
-            ("dev.eth0.rps.rx-0", "the cores that receive for a queue (RPS), a mask in hex"),
+            ("irq.24.affinity", "the cores that serve an interrupt, as a list"),
+            ("dev.eth0.rps.rx-0", "the cores that process a receive queue (RPS), as a hex mask"),
         ]
     }
 
@@ -159,7 +159,7 @@ impl Rps {
         let own = backend.link(&self.device)?.get(INDEX).map(ToString::to_string);
         if shown.ok() != own {
             return Err(io::Error::other(
-                "/sys shows another network namespace here: start thru by `ip netns exec`, which mounts its own",
+                "/sys shows another network namespace: start thru with `ip netns exec`, which mounts the right one",
             ));
         }
         Ok(format!("/sys/class/net/{}/queues/{}/rps_cpus", self.device, self.queue))

@@ -18,9 +18,9 @@ struct Property {
 impl Kind for Device {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("dev.eth0.mtu", "an interface's largest packet (also txqueuelen)"),
+            ("dev.eth0.mtu", "the MTU of an interface (also txqueuelen)"),
             ("dev.eth0.state", "up or down"),
-            ("dev.eth0.gso_max_size", "largest packet within the host (also gro_, gso_ipv4_, gro_ipv4_: BIG TCP)"),
+            ("dev.eth0.gso_max_size", "the largest segment within the host (also gro_, gso_ipv4_, gro_ipv4_: BIG TCP)"),
         ]
     }
 

@@ -63,7 +63,7 @@ impl Control for Number {
         };
         let most = backend.counts(&self.device, self.group)?.get(&self.name).and_then(|value| value.most);
         if let Some(most) = most.filter(|most| number > *most) {
-            return Err(io::Error::other(format!("the device takes {most} at most")));
+            return Err(io::Error::other(format!("the device's maximum is {most}")));
         }
         backend.set_count(&self.device, self.group, &self.name, number)
     }

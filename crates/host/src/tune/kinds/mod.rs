@@ -88,7 +88,7 @@ impl Knob {
 
     pub(crate) fn read(&self, backend: &dyn Backend) -> Result<String, TuneError> {
         self.control.read(backend).map_err(|source| {
-            if gone(&source) {
+            if is_absent(&source) {
                 return TuneError::Unknown { key: self.key.clone(), hint: near(backend, &self.key) };
             }
             TuneError::host("read", &self.key, self.control.host_wide(), source)
@@ -108,7 +108,7 @@ impl Knob {
             Some(libc::EINVAL | libc::ERANGE) if what == "set" => TuneError::Value {
                 key: self.key.clone(),
                 value: value.into(),
-                reason: "the kernel does not take this value".into(),
+                reason: "the kernel rejects this value".into(),
             },
             _ => TuneError::host(what, &self.key, self.control.host_wide(), source),
         })
@@ -116,7 +116,7 @@ impl Knob {
 }
 
 /// Whether an error says that the object is not there.
-pub(crate) fn gone(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 
@@ -153,10 +153,10 @@ fn near(backend: &dyn Backend, key: &str) -> String {
     close.sort();
     let close: Vec<String> = close.into_iter().take(3).map(|(_, known)| known).collect();
     if !close.is_empty() {
-        return format!("is it {}?", close.join(" or "));
+        return format!("did you mean {}?", close.join(" or "));
     }
     let forms: Vec<&str> = KINDS.iter().flat_map(|kind| kind.forms()).map(|(form, _)| *form).collect();
-    format!("keys look like {}; `thru tune show` lists this host's", forms.join(", "))
+    format!("keys look like {}; `thru tune show` lists those of this host", forms.join(", "))
 }
 
 /// The parts of `dev.NAME.REST` where REST begins with one of `groups`: a name may hold dots itself.

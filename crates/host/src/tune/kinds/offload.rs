@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_that_differ_are_told_one_by_one() {
+    fn features_that_differ_are_listed_one_by_one() {
         let states = |on: [bool; 2]| vec![("a".to_owned(), on[0]), ("b".to_owned(), on[1])];
         assert_eq!(words(&states([true, true])), "on");
         assert_eq!(words(&states([true, false])), "a:on b:off");

@@ -20,7 +20,7 @@ impl Kind for Qdisc {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
         &[(
             "qdisc.eth0",
-            "the root queueing discipline: words of tc, such as `tbf rate 1gbit burst 64k latency 20ms`, or default",
+            "the root queueing discipline in tc's syntax, such as `tbf rate 1gbit burst 64k latency 20ms`, or default",
         )]
     }
 
@@ -86,7 +86,7 @@ impl Control for Root {
         };
         if now != DEFAULT && classful(&now) && self.holds_classes(backend)? {
             return Err(io::Error::other(format!(
-                "{device} has a root with classes ({now}) that could not be put back: remove it first"
+                "{device} has a root qdisc with classes ({now}), which thru cannot restore: remove it first"
             )));
         }
         let words: Vec<&str> = value.split_whitespace().collect();
@@ -98,7 +98,7 @@ impl Control for Root {
         let first = value.split_whitespace().next().unwrap_or_default();
         let kind = !first.is_empty() && first.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !kind || !value.split_whitespace().all(is_word) {
-            return Err("write the words that follow `tc qdisc replace dev NAME root`, or default".into());
+            return Err("write what follows `tc qdisc replace dev NAME root`, or default".into());
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_root_can_be_given_back() {
+    fn the_arguments_of_a_root_qdisc_can_be_set_again() {
         // iproute2 6.1 on Linux 6.18.
         let tbf = "qdisc tbf 8006: root refcnt 3 rate 100Mbit burst 32Kb lat 50ms \n";
         assert_eq!(words(tbf).as_deref(), Some("tbf rate 100Mbit burst 32Kb lat 50ms"));

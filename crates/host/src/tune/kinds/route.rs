@@ -106,7 +106,8 @@ impl Metric {
         let route = routes.next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         if routes.next().is_some() {
             return Err(io::Error::other(format!(
-                "there are several routes to {destination} (ip route show exact {destination}), and no key says which"
+                "there are several routes to {destination} (ip route show exact {destination}), and a key cannot \
+                    select one"
             )));
         }
         Ok(route.split_whitespace().filter(|word| !STATES.contains(word)).map(str::to_owned).collect())

@@ -115,10 +115,7 @@ impl Kind for Sysctl {
 impl Control for File {
     fn read(&self, backend: &dyn Backend) -> io::Result<String> {
         if SECRET.iter().any(|secret| self.name.ends_with(secret)) {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "a secret, which is neither shown nor changed",
-            ));
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a secret: thru neither shows nor changes it"));
         }
         // Tabs become spaces, so that what is shown can be typed.
         Ok(backend.read(&self.path)?.split_whitespace().collect::<Vec<_>>().join(" "))

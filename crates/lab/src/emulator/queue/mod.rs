@@ -314,8 +314,8 @@ mod tests {
                         inside.push((free, wire_bytes));
                         expected.push(free);
                     }
-                    Err(place) => {
-                        prop_assert_eq!(place, DropLocation::Queue);
+                    Err(location) => {
+                        prop_assert_eq!(location, DropLocation::Queue);
                         prop_assert!(waiting + wire_bytes as f64 > limit as f64 - 1.0);
                     }
                 }

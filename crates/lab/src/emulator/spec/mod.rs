@@ -109,7 +109,7 @@ impl DirectionSpec {
     pub fn check(&self, mtu: u32) -> Result<(), LabError> {
         let times = || self.changes.iter().map(|change| change.at);
         if times().zip(times().skip(1)).any(|(one, next)| next < one) {
-            return refuse("changes that are not in order of time".into(), "sort them by 'at'");
+            return refuse("changes that are not in chronological order".into(), "sort them by 'at'");
         }
         self.phases().iter().try_for_each(|(_, direction)| direction.check_phase(mtu))
     }
@@ -129,7 +129,7 @@ impl DirectionSpec {
             }
         }
         if self.reorder.probability > 0.0 && self.reorder.by.is_zero() {
-            return refuse("reordering by no time".into(), "use 'by' to say how much longer such segments travel");
+            return refuse("reordering with a 'by' of 0".into(), "use 'by' for the extra delay of a reordered segment");
         }
         if self.framing_bytes > 1_000 {
             return refuse(format!("framing of {} bytes", self.framing_bytes), "use at most 1000, 38 for Ethernet");
@@ -137,7 +137,7 @@ impl DirectionSpec {
         if let Some(own) = self.mtu
             && !(68..=65_535).contains(&own)
         {
-            return refuse(format!("an MTU of {own} bytes on the way"), "use 68 (RFC 791) to 65535");
+            return refuse(format!("an MTU of {own} bytes on the path"), "use 68 (RFC 791) to 65535");
         }
         self.check_discipline()?;
         self.check_queue(mtu)
@@ -159,7 +159,7 @@ impl DirectionSpec {
             }
             Discipline::Codel(codel) if codel.target.is_zero() || codel.interval < codel.target => refuse(
                 format!("CoDel with a target of {:?} within {:?}", codel.target, codel.interval),
-                "use a target above 0 and an interval that is not shorter",
+                "use a target above 0 and an interval of at least the target",
             ),
             Discipline::Red(_) | Discipline::Codel(_) => Ok(()),
         }
@@ -170,9 +170,9 @@ impl DirectionSpec {
             Some(rate) if !(1_000..=1_000_000_000_000).contains(&rate) => {
                 refuse(format!("a rate of {rate} bit/s"), "use 1 kbit/s to 1 Tbit/s, or none for no limit")
             }
-            _ if self.queue_packets == Some(0) => refuse("a queue of no packets".into(), "use at least 1"),
+            _ if self.queue_packets == Some(0) => refuse("a queue of 0 packets".into(), "use at least 1"),
             None if self.queue_bytes == 0 => {
-                refuse("a queue of 0 bytes".into(), "use a rate for it to wait for, or leave it out")
+                refuse("a queue of 0 bytes".into(), "use a rate as well, or leave the queue out")
             }
             Some(_) if self.queue_packets.is_none() && self.queue_bytes < u64::from(mtu + self.framing_bytes) => {
                 refuse(
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_lose_what_their_states_say() {
+    fn burst_loss_follows_its_states() {
         let bursts = Bursts { p: 0.01, r: 0.24, h: 0.5, k: 1.0 };
         assert!((bursts.mean_loss() - 0.04 * 0.5).abs() < 1e-12);
         assert!(Bursts::default().mean_loss().abs() < 1e-12);

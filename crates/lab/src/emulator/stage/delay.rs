@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_jitter_has_the_distribution_that_it_is_told() {
+    fn the_jitter_has_the_requested_distribution() {
         for (distribution, mean, deviation, range) in [
             (Distribution::Uniform, 10.0, 2.0 / 3.0_f64.sqrt(), 8.0..12.0),
             (Distribution::Normal, 10.0, 2.0, 0.0..20.0),

@@ -1,7 +1,7 @@
 //! `thru lab down`: removes labs.
 
 use clap::Args;
-use lab::{Standing, labs, reap_stale};
+use lab::{ExistingLab, labs, reap_stale};
 
 use crate::failure::Failure;
 
@@ -20,10 +20,10 @@ pub struct DownArgs {
 /// Runs it.
 pub fn run(args: &DownArgs) -> Result<u8, Failure> {
     let standing = labs()?;
-    let mut chosen: Vec<&Standing> = Vec::new();
+    let mut chosen: Vec<&ExistingLab> = Vec::new();
     for name in &args.labs {
         let Some(lab) = standing.iter().find(|lab| lab.name == *name) else {
-            return Err(Standing::find(Some(name))
+            return Err(ExistingLab::find(Some(name))
                 .err()
                 .map_or_else(|| Failure::usage(format!("lab {name} has just been made: try again")), Failure::from));
         };

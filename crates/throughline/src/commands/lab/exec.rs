@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 
 use clap::Args;
-use lab::Standing;
+use lab::ExistingLab;
 
 use super::program;
 use super::running::set_lab_environment;
@@ -30,7 +30,7 @@ pub struct ExecArgs {
 
 /// Replaces this process with the command; returns only on failure.
 pub fn run(args: &ExecArgs) -> Result<u8, Failure> {
-    let lab = Standing::find(args.lab.as_deref())?;
+    let lab = ExistingLab::find(args.lab.as_deref())?;
     let (program, words) = program(&args.command)?;
     let mut command = lab.command(&args.host, program)?;
     command.args(words);

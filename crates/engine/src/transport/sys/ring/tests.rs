@@ -34,14 +34,14 @@ fn size() -> impl Strategy<Value = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is pushed and popped in whichever order, what comes out is what went in, and as much of it as the ring has.
+    /// With any order of pushes and pops, what comes out is what went in, and as much of it as the ring holds.
     #[test]
     fn bytes_come_out_as_they_went_in(steps in prop::collection::vec((0..4u8, size()), 1..200)) {
         const CAPACITY: usize = 4096;
         let (mut a, mut b) = ends(CAPACITY);
         let mut directions = [VecDeque::new(), VecDeque::new()];
         let mut at = [0u64; 2];
-        // What was taken but not told to the end that pushed it.
+        // What was popped but not published to the end that pushed it.
         let mut unreported = [0; 2];
         for (what, size) in steps {
             let direction = usize::from(what & 1);
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_taken_is_told_with_the_answer_or_the_next_look() {
+fn what_was_read_is_published_with_the_reply_or_the_next_read() {
     let (mut a, mut b) = ends(4096);
     let mut room = [0; 4096];
     assert_eq!(a.push(&[1; 4096]), 4096);
@@ -87,7 +87,7 @@ fn a_message_beside_the_ring_is_found_in_parts_and_before_others() {
     let mut room = [0; 400];
     assert_eq!(b.pop(&mut room[..20]), 20);
     assert_eq!(room[..20], bytes(0, 20));
-    // The rest has to be found in the ring, behind it what came later.
+    // The rest must be found in the ring, followed by what came later.
     assert_eq!(a.push(&bytes(50, 300)), 300);
     assert_eq!(b.pop(&mut room), 330);
     assert_eq!(room[..330], bytes(20, 330));
@@ -124,7 +124,7 @@ enum Waits {
 
 /// Pushes one stream and pops the other, in pieces of sizes drawn by `seed`.
 fn exchange(mut rings: SharedRings, total: u64, waits: Waits, mut seed: u64) {
-    // So long that nothing but a wake-up that was lost makes a wait last as long.
+    // So long that only a lost wake-up makes a wait last that long.
     const LIMIT_NS: u64 = 60_000_000_000;
     let mut draw = move || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -146,7 +146,7 @@ fn exchange(mut rings: SharedRings, total: u64, waits: Waits, mut seed: u64) {
             let begun = Instant::now();
             match waits {
                 Waits::Spinning => std::hint::spin_loop(),
-                // Where it can neither send nor receive the other end does either before it sleeps.
+                // If it can neither send nor receive, the other end does one of them before it sleeps.
                 Waits::Asleep if taken < total => rings.wait_data(LIMIT_NS),
                 Waits::Asleep => rings.wait_space(LIMIT_NS),
             }

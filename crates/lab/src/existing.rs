@@ -21,7 +21,7 @@ const END: Duration = Duration::from_secs(30);
 
 /// A lab that stands, or what is left of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ExistingLab {
     /// Its name.
     pub name: String,
     /// Its topology; `None` for a lab that another command made for itself, such as `thru selftest`.
@@ -41,14 +41,14 @@ pub struct Standing {
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn labs() -> Result<Vec<Standing>, LabError> {
+pub fn labs() -> Result<Vec<ExistingLab>, LabError> {
     let journal = Journal::open()?;
-    let mut labs: Vec<_> = journal.states()?.into_iter().map(|state| Standing::of(state, &journal)).collect();
+    let mut labs: Vec<_> = journal.states()?.into_iter().map(|state| ExistingLab::of(state, &journal)).collect();
     labs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(labs)
 }
 
-impl Standing {
+impl ExistingLab {
     fn of((record, lives): (Record, bool), journal: &Journal) -> Self {
         let (topology, hosts, stays) = match record.built {
             Some(Built { topology, hosts, stays }) => (Some(topology), hosts, stays),
@@ -65,8 +65,14 @@ impl Standing {
     pub fn find(name: Option<&str>) -> Result<Self, LabError> {
         let mut labs: Vec<Self> = labs()?.into_iter().filter(|lab| lab.lives && lab.topology.is_some()).collect();
         let names = labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>().join(", ");
-        let there =
-            if names.is_empty() { "`thru lab up TOPOLOGY` makes one".into() } else { format!("there are {names}") };
+        let there = if names.is_empty() {
+            "`thru lab up TOPOLOGY` creates one".into()
+        } else {
+            format!(
+                "these exist: \
+                {names}"
+            )
+        };
         match name {
             None if labs.len() > 1 => {
                 Err(LabError::NoLab { name: "without a name".into(), there: format!("name one of {names}") })
@@ -212,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_did_not_come_is_not_taken_for_the_next() {
+    fn a_late_answer_is_not_taken_for_the_next() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("sock");
         let listener = UnixListener::bind(&socket).unwrap();

@@ -5,9 +5,9 @@ use crate::{Request, StackError, available};
 
 /// Registrations that end with it.
 #[derive(Debug, Default)]
-pub struct Held(Vec<Loaded>);
+pub struct HeldRegistrations(Vec<Loaded>);
 
-impl Held {
+impl HeldRegistrations {
     /// Makes sure that the kernel has what is asked for: loads it unless somebody already has. Returns its name in the kernel.
     /// Where this process may not load, it may not look either, and takes what has that name.
     ///
