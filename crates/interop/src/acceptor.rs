@@ -26,13 +26,13 @@ pub(crate) struct ClientSession<'a> {
 impl ClientSession<'_> {
     /// The machine for a measurement; `None` while others have it.
     pub(crate) fn admit(&mut self) -> Option<Admission> {
-        self.leave();
-        self.session_deadline.lengthen(self.service.hold());
+        self.mark_authenticated();
+        self.session_deadline.extend(self.service.hold());
         (self.service.admit)()
     }
 
     /// Whether to go on with what it asked for: it is there, and its time is not over. What it says meanwhile is for nobody.
-    pub(crate) fn going(&mut self) -> impl FnMut() -> bool + '_ {
+    pub(crate) fn may_continue(&mut self) -> impl FnMut() -> bool + '_ {
         let Self { service, line, session_deadline, .. } = self;
         move || {
             let left = matches!(line.glance(&mut [0; 64]), Ok(Input::Ended) | Err(_));
@@ -43,7 +43,7 @@ impl ClientSession<'_> {
     /// Why its data did not come within `limit`.
     pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
         let peer = self.line.peer();
-        match self.going()() {
+        match self.may_continue()() {
             true => InteropError::Silent {
                 address: peer.to_string(),
                 peer: program,
@@ -55,7 +55,7 @@ impl ClientSession<'_> {
     }
 
     /// It is no stranger any more.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn mark_authenticated(&mut self) {
         if let Some(unauthenticated) = self.unauthenticated.take() {
             unauthenticated.fetch_sub(1, Ordering::SeqCst);
         }
@@ -64,13 +64,13 @@ impl ClientSession<'_> {
 
 impl Drop for ClientSession<'_> {
     fn drop(&mut self) {
-        self.leave();
+        self.mark_authenticated();
     }
 }
 
 /// Listens on the service's addresses until it is told to stop, and gives each client to `conduct`, in a thread of its own.
 pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
-    attend(service, program, &open(service)?, conduct);
+    accept_clients(service, program, &open(service)?, conduct);
     Ok(())
 }
 
@@ -83,10 +83,10 @@ pub(crate) fn serve_one(
 ) -> Result<(), InteropError> {
     let failed = |source| InteropError::socket("serve the client of", program, source);
     let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
-    let session_deadline = SessionDeadline::loose(&socket);
+    let session_deadline = SessionDeadline::unlimited(&socket);
     let line = Line::over(socket, peer)?;
     let said = conduct(&mut ClientSession { service, line, here, session_deadline, unauthenticated: None })?;
-    (service.news)(&format!("{peer}: {program} {said}"));
+    (service.log)(&format!("{peer}: {program} {said}"));
     Ok(())
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, 
 }
 
 /// Serves who comes to these listeners until the service is told to stop.
-pub(crate) fn attend(
+pub(crate) fn accept_clients(
     service: &Service,
     program: &'static str,
     listeners: &[(TcpListener, SocketAddr)],
@@ -135,7 +135,7 @@ pub(crate) fn attend(
                             Ok(line) => line,
                             Err(error) => {
                                 unauthenticated.fetch_sub(1, Ordering::SeqCst);
-                                return (service.news)(&format!("{peer}: {error}"));
+                                return (service.log)(&format!("{peer}: {error}"));
                             }
                         };
                         let mut client_session = ClientSession {
@@ -179,7 +179,7 @@ pub(crate) fn report(
         Err(_) if session_deadline.was_cut() => {
             format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
         }
-        Err(error) => return (service.news)(&format!("{peer}: {error}")),
+        Err(error) => return (service.log)(&format!("{peer}: {error}")),
     };
-    (service.news)(&format!("{peer}: {said}"));
+    (service.log)(&format!("{peer}: {said}"));
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(
     links: Vec<Link>,
     step: Duration,
     live: &mut dyn FnMut(Interval),
-    meanwhile: &mut dyn FnMut(&Signals, Duration),
+    on_step: &mut dyn FnMut(&Signals, Duration),
 ) -> Result<LegTally, EngineError> {
     let carrier = transport(plan.spec.transport.as_str())?;
     let signals = Signals::new();
@@ -34,7 +34,7 @@ pub(crate) fn run(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            meanwhile(&signals, started.elapsed());
+            on_step(&signals, started.elapsed());
         }
         engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
     })

@@ -1,7 +1,7 @@
 //! Measurements with other programs, in both roles. What they say is in `speak`, as state machines; what moves the data are the
 //! engine's loops; here are the sockets, the waiting, and the translation between a [`Spec`] and what the other program calls it.
 //!
-//! A protocol is one module with a [`Speaks`] and one line in [`SPOKEN`].
+//! A protocol is one module with a [`PeerProtocol`] and one line in [`PROTOCOLS`].
 
 mod acceptor;
 mod error;
@@ -30,10 +30,10 @@ pub use iperf3::{Login, Padding, SKEW_S, Users};
 pub use service::{Admission, Limits, Service};
 
 /// Length of a moment's trial, ns.
-const FIRST_LOOK_NS: u64 = 50_000_000;
+const PILOT_NS: u64 = 50_000_000;
 
 /// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] = &[
+pub static PROTOCOLS: &[&dyn PeerProtocol] = &[
     &iperf3::Iperf3,
     &netperf::Netperf,
     &netpipe::NetPipe,
@@ -47,15 +47,15 @@ pub static SPOKEN: &[&dyn Speaks] = &[
 ///
 /// # Errors
 /// Where there is none of that name; the message lists those there are.
-pub fn spoken(name: &str) -> Result<&'static dyn Speaks, InteropError> {
-    SPOKEN.iter().copied().find(|spoken| spoken.name() == name).ok_or_else(|| InteropError::Unknown {
+pub fn protocol(name: &str) -> Result<&'static dyn PeerProtocol, InteropError> {
+    PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name).ok_or_else(|| InteropError::Unknown {
         name: name.into(),
-        known: SPOKEN.iter().map(|spoken| spoken.name()).collect::<Vec<_>>().join(", "),
+        known: PROTOCOLS.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", "),
     })
 }
 
 /// What speaks one program's protocol.
-pub trait Speaks: Sync {
+pub trait PeerProtocol: Sync {
     /// The program's name in options and records.
     fn name(&self) -> &'static str;
 
@@ -76,8 +76,8 @@ pub trait Speaks: Sync {
     }
 
     /// A moment's trial of the same kind: finds out whether the server is there, takes such a test, and which version it is.
-    fn first_look(&self, spec: &Spec) -> Spec {
-        Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() }
+    fn pilot(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::TimeNs(PILOT_NS), warmup_ns: 0, ..spec.clone() }
     }
 
     /// Measures once with a server.
@@ -145,17 +145,17 @@ pub trait Speaks: Sync {
         Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
     }
 
-    /// Refuses options of the program that its server here does not have, see [`Service::words`].
+    /// Refuses options of the program that its server here does not have, see [`Service::options`].
     ///
     /// # Errors
     /// Which.
-    fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        if words.is_empty() {
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        if options.is_empty() {
             return Ok(());
         }
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name}:{words}"),
+            format!("--speak {name}:{options}"),
             format!("{name} tells its server all it needs: leave the options out"),
         ))
     }

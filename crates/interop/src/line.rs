@@ -20,7 +20,7 @@ const REFUSED_LIMIT: Duration = Duration::from_millis(300);
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 
 /// Between two looks at whether to give up.
-const LOOK: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(50);
 
 /// A control connection.
 pub(crate) struct Line {
@@ -29,7 +29,7 @@ pub(crate) struct Line {
 }
 
 /// How long something is waited for.
-pub(crate) struct Patience<'a> {
+pub(crate) struct Wait<'a> {
     /// Who has to say it.
     pub(crate) program: &'static str,
     /// At most this long.
@@ -95,7 +95,7 @@ impl Line {
     }
 
     /// Makes its calls wait again as this needs it, after others had the connection.
-    pub(crate) fn regain(&self) -> Result<(), InteropError> {
+    pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
         self.socket.set_nonblocking(false).map_err(failed)?;
         self.socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)
@@ -118,7 +118,7 @@ impl Line {
     pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
         let failed = |source| InteropError::socket("hear", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
-        sorted(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
+        input_of(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
     }
 
     /// Waits for bytes, at most this long.
@@ -129,22 +129,22 @@ impl Line {
     }
 
     /// Waits for bytes; `None` at the end of the connection.
-    pub(crate) fn wait(&mut self, into: &mut [u8], patience: &Patience<'_>) -> Result<Option<usize>, InteropError> {
-        let deadline = Instant::now() + patience.limit;
+    pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, InteropError> {
+        let deadline = Instant::now() + wait.limit;
         loop {
             // Also of a peer that is never silent.
-            if (patience.cancelled)() {
+            if (wait.cancelled)() {
                 return Err(InteropError::Interrupted);
             }
-            match self.hear(into, LOOK)? {
+            match self.hear(into, STEP)? {
                 Input::Bytes(count) => return Ok(Some(count)),
                 Input::Ended => return Ok(None),
                 Input::Nothing if Instant::now() > deadline => {
                     return Err(InteropError::Silent {
                         address: self.peer.to_string(),
-                        peer: patience.program,
-                        seconds: patience.limit.as_secs(),
-                        during: patience.during,
+                        peer: wait.program,
+                        seconds: wait.limit.as_secs(),
+                        during: wait.during,
                     });
                 }
                 Input::Nothing => {}
@@ -164,7 +164,7 @@ impl Line {
 
     fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         loop {
-            if let Some(heard) = sorted(self.socket.read(into)) {
+            if let Some(heard) = input_of(self.socket.read(into)) {
                 return heard.map_err(|source| InteropError::socket("hear", self.peer, source));
             }
         }
@@ -184,11 +184,11 @@ impl Line {
 
     /// Says no more, and waits until the peer has closed, too, at most this long.
     pub(crate) fn close(mut self, limit: Duration) {
-        self.part(limit);
+        self.finish_and_wait(limit);
     }
 
     /// The same of a connection in whose place another one comes.
-    pub(crate) fn part(&mut self, limit: Duration) {
+    pub(crate) fn finish_and_wait(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut rest = [0; 64];
         self.finish();
@@ -206,7 +206,7 @@ impl Line {
 }
 
 /// What a call brought; `None` where it is to be made again.
-fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
+fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
     Some(Ok(match read {
         Ok(0) => Input::Ended,
         Ok(count) => Input::Bytes(count),
@@ -221,7 +221,7 @@ fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
 }
 
 /// Whether a call is to be made again.
-pub(crate) fn later(error: &std::io::Error) -> bool {
+pub(crate) fn would_block(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 

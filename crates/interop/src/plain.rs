@@ -18,7 +18,7 @@ use crate::{InteropError, legs};
 /// Between two looks at whether to end.
 pub(crate) const STEP: Duration = Duration::from_millis(20);
 /// The same of a receiver of datagrams, whose sender waits for an answer to its last one.
-const BRIEF_STEP: Duration = Duration::from_millis(5);
+const DATAGRAM_STEP: Duration = Duration::from_millis(5);
 /// More than anybody sends: a receiver takes what comes until its end.
 const ALL_BYTES: u64 = 1 << 62;
 
@@ -53,11 +53,11 @@ impl Work {
         self,
         sockets: Vec<OwnedFd>,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
-        let links = sockets.iter().map(|socket| Ok(foreign::stream(kept(socket)?, &self.plan.spec)));
+        let links = sockets.iter().map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
         let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
-        let legs = legs::run(&self.plan, links, STEP, live, meanwhile)?;
+        let legs = legs::run(&self.plan, links, STEP, live, on_step)?;
         if sends(&self.plan.spec, self.plan.role) {
             // Where it fails the connection is gone, which ends the data as well.
             for socket in &sockets {
@@ -73,15 +73,15 @@ impl Work {
         socket: OwnedFd,
         header: impl foreign::Header,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
-        let link = foreign::datagrams(kept(&socket)?, header)?;
-        let legs = legs::run(&self.plan, vec![link], BRIEF_STEP, live, meanwhile)?;
+        let link = foreign::datagrams(duplicate(&socket)?, header)?;
+        let legs = legs::run(&self.plan, vec![link], DATAGRAM_STEP, live, on_step)?;
         Ok(Moved { legs, sockets: vec![socket] })
     }
 }
 
-fn kept(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
+fn duplicate(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
     socket
         .try_clone()
         .map_err(|error| EngineError::Thread(format!("cannot keep a connection open: {error}; raise `ulimit -n`")))
@@ -145,9 +145,9 @@ pub(crate) fn accept(
     from: IpAddr,
     spec: &Spec,
     role: Role,
-    still: &mut dyn FnMut() -> bool,
+    keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<Option<OwnedFd>, InteropError> {
-    while still() {
+    while keep_waiting() {
         let Some((socket, peer)) = next(listener) else { continue };
         if peer.ip() == from {
             foreign::prepare(socket.as_fd(), spec, role)?;
@@ -159,10 +159,14 @@ pub(crate) fn accept(
 
 /// Connects the socket to whoever at `from` sends the first datagram, which stays to be read; false where `still` no longer holds.
 /// What others send is thrown away.
-pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> bool) -> Result<bool, InteropError> {
+pub(crate) fn connect_to_first_sender(
+    socket: &UdpSocket,
+    from: IpAddr,
+    keep_waiting: &mut dyn FnMut() -> bool,
+) -> Result<bool, InteropError> {
     let failed = |source| InteropError::socket("receive data from", from, source);
     let mut front = [0; 1];
-    while still() {
+    while keep_waiting() {
         if !readable(socket) {
             continue;
         }

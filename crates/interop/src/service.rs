@@ -37,15 +37,15 @@ pub struct Service {
     /// Where it listens.
     pub addresses: Vec<SocketAddr>,
     /// The program's own options, as its users give them to it: for those whose two ends have to be told the same.
-    pub words: String,
-    /// Who may measure, for programs whose clients log in ([`crate::Speaks::check_login`]); everybody where absent.
+    pub options: String,
+    /// Who may measure, for programs whose clients log in ([`crate::PeerProtocol::check_login`]); everybody where absent.
     pub users: Option<Users>,
     /// What clients may do.
     pub limits: Limits,
     /// Asked for each client: `None` where the machine has no place for one more measurement.
     pub admit: Box<dyn Fn() -> Option<Admission> + Send + Sync>,
     /// Hears what happens, a line at a time.
-    pub news: Box<dyn Fn(&str) + Send + Sync>,
+    pub log: Box<dyn Fn(&str) + Send + Sync>,
     /// Hears each address that it listens on, once it does.
     pub listening: Box<dyn Fn(SocketAddr) + Send + Sync>,
     /// Set to end it.

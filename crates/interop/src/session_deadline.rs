@@ -81,7 +81,7 @@ impl SessionDeadlines {
 
 impl SessionDeadline {
     /// Of a client that nobody watches over.
-    pub(crate) fn loose(socket: impl AsFd) -> Self {
+    pub(crate) fn unlimited(socket: impl AsFd) -> Self {
         Self::of(socket, None)
     }
 
@@ -91,7 +91,7 @@ impl SessionDeadline {
     }
 
     /// From now on it may stay for this long, and a moment to end by itself.
-    pub(crate) fn lengthen(&self, hold: Duration) {
+    pub(crate) fn extend(&self, hold: Duration) {
         lock(&self.client).until = hold.checked_add(GRACE).and_then(|hold| Instant::now().checked_add(hold));
     }
 
@@ -102,7 +102,7 @@ impl SessionDeadline {
     }
 
     /// It speaks on another connection now.
-    pub(crate) fn moves_to(&self, socket: impl AsFd) {
+    pub(crate) fn move_to(&self, socket: impl AsFd) {
         let mut client = lock(&self.client);
         client.socket = socket.as_fd().try_clone_to_owned().ok();
         if client.cut {
@@ -135,11 +135,11 @@ mod tests {
     fn service() -> Service {
         Service {
             addresses: Vec::new(),
-            words: String::new(),
+            options: String::new(),
             users: None,
             limits: crate::Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| None),
-            news: Box::new(|_| {}),
+            log: Box::new(|_| {}),
             listening: Box::new(|_| {}),
             stop: false.into(),
         }
@@ -151,14 +151,14 @@ mod tests {
         let ([mut there, here], [mut other, kept]) = (pair(), pair());
         let (brief, long) = (session_deadlines.take(&here), session_deadlines.take(&kept));
         lock(&brief.client).until = Some(Instant::now());
-        long.lengthen(Duration::MAX);
+        long.extend(Duration::MAX);
         std::thread::scope(|scope| {
             scope.spawn(|| session_deadlines.watch(&service));
             assert_eq!(there.read(&mut [0]).unwrap(), 0);
             assert!(brief.was_cut() && !long.was_cut());
             // Where it goes on to, it is cut as well.
             let [mut next, socket] = pair();
-            brief.moves_to(&socket);
+            brief.move_to(&socket);
             assert_eq!(next.read(&mut [0]).unwrap(), 0);
             service.stop.store(true, std::sync::atomic::Ordering::SeqCst);
             assert_eq!(other.read(&mut [0]).unwrap(), 0);

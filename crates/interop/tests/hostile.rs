@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use interop::{Server, TrialObserver, spoken};
+use interop::{Server, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
 impl Served {
@@ -44,7 +44,7 @@ impl Served {
         let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", "stream") };
         let host = self.address.to_string();
         for _ in 0..500 {
-            match spoken("iperf3").unwrap().measure(
+            match protocol("iperf3").unwrap().measure(
                 &spec,
                 &Server { host: &host, login: None },
                 &mut Ignored,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{InteropError, Server, TrialObserver, spoken};
+use interop::{InteropError, Server, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
 /// What a server says: that streams are to be opened, and that data may flow.
@@ -147,7 +147,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
         let stop = Stop::TimeNs(1_000_000_000);
         let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") };
         let host = address.to_string();
-        spoken("iperf3")
+        protocol("iperf3")
             .unwrap()
             .measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel)
             .unwrap_err()

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{InteropError, Server, Sides, TrialObserver, spoken};
+use interop::{InteropError, Server, Sides, TrialObserver, protocol};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
@@ -120,7 +120,7 @@ impl TrialObserver for Recorder {
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
-    spoken("netperf").unwrap().measure(
+    protocol("netperf").unwrap().measure(
         spec,
         &Server { host: &address.to_string(), login: None },
         &mut Recorder,

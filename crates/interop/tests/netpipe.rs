@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Curve, InteropError, Server, TrialObserver, spoken};
+use interop::{Curve, InteropError, Server, TrialObserver, protocol};
 use model::tally::Count;
 use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
 
@@ -95,7 +95,7 @@ impl TrialObserver for Ignored {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
     let host = address.to_string();
-    spoken("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
+    protocol("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
 }
 
 /// A receiver that is no good: what it does to the connections it gets.
@@ -157,8 +157,8 @@ fn hear(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::R
 }
 
 impl Served {
-    fn start(words: &str) -> Self {
-        Self::of("netpipe", words, LIMITS, everybody())
+    fn start(options: &str) -> Self {
+        Self::of("netpipe", options, LIMITS, everybody())
     }
 
     /// What it answers to a transmitter that says `bytes` and no more, up to the connection's end.
@@ -188,10 +188,10 @@ impl Served {
 #[test]
 fn our_receiver_answers_what_nptcp_said_as_its_receiver_did() {
     let checked = NetpipeSizes { first: 5, perturbation: 0, ..SIZES };
-    for (name, words, sizes, trials) in
+    for (name, options, sizes, trials) in
         [("pingpong", "-u 64", SIZES, 3), ("both", "-2 -u 64", SIZES, 3), ("integrity", "-i -u 64", checked, 1)]
     {
-        let served = Served::start(words);
+        let served = Served::start(options);
         let recorded = recorded(name);
         let [[transmitter, receiver]] = &recorded[..] else { panic!("{name} is one connection") };
         let ours = served.answers(transmitter);
@@ -356,9 +356,9 @@ fn transmitters_that_lie_or_die_harm_nobody() {
 
 #[test]
 fn lengths_beyond_all_bounds_are_not_taken_from_a_user_either() {
-    let netpipe = spoken("netpipe").unwrap();
-    for words in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
-        assert!(netpipe.check_words(words).is_err(), "{words}");
+    let netpipe = protocol("netpipe").unwrap();
+    for options in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
+        assert!(netpipe.check_options(options).is_err(), "{options}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everybody};
-use interop::{Limits, Server, Sides, TrialObserver, spoken};
+use interop::{Limits, Server, Sides, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
 struct Recorder;
@@ -19,13 +19,13 @@ impl TrialObserver for Recorder {
 }
 
 impl Served {
-    fn start(words: &str) -> Self {
-        Self::of("stamp", words, LIMITS, everybody())
+    fn start(options: &str) -> Self {
+        Self::of("stamp", options, LIMITS, everybody())
     }
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
-    spoken("stamp")
+    protocol("stamp")
         .unwrap()
         .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap()
@@ -37,16 +37,16 @@ fn brief(count: u64) -> Spec {
 
 #[test]
 fn our_pair_measures_each_way() {
-    for words in ["", "stateful"] {
-        let served = Served::start(words);
+    for options in ["", "stateful"] {
+        let served = Served::start(options);
         // Two senders after each other: a stateful reflector counts each from 0.
         for _ in 0..2 {
             for rate_bps in [None, Some(800_000)] {
                 let sides = measure(&Spec { rate_bps, ..brief(50) }, served.address);
                 let near = &sides.near;
-                assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{words}: {near:?}");
+                assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{options}: {near:?}");
                 let one_way = near.one_way.as_ref().unwrap();
-                assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{words}: {one_way:?}");
+                assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{options}: {one_way:?}");
                 // One clock: neither way is below zero, and the two make up the round trip.
                 assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0, "{one_way:?}");
                 let rtt = near.rtt.as_ref().unwrap();
@@ -55,7 +55,7 @@ fn our_pair_measures_each_way() {
                 assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
                 assert!(one_way.offset_ns.0 <= 0 && one_way.offset_ns.1 >= 0, "the clocks do not differ: {one_way:?}");
                 assert_eq!(one_way.near_clock, one_way.far_clock);
-                let manner = if words.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
+                let manner = if options.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
                 assert!(sides.version.starts_with(manner), "{}", sides.version);
                 assert_eq!((sides.far.bytes_received, one_way.outbound.count), (5_000, 50));
             }
@@ -70,10 +70,10 @@ fn a_reflector_answers_no_more_than_was_asked() {
         request[..14].copy_from_slice(&[0, 0, 0, number, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84]);
         request
     };
-    for (words, expected) in
+    for (options, expected) in
         [("stateful", &[(41, 0), (43, 1), (44, 2), (500, 3)][..]), ("unpadded", &[(44, 14), (44, 40)])]
     {
-        let served = Served::start(words);
+        let served = Served::start(options);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(served.address).unwrap();
         // What is no request at all, what is too short for a reply, and what has one.
@@ -81,15 +81,15 @@ fn a_reflector_answers_no_more_than_was_asked() {
         for length in [14_u8, 40] {
             socket.send(&long(length.into(), length)).unwrap();
         }
-        if words == "stateful" {
+        if options == "stateful" {
             for length in [41, 43, 44, 500] {
                 socket.send(&long(length, 99)).unwrap();
             }
         }
         let mut room = [0; 2048];
         for (length, number) in expected {
-            assert_eq!(socket.recv(&mut room).unwrap(), *length, "{words}");
-            assert_eq!((room[3], &room[..3]), (*number, &[0; 3][..]), "{words}");
+            assert_eq!(socket.recv(&mut room).unwrap(), *length, "{options}");
+            assert_eq!((room[3], &room[..3]), (*number, &[0; 3][..]), "{options}");
             assert_eq!(room[28..38], long(14, 0)[4..14], "the request's time and error");
         }
     }
@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_told() {
         room[12] |= 0x40;
         socket.send_to(&room[..44], peer).unwrap();
     });
-    let stamp = spoken("stamp").unwrap();
+    let stamp = protocol("stamp").unwrap();
     let error = stamp
         .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap_err();

@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, InteropError, Login, Server, Sides, Speaks, TrialObserver};
+use interop::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -20,14 +20,14 @@ use crate::sinks::{Collect, Live, Progress};
 /// A program to measure with, and where its server is.
 #[derive(Clone)]
 struct Far {
-    spoken: &'static dyn Speaks,
+    spoken: &'static dyn PeerProtocol,
     host: String,
     login: Option<Arc<Login>>,
 }
 
 /// Refuses what cannot be asked of another program.
-pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> {
-    let spoken = interop::spoken(name)?;
+pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn PeerProtocol, Failure> {
+    let spoken = interop::protocol(name)?;
     match job.schedule {
         Schedule::Curve(_) => spoken.check_curve(&job.specs)?,
         _ => job.specs.iter().try_for_each(|spec| spoken.check(spec))?,
@@ -44,7 +44,7 @@ pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> 
 }
 
 /// Measures; the error of a run that was begun comes back as a value.
-pub async fn conduct(job: &Job<'_>, spoken: &'static dyn Speaks) -> Result<(Run, Option<Failure>), Failure> {
+pub async fn conduct(job: &Job<'_>, spoken: &'static dyn PeerProtocol) -> Result<(Run, Option<Failure>), Failure> {
     let Some(host) = job.peer.host.clone() else {
         let name = spoken.name();
         return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
@@ -97,7 +97,7 @@ const LEAST_TRIAL_NS: u64 = 1_000_000;
 impl Far {
     /// A moment's trial: whether the program is there and takes such a test, and which version it is.
     async fn first_look(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = self.spoken.first_look(spec);
+        let brief = self.spoken.pilot(spec);
         let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
         Ok(sides?.version)
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use control::agent::Machine;
-use interop::{InteropError, Service, Speaks};
+use interop::{InteropError, PeerProtocol, Service};
 
 use crate::commands::serve::ServeArgs;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// A program whose clients are served, on which port, and with which options of its own.
 #[derive(Clone)]
 pub struct Spoken {
-    program: &'static dyn Speaks,
+    program: &'static dyn PeerProtocol,
     port: u16,
     words: String,
 }
@@ -28,13 +28,13 @@ impl FromStr for Spoken {
     fn from_str(text: &str) -> Result<Self, String> {
         let (place, words) = text.split_once(':').unwrap_or((text, ""));
         let (name, port) = place.split_once('=').map_or((place, None), |(name, port)| (name, Some(port)));
-        let program = interop::spoken(name).map_err(|error| error.to_string())?;
+        let program = interop::protocol(name).map_err(|error| error.to_string())?;
         let port = match port {
             None => program.port(),
             Some(port) => port.parse().map_err(|_| format!("{text}: write a port after the =, 0 to 65535"))?,
         };
         let words = words.trim().to_owned();
-        program.check_words(&words).map_err(|error| error.to_string())?;
+        program.check_options(&words).map_err(|error| error.to_string())?;
         Ok(Self { program, port, words })
     }
 }
@@ -73,11 +73,11 @@ fn service(
     };
     Ok(Service {
         addresses,
-        words: spoken.words.clone(),
+        options: spoken.words.clone(),
         users: if spoken.logs_in() { args.users.read()? } else { None },
         limits: args.spoken_limits(),
         admit: Box::new(move || machine.try_enter()),
-        news: Box::new(say),
+        log: Box::new(say),
         listening: Box::new(move |address| {
             say(&format!("speaking {name} on {address}"));
             listening(address);

@@ -19,7 +19,7 @@ use crate::{InteropError, Sides, TrialObserver, line};
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
 /// How long a server is left alone after datagrams: 2.1.8's dies, of its own clients as of others, where the next ones come while
 /// it clears up (an assertion of `pthread_mutex_lock`).
-const REST: Duration = Duration::from_secs(1);
+const SERVER_RECOVERY: Duration = Duration::from_secs(1);
 /// How long it may take to close after the end of the data.
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -110,13 +110,12 @@ impl Test<'_> {
         ) -> Result<Moved, InteropError>,
     ) -> Result<Moved, InteropError> {
         observer.starting(begun.elapsed().as_nanos() as u64);
-        let mut meanwhile = |signals: &engine::Signals, _: Duration| {
+        let mut on_step = |signals: &engine::Signals, _: Duration| {
             if self.cancel.load(Ordering::SeqCst) {
                 signals.abort();
             }
         };
-        let moved =
-            run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut meanwhile);
+        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut on_step);
         observer.stopped();
         moved
     }
@@ -135,8 +134,7 @@ impl Test<'_> {
         version: Option<String>,
         observer: &mut dyn TrialObserver,
     ) -> Result<Sides, InteropError> {
-        let mut moved =
-            self.move_data(observer, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
+        let mut moved = self.move_data(observer, begun, |work, live, on_step| work.streams(sockets, live, on_step))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
             let far = results::drained(&near);
@@ -168,7 +166,7 @@ impl Test<'_> {
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
         let mut moved =
-            self.move_data(observer, begun, |work, live, meanwhile| work.datagrams(socket, header, live, meanwhile))?;
+            self.move_data(observer, begun, |work, live, on_step| work.datagrams(socket, header, live, on_step))?;
         let near = moved.tally();
         let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
         let mut last = vec![0; self.spec.block as usize];
@@ -179,7 +177,7 @@ impl Test<'_> {
             let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
                 let far = results::reported(self.spec, &report);
-                std::thread::sleep(REST);
+                std::thread::sleep(SERVER_RECOVERY);
                 return Ok(self.sides(&moved, near, far, None));
             }
             if self.cancel.load(Ordering::SeqCst) {

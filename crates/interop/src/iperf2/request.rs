@@ -3,7 +3,7 @@
 use model::{Direction, Observe, Spec, Stop};
 use speak::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
-use crate::unsupported::{Plain, REMEDY};
+use crate::unsupported::{Capabilities, REMEDY};
 use crate::{InteropError, Limits, plain};
 
 /// Bytes of a write that are spoken.
@@ -18,7 +18,7 @@ const MOST_AMOUNT: u64 = 0x7fff_ffff;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
     patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak iperf2"),
     flows: [MOST_FLOWS, 1],
@@ -27,8 +27,8 @@ const WORDS: Plain = Plain {
 
 /// What the server at `port` is told over each connection.
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
     if spec.direction == Direction::Both || (udp && reverse) {
         return refuse("this direction", "to the server, or over TCP with --reverse from it");

@@ -23,30 +23,30 @@ use crate::{InteropError, Service, plain};
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long a stranger may take to show a cookie.
-const HELLO_LIMIT: Duration = Duration::from_secs(5);
+const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 /// How often an address is asked for that another listener is about to give up.
-const TRIES: u32 = 50;
+const REBIND_TRIES: u32 = 50;
 /// Datagrams that are thrown away before a test's streams may come: more than a socket of the usual size keeps.
-const STALE: u32 = 1_000;
+const STALE_DATAGRAMS: u32 = 1_000;
 
 /// One address that is listened on.
 pub(super) struct Acceptor {
     pub(super) address: SocketAddr,
-    entrance: Mutex<Entrance>,
+    listen_queue: Mutex<ListenQueue>,
     /// Whoever wants to change the entrance: who lets people in stands back from it meanwhile.
-    changing: AtomicUsize,
+    reopening: AtomicUsize,
     /// Held by tests while their connections come: together by those that want nothing of the listener, else by one alone.
     opening: RwLock<()>,
     /// Held by one test while its datagrams come: only their address tells whose they are.
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<Expected>>,
+    tests: Mutex<Vec<ExpectedTest>>,
     unauthenticated: AtomicUsize,
     /// Of those that have been let in.
     pub(super) session_deadlines: SessionDeadlines,
 }
 
 /// Where connections come in.
-struct Entrance {
+struct ListenQueue {
     /// Absent where it could not be had again.
     listener: Option<TcpListener>,
     /// Those that the listener before had still in its queue.
@@ -54,7 +54,7 @@ struct Entrance {
 }
 
 /// A test whose streams may come.
-struct Expected {
+struct ExpectedTest {
     cookie: Cookie,
     streams: Sender<Arrival>,
     /// How many more. They keep their descriptors until the test takes them, so that more than it wants are not let in.
@@ -62,7 +62,7 @@ struct Expected {
 }
 
 /// A test that expects streams, as long as it lives.
-pub(super) struct Expecting<'a> {
+pub(super) struct TestRegistration<'a> {
     acceptor: &'a Acceptor,
     cookie: Cookie,
     pub(super) streams: Receiver<Arrival>,
@@ -73,7 +73,7 @@ pub(super) type Arrival = (u64, TcpStream);
 
 /// What a test wants of the acceptor for its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum StreamSource {
     /// Connections, from the listener as it is.
     Connections,
     /// Connections, from a listener with options of its own.
@@ -83,11 +83,11 @@ pub(super) enum Want {
 }
 
 /// The right of a test to take its streams in, until it is dropped.
-pub(super) enum Hold<'a> {
+pub(super) enum StreamLock<'a> {
     /// Over connections, beside others that want nothing of the listener.
-    Together { _guard: RwLockReadGuard<'a, ()> },
+    Shared { _guard: RwLockReadGuard<'a, ()> },
     /// Over connections, with the listener to itself.
-    Alone { _guard: RwLockWriteGuard<'a, ()> },
+    Exclusive { _guard: RwLockWriteGuard<'a, ()> },
     /// Over UDP, with the socket that the first datagrams come to.
     Datagrams(MutexGuard<'a, UdpSocket>),
 }
@@ -105,7 +105,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         for acceptor in &acceptors {
             (service.listening)(acceptor.address);
             scope.spawn(|| acceptor.session_deadlines.watch(service));
-            scope.spawn(move || acceptor.attend(scope, service));
+            scope.spawn(move || acceptor.accept_connections(scope, service));
         }
     });
     Ok(())
@@ -129,8 +129,8 @@ impl Acceptor {
         };
         Ok(Self {
             address,
-            entrance: Mutex::new(Entrance { listener: Some(listener), left: VecDeque::new() }),
-            changing: AtomicUsize::new(0),
+            listen_queue: Mutex::new(ListenQueue { listener: Some(listener), left: VecDeque::new() }),
+            reopening: AtomicUsize::new(0),
             opening: RwLock::default(),
             udp: Mutex::new(udp().map_err(failed)?),
             tests: Mutex::default(),
@@ -140,35 +140,35 @@ impl Acceptor {
     }
 
     /// Lets in whoever comes.
-    fn attend<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
+    fn accept_connections<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
     where
         'e: 's,
     {
-        let mut place = 0;
+        let mut sequence = 0;
         while !service.stopping() {
-            if self.changing.load(Ordering::SeqCst) > 0 {
+            if self.reopening.load(Ordering::SeqCst) > 0 {
                 // A lock goes to whoever asks first, which would be this thread time and again.
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            let accepted = lock(&self.entrance).next(self.address);
+            let accepted = lock(&self.listen_queue).next(self.address);
             let Some((socket, peer)) = accepted else { continue };
             if self.unauthenticated.fetch_add(1, Ordering::SeqCst) >= service.limits.unauthenticated {
                 self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            place += 1;
-            let greeted = std::thread::Builder::new()
+            sequence += 1;
+            let spawned = std::thread::Builder::new()
                 .name("iperf3".into())
-                .spawn_scoped(scope, move || self.greet((place, socket), peer, service));
-            if greeted.is_err() {
+                .spawn_scoped(scope, move || self.dispatch((sequence, socket), peer, service));
+            if spawned.is_err() {
                 self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
             }
         }
     }
 
     /// Sorts a new connection by its cookie.
-    fn greet(&self, (place, mut socket): Arrival, peer: SocketAddr, service: &Service) {
+    fn dispatch(&self, (sequence, mut socket): Arrival, peer: SocketAddr, service: &Service) {
         let cookie = read_cookie(&mut socket);
         self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
         let Some(cookie) = cookie else { return };
@@ -177,7 +177,7 @@ impl Acceptor {
             if test.left > 0 {
                 test.left -= 1;
                 // A test that has just ended wants it no more.
-                let _ = test.streams.send((place, socket));
+                let _ = test.streams.send((sequence, socket));
             } else {
                 drop(tests);
                 let _ = socket.write_all(&REFUSAL);
@@ -191,35 +191,35 @@ impl Acceptor {
                 drop(admission);
             }
             None => {
-                (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+                (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
                 let _ = socket.write_all(&REFUSAL);
             }
         }
     }
 
     /// Knows this cookie from now on; none of its streams is let in yet.
-    pub(super) fn expect(&self, cookie: Cookie) -> Expecting<'_> {
+    pub(super) fn expect(&self, cookie: Cookie) -> TestRegistration<'_> {
         let (sender, streams) = channel();
-        lock(&self.tests).push(Expected { cookie, streams: sender, left: 0 });
-        Expecting { acceptor: self, cookie, streams }
+        lock(&self.tests).push(ExpectedTest { cookie, streams: sender, left: 0 });
+        TestRegistration { acceptor: self, cookie, streams }
     }
 
     /// Lets a test take its streams in; `None` where others do so now that it is not to be mixed up with.
-    pub(super) fn hold(&self, want: Want) -> Option<Hold<'_>> {
+    pub(super) fn stream_lock(&self, want: StreamSource) -> Option<StreamLock<'_>> {
         Some(match want {
-            Want::Connections => Hold::Together { _guard: taken(self.opening.try_read())? },
-            Want::OwnListener => Hold::Alone { _guard: taken(self.opening.try_write())? },
-            Want::Datagrams => {
-                let udp = taken(self.udp.try_lock())?;
+            StreamSource::Connections => StreamLock::Shared { _guard: locked(self.opening.try_read())? },
+            StreamSource::OwnListener => StreamLock::Exclusive { _guard: locked(self.opening.try_write())? },
+            StreamSource::Datagrams => {
+                let udp = locked(self.udp.try_lock())?;
                 // The test has not been told yet that it may send: what is here is of one that gave up.
                 udp.set_nonblocking(true).ok()?;
-                for _ in 0..STALE {
+                for _ in 0..STALE_DATAGRAMS {
                     if udp.recv_from(&mut [0]).is_err() {
                         break;
                     }
                 }
                 udp.set_nonblocking(false).ok()?;
-                Hold::Datagrams(udp)
+                StreamLock::Datagrams(udp)
             }
         })
     }
@@ -231,23 +231,23 @@ impl Acceptor {
             // Nobody is disturbed for options that cannot be had.
             listener(SocketAddr::new(self.address.ip(), 0), options)?;
         }
-        self.changing.fetch_add(1, Ordering::SeqCst);
-        let mut entrance = lock(&self.entrance);
-        entrance.close(most);
+        self.reopening.fetch_add(1, Ordering::SeqCst);
+        let mut listen_queue = lock(&self.listen_queue);
+        listen_queue.close(most);
         let opened = self.listen_again(options);
         let (listener, failed) = match opened {
             Ok(listener) => (Some(listener), None),
             Err(error) => (self.listen_again(&EndOptions::default()).ok(), Some(error)),
         };
-        entrance.listener = listener;
-        self.changing.fetch_sub(1, Ordering::SeqCst);
+        listen_queue.listener = listener;
+        self.reopening.fetch_sub(1, Ordering::SeqCst);
         failed.map_or(Ok(()), Err)
     }
 
     /// A listener on the address that another one has just given up.
     fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, InteropError> {
         let mut opened = listener(self.address, options);
-        for _ in 0..TRIES {
+        for _ in 0..REBIND_TRIES {
             if opened.is_ok() {
                 break;
             }
@@ -263,11 +263,11 @@ impl Acceptor {
         udp: &UdpSocket,
         from: IpAddr,
         spec: &Spec,
-        still: &mut dyn FnMut() -> bool,
+        keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Socket>, InteropError> {
         let failed = |source| InteropError::socket("open a UDP stream on", self.address, source);
         let mut buffer = [0; 64];
-        while still() {
+        while keep_waiting() {
             let Ok((count, peer)) = udp.recv_from(&mut buffer) else { continue };
             // Whatever its value: versions differ in it. Longer ones are the rest of a stream that has ended.
             if count != datagram::REQUEST.len() || peer.ip() != from {
@@ -282,7 +282,7 @@ impl Acceptor {
     }
 }
 
-impl Entrance {
+impl ListenQueue {
     /// The next connection, if there is one soon.
     fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
         if let Some(kept) = self.left.pop_front() {
@@ -314,7 +314,7 @@ impl Entrance {
     }
 }
 
-impl Expecting<'_> {
+impl TestRegistration<'_> {
     /// Lets in so many of its streams.
     pub(super) fn want(&self, streams: usize) {
         if let Some(test) = lock(&self.acceptor.tests).iter_mut().find(|test| test.cookie == self.cookie) {
@@ -323,7 +323,7 @@ impl Expecting<'_> {
     }
 }
 
-impl Drop for Expecting<'_> {
+impl Drop for TestRegistration<'_> {
     fn drop(&mut self) {
         lock(&self.acceptor.tests).retain(|test| test.cookie != self.cookie);
     }
@@ -335,7 +335,7 @@ fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, In
 
 /// The cookie at the front of a connection; `None` where none came in time.
 fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
-    let deadline = Instant::now() + HELLO_LIMIT;
+    let deadline = Instant::now() + COOKIE_LIMIT;
     let mut hello = StreamHello::default();
     // A byte beyond the cookie belongs to what follows: a stream's first payload, which is not to be lost.
     let mut left = speak::iperf3::COOKIE_BYTES;
@@ -358,7 +358,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What was locked; `None` where somebody else has it.
-fn taken<T>(tried: TryLockResult<T>) -> Option<T> {
+fn locked<T>(tried: TryLockResult<T>) -> Option<T> {
     match tried {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

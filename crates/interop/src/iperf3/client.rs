@@ -12,14 +12,14 @@ use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, d
 
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
-use crate::line::{Input, Line, Patience, later};
+use crate::line::{Input, Line, Wait, would_block};
 use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// How long its answer to a stream's first datagram is waited for, in all and before it is sent again.
-const GREETING_LIMIT: Duration = Duration::from_secs(10);
-const GREETING_RETRY: Duration = Duration::from_secs(2);
+const UDP_OPEN_LIMIT: Duration = Duration::from_secs(10);
+const UDP_OPEN_RETRY: Duration = Duration::from_secs(2);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// Between two looks at the control connection while streams are opened and data flows.
@@ -103,8 +103,8 @@ impl Test<'_> {
         let (cancel, measured) = (self.cancel, self.ran.is_some());
         let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
-        let heard = self.line.wait(buffer, &patience);
+        let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &wait);
         if let Err(InteropError::Interrupted) = heard {
             self.machine.terminate(&mut self.turn);
             self.line.say(&self.turn.send)?;
@@ -140,16 +140,16 @@ impl Test<'_> {
         let mut streams = Streams::new(Role::Active, self.spec, true);
         let target = self.line.peer();
         for number in 0..streams.wanted() {
-            self.look()?;
+            self.poll_control()?;
             let socket = foreign::dial(self.spec, target, number as u32)?;
-            let socket = if self.spec.transport == "udp" { self.greet(socket)? } else { self.introduce(socket)? };
+            let socket = if self.spec.transport == "udp" { self.open_udp(socket)? } else { self.send_cookie(socket)? };
             streams.push(socket);
         }
         Ok(streams)
     }
 
     /// Looks at what the server says, and whether to go on, while streams are opened.
-    fn look(&mut self) -> Result<(), InteropError> {
+    fn poll_control(&mut self) -> Result<(), InteropError> {
         if self.cancel.load(Ordering::SeqCst) {
             self.machine.terminate(&mut self.turn);
             self.line.say(&self.turn.send)?;
@@ -168,23 +168,23 @@ impl Test<'_> {
     }
 
     /// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
-    fn greet(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let target = self.line.peer();
         let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
         socket2::SockRef::from(&socket).set_read_timeout(Some(STEP)).map_err(failed)?;
         let mut due = Instant::now();
-        let deadline = due + GREETING_LIMIT;
+        let deadline = due + UDP_OPEN_LIMIT;
         let mut buffer = vec![0; 1 << 16];
         while Instant::now() < deadline {
-            self.look()?;
+            self.poll_control()?;
             if Instant::now() >= due {
                 rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL)
                     .map_err(|errno| failed(errno.into()))?;
-                due = Instant::now() + GREETING_RETRY;
+                due = Instant::now() + UDP_OPEN_RETRY;
             }
             match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
-                Err(errno) if !later(&errno.into()) => {
+                Err(errno) if !would_block(&errno.into()) => {
                     // Nobody has the port yet, which is said at once.
                     std::thread::sleep(STEP);
                     due = Instant::now();
@@ -195,13 +195,13 @@ impl Test<'_> {
         Err(InteropError::Silent {
             address: target.to_string(),
             peer: PEER.name,
-            seconds: GREETING_LIMIT.as_secs(),
+            seconds: UDP_OPEN_LIMIT.as_secs(),
             during: "on UDP: a firewall may pass TCP only",
         })
     }
 
     /// Shows the cookie on a TCP stream; nothing comes back where all is well.
-    fn introduce(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let mut left: &[u8] = self.cookie.bytes();
         while !left.is_empty() {
             let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)

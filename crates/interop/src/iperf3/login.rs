@@ -35,11 +35,11 @@ pub enum Padding {
 pub struct Login {
     name: String,
     password: String,
-    key: Sealing,
+    key: EncryptingKey,
 }
 
 /// What encrypts.
-enum Sealing {
+enum EncryptingKey {
     Oaep(OaepPublicEncryptingKey),
     Pkcs1(Pkcs1PublicEncryptingKey),
 }
@@ -52,16 +52,17 @@ impl Login {
     pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(&bytes(key)?).map_err(|_| no_public_key(key))?;
         let public = PublicEncryptingKey::from_der(&der).map_err(|_| no_public_key(key))?;
-        let key_of =
-            |sealing: Result<Sealing, _>| sealing.map_err(|_: aws_lc_rs::error::Unspecified| no_public_key(key));
-        let sealing = match padding {
-            Padding::Oaep => key_of(OaepPublicEncryptingKey::new(public).map(Sealing::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(Sealing::Pkcs1))?,
+        let key_of = |encrypting: Result<EncryptingKey, _>| {
+            encrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_public_key(key))
+        };
+        let encrypting = match padding {
+            Padding::Oaep => key_of(OaepPublicEncryptingKey::new(public).map(EncryptingKey::Oaep))?,
+            Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(EncryptingKey::Pkcs1))?,
         };
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
             return Err(InteropError::unsupported("a line break in a name or password", "iperf3 ends them with one"));
         }
-        let login = Self { name, password, key: sealing };
+        let login = Self { name, password, key: encrypting };
         login.token().map(|_| login)
     }
 
@@ -69,18 +70,18 @@ impl Login {
     pub(super) fn token(&self) -> Result<String, InteropError> {
         let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
         let text = claim.to_text();
-        let sealed = match &self.key {
-            Sealing::Oaep(key) => {
-                let mut sealed = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut sealed, None)
-                    .map(|sealed| STANDARD.encode(sealed))
+        let ciphertext = match &self.key {
+            EncryptingKey::Oaep(key) => {
+                let mut ciphertext = vec![0; key.ciphertext_size()];
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut ciphertext, None)
+                    .map(|ciphertext| STANDARD.encode(ciphertext))
             }
-            Sealing::Pkcs1(key) => {
-                let mut sealed = vec![0; key.ciphertext_size()];
-                key.encrypt(text.as_bytes(), &mut sealed).map(|sealed| STANDARD.encode(sealed))
+            EncryptingKey::Pkcs1(key) => {
+                let mut ciphertext = vec![0; key.ciphertext_size()];
+                key.encrypt(text.as_bytes(), &mut ciphertext).map(|ciphertext| STANDARD.encode(ciphertext))
             }
         };
-        sealed.map_err(|_| {
+        ciphertext.map_err(|_| {
             InteropError::unsupported(
                 "a name and password that are too long for the key",
                 "use a longer key, or shorter ones",
@@ -97,14 +98,14 @@ impl fmt::Debug for Login {
 
 /// The users that a server lets in.
 pub struct Users {
-    key: Opening,
+    key: DecryptingKey,
     /// Names, and the hashes of their passwords.
     known: Vec<(String, [u8; 32])>,
     skew_s: u64,
 }
 
 /// What decrypts.
-enum Opening {
+enum DecryptingKey {
     Oaep(OaepPrivateDecryptingKey),
     Pkcs1(Pkcs1PrivateDecryptingKey),
 }
@@ -117,11 +118,12 @@ impl Users {
     /// Where a file is not what it is to be.
     pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
         let private = PrivateDecryptingKey::from_pkcs8(&private_key(key)?).map_err(|_| no_private_key(key))?;
-        let key_of =
-            |opening: Result<Opening, _>| opening.map_err(|_: aws_lc_rs::error::Unspecified| no_private_key(key));
+        let key_of = |decrypting: Result<DecryptingKey, _>| {
+            decrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_private_key(key))
+        };
         let key = match padding {
-            Padding::Oaep => key_of(OaepPrivateDecryptingKey::new(private).map(Opening::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PrivateDecryptingKey::new(private).map(Opening::Pkcs1))?,
+            Padding::Oaep => key_of(OaepPrivateDecryptingKey::new(private).map(DecryptingKey::Oaep))?,
+            Padding::Pkcs1 => key_of(Pkcs1PrivateDecryptingKey::new(private).map(DecryptingKey::Pkcs1))?,
         };
         Ok(Self { key, known: known(users)?, skew_s })
     }
@@ -133,9 +135,9 @@ impl Users {
     }
 
     fn admits_at(&self, token: Option<&str>, now_s: i64) -> bool {
-        let sealed = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
-        let opened = self.open(&sealed);
-        let claim = Claim::from_text(&opened);
+        let ciphertext = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
+        let plaintext = self.open(&ciphertext);
+        let claim = Claim::from_text(&plaintext);
         let said = claim.is_some();
         let claim = claim.unwrap_or(Claim { name: String::new(), password: String::new(), at_s: 0 });
         let hash = digest(&SHA256, hashed_text(&claim.name, &claim.password).as_bytes());
@@ -148,21 +150,21 @@ impl Users {
     }
 
     /// What was encrypted; nothing where that cannot be told.
-    fn open(&self, sealed: &[u8]) -> Vec<u8> {
+    fn open(&self, ciphertext: &[u8]) -> Vec<u8> {
         let (size, mut plain) = match &self.key {
-            Opening::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
-            Opening::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
+            DecryptingKey::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
+            DecryptingKey::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
         };
         // A token of another length is opened, too, as one of the right length that says nothing.
         let mut whole = vec![0; size];
-        if sealed.len() == size {
-            whole.copy_from_slice(sealed);
+        if ciphertext.len() == size {
+            whole.copy_from_slice(ciphertext);
         }
-        let opened = match &self.key {
-            Opening::Oaep(key) => key.decrypt(&OAEP_SHA1_MGF1SHA1, &whole, &mut plain, None),
-            Opening::Pkcs1(key) => key.decrypt(&whole, &mut plain),
+        let plaintext = match &self.key {
+            DecryptingKey::Oaep(key) => key.decrypt(&OAEP_SHA1_MGF1SHA1, &whole, &mut plain, None),
+            DecryptingKey::Pkcs1(key) => key.decrypt(&whole, &mut plain),
         };
-        let length = opened.map_or(0, |opened| opened.len());
+        let length = plaintext.map_or(0, |plaintext| plaintext.len());
         plain.truncate(length);
         plain
     }
@@ -338,16 +340,16 @@ mod tests {
         let (folder, key) = keys();
         let file = |name: &str| folder.path().join(name);
         let public = Pkcs1PublicEncryptingKey::new(key.public_key()).unwrap();
-        let sealed = |text: &[u8]| {
-            let mut sealed = vec![0; public.ciphertext_size()];
-            STANDARD.encode(public.encrypt(text, &mut sealed).unwrap())
+        let ciphertext = |text: &[u8]| {
+            let mut ciphertext = vec![0; public.ciphertext_size()];
+            STANDARD.encode(public.encrypt(text, &mut ciphertext).unwrap())
         };
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             let users = Users::read(&file("private.pem"), &file("users.csv"), SKEW_S, padding).unwrap();
             let mut runner = TestRunner::new(Config::with_cases(40));
             let text = (any::<bool>(), proptest::collection::vec(any::<u8>(), 0..240), ".{0,400}");
             let ran = runner.run(&text, |(whole, bytes, text)| {
-                let token = if whole { sealed(&bytes) } else { text };
+                let token = if whole { ciphertext(&bytes) } else { text };
                 prop_assert!(!users.admits(Some(&token)));
                 Ok(())
             });

@@ -42,7 +42,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
         return refuse("--warmup beside a count", "use --time");
     }
-    if let Some(what) = unsupported::beyond_all(spec) {
+    if let Some(what) = unsupported::unsupported_by_all(spec) {
         return refuse(what, "it has no words for that: leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);

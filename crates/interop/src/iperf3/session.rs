@@ -10,10 +10,10 @@ use model::{EndOptions, Role, Spec};
 use speak::Turn;
 use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
 
-use super::acceptor::{Acceptor, Expecting, Hold, Want};
+use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
 use super::streams::{Ran, Streams};
 use super::{request, results};
-use crate::line::{Input, Line, Patience};
+use crate::line::{Input, Line, Wait};
 use crate::session_deadline::SessionDeadline;
 use crate::{InteropError, Service, acceptor};
 
@@ -36,7 +36,7 @@ struct Session<'a> {
     line: Line,
     machine: Server,
     turn: Turn<ServerAction>,
-    expecting: Expecting<'a>,
+    registration: TestRegistration<'a>,
     requested: Option<(Parameters, Spec)>,
     ran: Option<Ran>,
 }
@@ -53,7 +53,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
     let said = Line::over(socket, peer).and_then(|line| {
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
-        let expecting = acceptor.expect(cookie);
+        let registration = acceptor.expect(cookie);
         let mut session = Session {
             acceptor,
             service,
@@ -61,7 +61,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
             line,
             machine,
             turn,
-            expecting,
+            registration,
             requested: None,
             ran: None,
         };
@@ -94,8 +94,8 @@ impl<'a> Session<'a> {
         let service = self.service;
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
-        let heard = self.line.wait(buffer, &patience);
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &wait);
         let wrong = |error| self.line.wrong(error);
         match heard {
             Ok(Some(count)) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong)?,
@@ -139,35 +139,35 @@ impl<'a> Session<'a> {
             return Ok(self.refuse(fault, &why));
         }
         // Until here it was a stranger that holds a place.
-        self.session_deadline.lengthen(self.service.hold().saturating_add(OPENING));
+        self.session_deadline.extend(self.service.hold().saturating_add(OPENING));
         let (udp, version) = (spec.transport == "udp", requested.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
         let want = match (udp, early == EndOptions::default()) {
-            (true, _) => Want::Datagrams,
-            (_, true) => Want::Connections,
-            _ => Want::OwnListener,
+            (true, _) => StreamSource::Datagrams,
+            (_, true) => StreamSource::Connections,
+            _ => StreamSource::OwnListener,
         };
-        let Some(hold) = self.hold(want)? else { return Ok(Next::Over) };
-        let (own_listener, unauthenticated) = (want == Want::OwnListener, self.service.limits.unauthenticated);
+        let Some(stream_lock) = self.stream_lock(want)? else { return Ok(Next::Over) };
+        let (own_listener, unauthenticated) = (want == StreamSource::OwnListener, self.service.limits.unauthenticated);
         if own_listener && let Err(error) = self.acceptor.reopen(&early, unauthenticated) {
             let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
             return Ok(self.refuse(fault, &error.to_string()));
         }
-        (self.service.news)(&format!(
+        (self.service.log)(&format!(
             "{}: {} {version} measures {} with {} streams",
             self.line.peer(),
             PEER.name,
             spec.transport,
             requested.streams()
         ));
-        let gathered = self.gather(&hold, &spec, requested.wide_counters);
+        let accepted = self.accept_streams(&stream_lock, &spec, requested.wide_counters);
         if own_listener {
             // What was set for this test's streams is nobody else's.
             self.acceptor.reopen(&EndOptions::default(), unauthenticated)?;
         }
-        drop(hold);
-        let Some(streams) = gathered? else { return Ok(Next::Over) };
+        drop(stream_lock);
+        let Some(streams) = accepted? else { return Ok(Next::Over) };
         self.requested = Some((requested, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -176,12 +176,12 @@ impl<'a> Session<'a> {
     }
 
     /// Waits until this test's streams can be told from those of others; `None` where it is over before.
-    fn hold(&mut self, want: Want) -> Result<Option<Hold<'a>>, InteropError> {
+    fn stream_lock(&mut self, want: StreamSource) -> Result<Option<StreamLock<'a>>, InteropError> {
         let acceptor = self.acceptor;
         let deadline = Instant::now() + STREAMS_LIMIT;
         loop {
-            if let Some(hold) = acceptor.hold(want) {
-                return Ok(Some(hold));
+            if let Some(stream_lock) = acceptor.stream_lock(want) {
+                return Ok(Some(stream_lock));
             }
             if client_left(&mut self.line, &mut self.machine, &mut self.turn)? {
                 return Ok(None);
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
             }
             if Instant::now() > deadline {
                 let peer = self.line.peer();
-                (self.service.news)(&format!("{peer}: {} refused: another test still opens its streams", PEER.name));
+                (self.service.log)(&format!("{peer}: {} refused: another test still opens its streams", PEER.name));
                 self.line.say(&REFUSAL)?;
                 return Ok(None);
             }
@@ -201,10 +201,15 @@ impl<'a> Session<'a> {
     }
 
     /// Asks for the streams and takes them in; `None` where the client gave up.
-    fn gather(&mut self, hold: &Hold<'_>, spec: &Spec, wide: bool) -> Result<Option<Streams>, InteropError> {
+    fn accept_streams(
+        &mut self,
+        stream_lock: &StreamLock<'_>,
+        spec: &Spec,
+        wide: bool,
+    ) -> Result<Option<Streams>, InteropError> {
         let mut streams = Streams::new(Role::Passive, spec, wide);
-        if !matches!(hold, Hold::Datagrams(_)) {
-            self.expecting.want(streams.wanted());
+        if !matches!(stream_lock, StreamLock::Datagrams(_)) {
+            self.registration.want(streams.wanted());
         }
         self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -212,19 +217,19 @@ impl<'a> Session<'a> {
         let deadline = Instant::now() + STREAMS_LIMIT;
         let mut arrived = Vec::new();
         while arrived.len() < streams.wanted() {
-            match self.next_stream(hold, spec, deadline)? {
+            match self.next_stream(stream_lock, spec, deadline)? {
                 Some(arrival) => arrived.push(arrival),
                 None => return Ok(None),
             }
         }
         // Which stream is which, and which way it goes, is nothing but their order.
-        arrived.sort_by_key(|(place, _)| *place);
+        arrived.sort_by_key(|(sequence, _)| *sequence);
         arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
         Ok(Some(streams))
     }
 
     fn refuse(&mut self, fault: Fault, why: &str) -> Next {
-        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
         self.machine.refuse(fault, &mut self.turn);
         Next::Over
     }
@@ -232,27 +237,27 @@ impl<'a> Session<'a> {
     /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
     fn next_stream(
         &mut self,
-        hold: &Hold<'_>,
+        stream_lock: &StreamLock<'_>,
         spec: &Spec,
         deadline: Instant,
     ) -> Result<Option<(u64, OwnedFd)>, InteropError> {
-        let Self { line, machine, turn, service, acceptor, expecting, .. } = self;
+        let Self { line, machine, turn, service, acceptor, registration, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
-        let mut still = || {
+        let mut keep_waiting = || {
             ended = client_left(line, machine, turn);
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
-        let stream = if let Hold::Datagrams(udp) = hold {
-            acceptor.datagram_stream(udp, from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
+        let stream = if let StreamLock::Datagrams(udp) = stream_lock {
+            acceptor.datagram_stream(udp, from, spec, &mut keep_waiting)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
-                match expecting.streams.recv_timeout(STEP) {
-                    Ok((place, socket)) => {
+                match registration.streams.recv_timeout(STEP) {
+                    Ok((sequence, socket)) => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
-                        break Some((place, OwnedFd::from(socket)));
+                        break Some((sequence, OwnedFd::from(socket)));
                     }
-                    Err(RecvTimeoutError::Timeout) if still() => {}
+                    Err(RecvTimeoutError::Timeout) if keep_waiting() => {}
                     Err(_) => break None,
                 }
             }
@@ -356,7 +361,7 @@ impl<'a> Session<'a> {
         };
         let mut results = results::ours(ran);
         if requested.get_server_output {
-            results.server_output_text = Some(results::words(&results, spec));
+            results.server_output_text = Some(results::server_output(&results, spec));
         }
         Ok(results)
     }
@@ -409,7 +414,7 @@ mod tests {
     fn a_test_that_stalls_is_refused_at_once() {
         let service = Service {
             addresses: Vec::new(),
-            words: String::new(),
+            options: String::new(),
             users: None,
             limits: Limits {
                 unauthenticated: 1,
@@ -419,7 +424,7 @@ mod tests {
                 memory_bytes: 8 << 30,
             },
             admit: Box::new(|| None),
-            news: Box::new(|_| {}),
+            log: Box::new(|_| {}),
             listening: Box::new(|_| {}),
             stop: AtomicBool::new(false),
         };
@@ -436,7 +441,7 @@ mod tests {
         streams.push(data.into());
         let acceptor = Acceptor::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut turn = Turn::default();
-        let session_deadline = SessionDeadline::loose(&control);
+        let session_deadline = SessionDeadline::unlimited(&control);
         let mut session = Session {
             acceptor: &acceptor,
             service: &service,
@@ -444,7 +449,7 @@ mod tests {
             line: Line::over(control, peer).unwrap(),
             machine: Server::open(&mut turn),
             turn: Turn::default(),
-            expecting: acceptor.expect(Cookie::of(&[0; 36])),
+            registration: acceptor.expect(Cookie::of(&[0; 36])),
             requested: Some((requested, spec)),
             ran: None,
         };

@@ -9,7 +9,7 @@ use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Interval, Role, Spec, Stop};
 
 use super::header::{Header, Received, ReceiverState};
-use super::processor::Processor;
+use super::process_cpu::ProcessCpu;
 use crate::legs;
 
 /// The streams of a test at one end, in the order in which the client opens them.
@@ -35,7 +35,7 @@ pub(super) struct Ran {
 }
 
 /// The flow and the direction of the stream that is opened as number `at`: of both, those on which the client sends come first.
-pub(super) fn place(spec: &Spec, at: usize) -> (u32, Direction) {
+pub(super) fn flow_of(spec: &Spec, at: usize) -> (u32, Direction) {
     let (number, flows) = (u32::try_from(at).unwrap_or(u32::MAX), spec.flows);
     match spec.direction {
         Direction::Both if number < flows => (number, Direction::Send),
@@ -69,7 +69,7 @@ impl Streams {
         self,
         step: Duration,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Ran, EngineError> {
         let Self { role, spec, wide, sockets } = self;
         // A count of bytes ends with a whole block, as iperf3 has it: its receivers of datagrams know no others.
@@ -82,7 +82,7 @@ impl Streams {
         let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
         let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &receivers)?;
-        let processor = Processor::start();
+        let process_cpu = ProcessCpu::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
@@ -90,9 +90,9 @@ impl Streams {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
             }
-            meanwhile(signals, elapsed);
+            on_step(signals, elapsed);
         })?;
-        let cpu_percent = processor.percent();
+        let cpu_percent = process_cpu.percent();
         let after = listen();
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
@@ -118,7 +118,7 @@ fn links(
             true => foreign::datagrams(socket, Header::new(wide, receivers.clone()))?,
             false => foreign::stream(socket, spec),
         };
-        links.push((place(spec, at), link));
+        links.push((flow_of(spec, at), link));
     }
     links.sort_by_key(|((flow, direction), _)| (*flow, *direction == Direction::Reverse));
     Ok(links.into_iter().map(|(_, link)| link).collect())

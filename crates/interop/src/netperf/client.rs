@@ -12,9 +12,9 @@ use model::{Direction, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Client, ClientAction, Counted, PEER};
 
-use super::bare::{Bare, farewell};
+use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
-use crate::line::{Input, Line, Patience, later};
+use crate::line::{Input, Line, Wait, would_block};
 use crate::{InteropError, Sides, TrialObserver, legs};
 
 /// How long a server may take to answer, as netperf has it.
@@ -97,7 +97,7 @@ pub(super) fn measure(
         far: results::far(spec, &counted),
         failure: ran.failure.map(|error| error.to_string()),
         elapsed_ns: ran.elapsed_ns,
-        version: crate::Speaks::version(&super::Netperf).unwrap_or_default().into(),
+        version: crate::PeerProtocol::version(&super::Netperf).unwrap_or_default().into(),
     })
 }
 
@@ -177,12 +177,12 @@ impl Call {
         let mut buffer = [0; 1024];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
         loop {
             if let Some(action) = self.turn.actions.pop() {
                 return Ok(action);
             }
-            match self.line.wait(&mut buffer, &patience)? {
+            match self.line.wait(&mut buffer, &wait)? {
                 Some(count) => self.hear(&buffer[..count])?,
                 None => {
                     self.machine.ended().map_err(|error| self.line.wrong(error))?;
@@ -217,7 +217,7 @@ fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
     let socket: OwnedFd = foreign::dial(spec, target, 0)?;
     let kept = socket.try_clone().map_err(failed)?;
     if spec.transport == "udp" {
-        return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Bare::default())?));
+        return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Unnumbered::default())?));
     }
     Ok((Data::Tcp(kept.into()), foreign::stream(socket, spec)))
 }
@@ -226,7 +226,7 @@ fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
 fn close(data: &Data, cancel: &AtomicBool) {
     match data {
         Data::Calls => {}
-        Data::Udp(socket) => farewell(socket),
+        Data::Udp(socket) => send_end_marks(socket),
         Data::Tcp(socket) => {
             let deadline = Instant::now() + ANSWER_LIMIT;
             let (mut socket, mut rest) = (socket, vec![0; 64 << 10]);
@@ -238,7 +238,7 @@ fn close(data: &Data, cancel: &AtomicBool) {
                 match socket.read(&mut rest) {
                     Ok(0) => return,
                     Ok(_) => {}
-                    Err(error) if later(&error) => {}
+                    Err(error) if would_block(&error) => {}
                     Err(_) => return,
                 }
             }

@@ -181,9 +181,9 @@ pub(super) fn spec(requested: &Request) -> Spec {
 
 /// When the passive end is over. The client ends what it sends or asks; this end has a time for where it does not.
 fn stop(requested: &Request, pattern: &str) -> Stop {
-    let told_ns =
+    let requested_ns =
         u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
-    match (requested.direction, told_ns) {
+    match (requested.direction, requested_ns) {
         (Transfer::ServerSends, Some(ns)) => Stop::TimeNs(ns),
         (Transfer::ServerSends, None) if requested.length < 0 => {
             Stop::Bytes(u64::from(requested.length.unsigned_abs()))

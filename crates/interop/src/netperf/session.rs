@@ -12,11 +12,11 @@ use model::{EndOptions, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
-use super::bare::{Bare, farewell};
 use super::host_cpu::HostCpu;
+use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
 use crate::acceptor::{self, ClientSession};
-use crate::line::{Input, Line, later};
+use crate::line::{Input, Line, would_block};
 use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
@@ -73,7 +73,7 @@ fn check(service: &Service) -> Result<(), InteropError> {
 fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
     let service = client_session.service;
     // It is never admitted for good: each of its tests is.
-    client_session.session_deadline.lengthen(service.hold());
+    client_session.session_deadline.extend(service.hold());
     let deadline = Instant::now() + service.hold();
     let line = &mut client_session.line;
     let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
@@ -131,7 +131,7 @@ impl Session<'_, '_> {
                 return Ok(self.refuse(request::EINVAL, &error.to_string()));
             }
         };
-        (self.service.news)(&format!(
+        (self.service.log)(&format!(
             "{}: {} measures {} {}",
             self.line.peer(),
             PEER.name,
@@ -149,7 +149,7 @@ impl Session<'_, '_> {
         let (link, last) = self.data(data_listener, &spec, &ended)?;
         let ran = self.run(&spec, link, &ended)?;
         if let Some(socket) = last {
-            farewell(&socket);
+            send_end_marks(&socket);
         }
         let cpu = before.and_then(|before| Some(HostCpu::now()?.since(&before)));
         let tally = ran.legs.first().cloned().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Session<'_, '_> {
     }
 
     fn refuse(&mut self, number: u32, why: &str) -> Next {
-        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
         self.machine.refuse(number, &mut self.turn);
         Next::Over
     }
@@ -167,17 +167,17 @@ impl Session<'_, '_> {
     /// Listens for a test's data on the address that the client has reached.
     fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), InteropError> {
         let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
-        let mut place = self.line.here()?;
-        place.set_port(requested.data_port);
+        let mut address = self.line.here()?;
+        address.set_port(requested.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
         let (data_listener, address, buffers) = if requested.udp {
-            let socket = UdpSocket::bind(place).map_err(failed)?;
+            let socket = UdpSocket::bind(address).map_err(failed)?;
             foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
             (DataListener::Udp(socket), address, buffers)
         } else {
-            let listener = TcpListener::from(foreign::listen(place, &early)?);
+            let listener = TcpListener::from(foreign::listen(address, &early)?);
             if spec.pattern == "crr" {
                 // Accepted sockets inherit them.
                 foreign::prepare(listener.as_fd(), spec, Role::Passive)?;
@@ -224,7 +224,7 @@ impl Session<'_, '_> {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
                         return Ok((foreign::stream(socket.into(), spec), None));
                     }
-                    _ => self.patience(limit)?,
+                    _ => self.keep_waiting(limit)?,
                 }
             },
             DataListener::Udp(socket) => {
@@ -237,13 +237,13 @@ impl Session<'_, '_> {
                         Ok((_, peer)) if peer.ip() == self.line.peer().ip() => {
                             socket.connect(peer).map_err(failed)?;
                             let kept = socket.try_clone().map_err(failed)?;
-                            let link = foreign::datagrams(OwnedFd::from(socket), Bare::new(ended.clone()))?;
+                            let link = foreign::datagrams(OwnedFd::from(socket), Unnumbered::new(ended.clone()))?;
                             return Ok((link, Some(kept)));
                         }
                         Ok(_) => {
                             let _ = socket.recv_from(&mut byte);
                         }
-                        Err(error) if later(&error) => self.patience(limit)?,
+                        Err(error) if would_block(&error) => self.keep_waiting(limit)?,
                         Err(source) => return Err(failed(source)),
                     }
                 }
@@ -289,7 +289,7 @@ impl Session<'_, '_> {
     }
 
     /// Whether to go on waiting for data.
-    fn patience(&mut self, limit: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&mut self, limit: Instant) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
         match self.line.glance(&mut buffer)? {
             Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),

@@ -11,7 +11,7 @@ use speak::Turn;
 use speak::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
-use crate::line::{Input, Line, Patience};
+use crate::line::{Input, Line, Wait};
 use crate::{Curve, InteropError, TrialObserver, legs};
 
 /// How long the receiver may say nothing where a mark is due.
@@ -157,8 +157,8 @@ impl Run {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during = "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream";
-        let patience = Patience { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
-        let heard = self.line.wait(&mut byte, &patience)?;
+        let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let heard = self.line.wait(&mut byte, &wait)?;
         let wrong = |error| self.line.wrong(error);
         match heard {
             Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
@@ -169,7 +169,7 @@ impl Run {
     /// Goes on with a new connection, as both ends do after each trial of a stream.
     fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let deadline = Instant::now() + SILENCE;
-        self.line.part(CLOSE_LIMIT);
+        self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
             self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
             // NPtcp opens its port anew. A connection to the old one is lost, which shows before NPtcp says its SyncMe.
@@ -220,7 +220,7 @@ impl Run {
                 signals.abort();
             }
         })?;
-        self.line.regain()?;
+        self.line.restore_blocking()?;
         // What an interrupt has cut is no trial.
         if cancel.load(Ordering::SeqCst) {
             return Err(InteropError::Interrupted);

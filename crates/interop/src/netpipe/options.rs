@@ -24,18 +24,18 @@ impl Options {
     pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
         let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
         let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
-        let mut words = text.split_whitespace();
-        while let Some(word) = words.next() {
+        let mut arguments = text.split_whitespace();
+        while let Some(argument) = arguments.next() {
             let mut number = |least: u64| {
-                let value = words.next().and_then(|value| value.parse().ok());
+                let value = arguments.next().and_then(|value| value.parse().ok());
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
                     InteropError::unsupported(
-                        format!("NPtcp's {word} without a number"),
+                        format!("NPtcp's {argument} without a number"),
                         format!("write one from {least} to {MOST} after it"),
                     )
                 })
             };
-            match word {
+            match argument {
                 "-s" => options.mode = Mode::Stream,
                 "-2" => options.mode = Mode::Both,
                 "-r" => options.reset = true,
@@ -48,14 +48,14 @@ impl Options {
                 "-p" => options.sizes.perturbation = number(0)?,
                 _ => {
                     return refuse(
-                        format!("NPtcp's option {word}"),
+                        format!("NPtcp's option {argument}"),
                         "its receiver here takes -s, -2, -r, -i, -l N, -u N and -p N",
                     );
                 }
             }
         }
-        let ways = text.split_whitespace().filter(|word| matches!(*word, "-s" | "-2")).count();
-        if ways > 1 {
+        let modes = text.split_whitespace().filter(|argument| matches!(*argument, "-s" | "-2")).count();
+        if modes > 1 {
             return refuse("NPtcp's -s and -2 at once".into(), "give one of them");
         }
         if options.integrity && options.mode != Mode::PingPong {

@@ -24,7 +24,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
             "NetPIPE keeps no rate: leave one out",
         ));
     }
-    let options = Options::parse(&service.words)?;
+    let options = Options::parse(&service.options)?;
     let listeners = acceptor::open(service)?;
     let session_deadlines = SessionDeadlines::default();
     std::thread::scope(|scope| {
@@ -44,12 +44,12 @@ fn attend(listener: &TcpListener, service: &Service, session_deadlines: &Session
         let Some((socket, peer)) = plain::next(listener) else { continue };
         // NetPIPE has no words for a refusal.
         let Some(admission) = (service.admit)() else {
-            (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+            (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
             continue;
         };
-        (service.news)(&format!("{peer}: {} measures", PEER.name));
+        (service.log)(&format!("{peer}: {} measures", PEER.name));
         let session_deadline = session_deadlines.take(&socket);
-        session_deadline.lengthen(service.hold());
+        session_deadline.extend(service.hold());
         let session = Session::new(service, listener, &session_deadline, socket, peer);
         let points = session.and_then(|session| session.conduct(options.plan()));
         let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
@@ -172,11 +172,11 @@ impl<'a> Session<'a> {
                 // Whoever else comes meanwhile finds it closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;
-                    self.session_deadline.moves_to(&socket);
+                    self.session_deadline.move_to(&socket);
                     (self.socket, self.peer) = (socket, peer);
                     return Ok(());
                 }
-                _ => self.patience(silent)?,
+                _ => self.keep_waiting(silent)?,
             }
         }
     }
@@ -195,12 +195,12 @@ impl<'a> Session<'a> {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
             }
-            self.patience(silent)?;
+            self.keep_waiting(silent)?;
         }
     }
 
     /// Whether to go on waiting.
-    fn patience(&self, silent: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&self, silent: Instant) -> Result<(), InteropError> {
         if self.session_deadline.was_cut() || self.service.stopping() {
             return Err(InteropError::Interrupted);
         }

@@ -16,14 +16,14 @@ use super::{MARK, MARK_CALLS};
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long the data may rest.
-const REST: Duration = Duration::from_secs(30);
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
 /// pattern's.
 pub(super) fn run(
     socket: &OwnedFd,
     requested: &Options,
-    late: &mut dyn FnMut() -> bool,
+    expired: &mut dyn FnMut() -> bool,
 ) -> io::Result<(Statistics, u64)> {
     let options = SockRef::from(socket);
     options.set_nonblocking(false)?;
@@ -31,18 +31,18 @@ pub(super) fn run(
     options.set_write_timeout(Some(STEP))?;
     let mut exchange = CheckedExchange {
         socket,
-        late,
-        looked: Instant::now(),
+        expired,
+        last_check: Instant::now(),
         requested,
         content: Content::of(requested),
-        account: Account::begun(),
+        counters: Counters::begun(),
     };
     let counted = match (requested.udp, requested.transmits) {
         (_, true) => exchange.transmit()?,
         (false, false) => exchange.receive()?,
         (true, false) => exchange.receive_datagrams()?,
     };
-    Ok((counted, exchange.account.wrong))
+    Ok((counted, exchange.counters.wrong))
 }
 
 /// What is in the buffers, one after the other.
@@ -59,7 +59,7 @@ impl Content {
         if requested.streams_pattern() {
             return Self::Endless(Box::new(pattern));
         }
-        let mut buffer = room(requested);
+        let mut buffer = buffer_for(requested);
         pattern.fill(&mut buffer);
         Self::Same(buffer)
     }
@@ -81,11 +81,11 @@ impl Content {
 }
 
 /// A buffer of the asked size.
-fn room(requested: &Options) -> Vec<u8> {
+fn buffer_for(requested: &Options) -> Vec<u8> {
     vec![0; usize::try_from(requested.bytes).unwrap_or(usize::MAX)]
 }
 
-struct Account {
+struct Counters {
     bytes: u64,
     calls: u64,
     /// Bytes that are not the pattern's.
@@ -95,7 +95,7 @@ struct Account {
     cpu_s: f64,
 }
 
-impl Account {
+impl Counters {
     fn begun() -> Self {
         Self { bytes: 0, calls: 0, wrong: 0, started: Instant::now(), cpu_s: cpu_s() }
     }
@@ -115,32 +115,32 @@ impl Account {
 
 struct CheckedExchange<'a> {
     socket: &'a OwnedFd,
-    late: &'a mut dyn FnMut() -> bool,
+    expired: &'a mut dyn FnMut() -> bool,
     /// When that was last asked.
-    looked: Instant,
+    last_check: Instant,
     requested: &'a Options,
     content: Content,
-    account: Account,
+    counters: Counters,
 }
 
 impl CheckedExchange<'_> {
     fn transmit(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.requested);
+        let mut buffer = buffer_for(self.requested);
         let gap = Duration::from_micros(self.requested.gap_us);
         self.mark()?;
-        self.account = Account::begun();
+        self.counters = Counters::begun();
         for _ in 0..self.requested.count {
             self.content.fill(&mut buffer);
             let mut left = buffer.as_slice();
             while !left.is_empty() {
                 let sent = self.send(left)?;
                 left = &left[sent..];
-                self.account.bytes += sent as u64;
-                self.account.calls += 1;
+                self.counters.bytes += sent as u64;
+                self.counters.calls += 1;
             }
             self.pause(gap)?;
         }
-        let counted = self.account.reported(self.requested, if self.requested.udp { MARK_CALLS[0] } else { 0 });
+        let counted = self.counters.reported(self.requested, if self.requested.udp { MARK_CALLS[0] } else { 0 });
         match self.requested.udp {
             true => self.mark()?,
             false => SockRef::from(self.socket).shutdown(Shutdown::Write)?,
@@ -160,64 +160,64 @@ impl CheckedExchange<'_> {
         let until = Instant::now() + gap;
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             std::thread::sleep(left.min(STEP));
-            self.in_time()?;
+            self.check_deadline()?;
         }
         Ok(())
     }
 
     fn receive(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.requested);
+        let mut buffer = buffer_for(self.requested);
         loop {
-            let count = self.hear(&mut buffer)?;
-            self.account.calls += 1;
+            let count = self.receive_some(&mut buffer)?;
+            self.counters.calls += 1;
             if count == 0 {
-                return Ok(self.account.reported(self.requested, 0));
+                return Ok(self.counters.reported(self.requested, 0));
             }
             self.compare(&buffer[..count]);
         }
     }
 
     fn receive_datagrams(&mut self) -> io::Result<Statistics> {
-        let (mut buffer, mut seen) = (room(self.requested), Datagrams::default());
+        let (mut buffer, mut seen) = (buffer_for(self.requested), Datagrams::default());
         loop {
-            let count = self.hear(&mut buffer)?;
+            let count = self.receive_some(&mut buffer)?;
             match seen.take(count) {
                 Seen::Start => {
-                    self.account = Account::begun();
+                    self.counters = Counters::begun();
                     self.content = Content::of(self.requested);
                 }
                 Seen::Data => {
-                    self.account.calls += 1;
+                    self.counters.calls += 1;
                     self.compare(&buffer[..count]);
                 }
-                Seen::End => return Ok(self.account.reported(self.requested, MARK_CALLS[1])),
+                Seen::End => return Ok(self.counters.reported(self.requested, MARK_CALLS[1])),
             }
         }
     }
 
     fn compare(&mut self, arrived: &[u8]) {
-        self.account.wrong += self.content.mismatches(arrived);
-        self.account.bytes += arrived.len() as u64;
+        self.counters.wrong += self.content.mismatches(arrived);
+        self.counters.bytes += arrived.len() as u64;
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.socket;
-        self.patiently(|| send(socket, bytes, SendFlags::NOSIGNAL))
+        self.retry(|| send(socket, bytes, SendFlags::NOSIGNAL))
     }
 
-    fn hear(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let socket = self.socket;
-        self.patiently(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
+        self.retry(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
     }
 
     /// Repeats a call that brings nothing until it does, or it is late.
-    fn patiently(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
-        let rest = Instant::now() + REST;
+    fn retry(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
+        let deadline = Instant::now() + IDLE_LIMIT;
         loop {
             // Also of a peer that always has something, or always takes it.
-            self.in_time()?;
+            self.check_deadline()?;
             match call() {
-                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < rest => {}
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < deadline => {}
                 Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
                 moved => return Ok(moved?),
             }
@@ -225,10 +225,10 @@ impl CheckedExchange<'_> {
     }
 
     /// Fails where it is late.
-    fn in_time(&mut self) -> io::Result<()> {
-        if self.looked.elapsed() >= STEP {
-            self.looked = Instant::now();
-            if (self.late)() {
+    fn check_deadline(&mut self) -> io::Result<()> {
+        if self.last_check.elapsed() >= STEP {
+            self.last_check = Instant::now();
+            if (self.expired)() {
                 return Err(ErrorKind::TimedOut.into());
             }
         }

@@ -11,8 +11,8 @@ use speak::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistic
 use speak::{SpeakError, Turn};
 
 use super::{MARK, request, results, sort};
-use crate::line::{Input, Line, Patience};
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::{Input, Line, Wait};
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Moved, Work};
 use crate::{InteropError, Sides, TrialObserver};
 
@@ -96,8 +96,8 @@ impl Session<'_> {
     fn hear(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let patience = Patience { program: PEER.name, limit, during, cancelled: &cancelled };
-        match self.line.wait(&mut buffer, &patience)? {
+        let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
+        match self.line.wait(&mut buffer, &wait)? {
             Some(count) => self.take(&buffer[..count]),
             None => Err(self.left()),
         }
@@ -124,7 +124,7 @@ impl Session<'_> {
         let socket = if options.udp {
             let socket = plain::bind(here, ports)?;
             self.listening(socket.local_addr())?;
-            plain::meet(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
+            plain::connect_to_first_sender(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
         } else {
             let listener = plain::listen(here, ports, &spec.near)?;
             self.listening(listener.local_addr())?;
@@ -184,7 +184,7 @@ impl Session<'_> {
         }
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut meanwhile = |signals: &engine::Signals, _| {
+        let mut on_step = |signals: &engine::Signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
             } else if heard.ended() {
@@ -193,12 +193,16 @@ impl Session<'_> {
         };
         if sends {
             plain::send_mark(&socket, &MARK);
-            let moved =
-                work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
+            let moved = work.datagrams(
+                socket,
+                MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times),
+                &mut live,
+                &mut on_step,
+            )?;
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
             return Ok(moved);
         }
-        work.datagrams(socket, Between::new(sort(), mark_times), &mut live, &mut meanwhile)
+        work.datagrams(socket, MarkedDatagrams::new(sort(), mark_times), &mut live, &mut on_step)
     }
 
     /// Waits for what the remote side counted; marks that may be lost are sent again.

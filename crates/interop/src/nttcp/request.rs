@@ -3,7 +3,7 @@
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nttcp::{APART, Options};
 
-use crate::unsupported::{ONE_WAY, Plain};
+use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
@@ -18,7 +18,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "nttcp",
     patterns: (&["transfer"], "it has counts alone: thru transfer HOST --speak nttcp"),
     flows: [1, 1],
@@ -27,10 +27,10 @@ const WORDS: Plain = Plain {
 
 /// What the remote side is told.
 pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("--both", ONE_WAY);
+        return refuse("--both", ONE_DIRECTION);
     }
     let udp = spec.transport == "udp";
     let count = match spec.stop {

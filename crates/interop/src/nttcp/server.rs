@@ -12,8 +12,8 @@ use speak::{SpeakError, Turn};
 
 use super::{MARK, checked, request, results, sort};
 use crate::acceptor::{self, ClientSession};
-use crate::line::Patience;
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::Wait;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -71,9 +71,9 @@ impl Session<'_, '_> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         while self.turn.actions.is_empty() {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -138,8 +138,8 @@ impl Session<'_, '_> {
         let data = if requested.udp {
             let socket = plain::bind(here, PORTS)?;
             let port = self.listening(socket.local_addr())?;
-            let met = plain::meet(&socket, peer, &mut self.waits())?;
-            met.then(|| (OwnedFd::from(socket), port))
+            let connected = plain::connect_to_first_sender(&socket, peer, &mut self.waits())?;
+            connected.then(|| (OwnedFd::from(socket), port))
         } else {
             let listener = plain::listen(here, PORTS, &spec.far)?;
             let port = self.listening(listener.local_addr())?;
@@ -163,8 +163,8 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.client_session.going();
-        move || going() && Instant::now() < deadline
+        let mut may_continue = self.client_session.may_continue();
+        move || may_continue() && Instant::now() < deadline
     }
 
     /// Connects to where the client listens.
@@ -205,9 +205,9 @@ impl Session<'_, '_> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut going = self.client_session.going();
-        let mut meanwhile = |signals: &engine::Signals, _| {
-            if !going() {
+        let mut may_continue = self.client_session.may_continue();
+        let mut on_step = |signals: &engine::Signals, _| {
+            if !may_continue() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();
@@ -215,16 +215,16 @@ impl Session<'_, '_> {
         };
         let mut live = |_| {};
         let mut moved = match (requested.udp, requested.transmits) {
-            (false, _) => work.streams(vec![socket], &mut live, &mut meanwhile)?,
+            (false, _) => work.streams(vec![socket], &mut live, &mut on_step)?,
             (true, true) => {
                 plain::send_mark(&socket, &MARK);
-                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
-                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 moved
             }
             (true, false) => {
-                work.datagrams(socket, Between::new(sort(), mark_times.clone()), &mut live, &mut meanwhile)?
+                work.datagrams(socket, MarkedDatagrams::new(sort(), mark_times.clone()), &mut live, &mut on_step)?
             }
         };
         let tally = moved.tally();
@@ -241,13 +241,13 @@ impl Session<'_, '_> {
     fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, InteropError> {
         let (peer, service) = (self.client_session.line.peer(), self.client_session.service);
         let compared = {
-            let mut going = self.client_session.going();
-            checked::run(socket, requested, &mut || !going())
+            let mut may_continue = self.client_session.may_continue();
+            checked::run(socket, requested, &mut || !may_continue())
         };
         let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
         if wrong > 0 {
             self.chatter(requested, &format!("{wrong} bytes differ"));
-            (service.news)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
+            (service.log)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
         }
         Ok(counted)
     }
@@ -270,10 +270,7 @@ impl Session<'_, '_> {
     fn closes(&mut self, limit: Duration) -> bool {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
-        let patience = Patience { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
-        !matches!(
-            self.client_session.line.wait(&mut [0; 64], &patience),
-            Ok(Some(_)) | Err(InteropError::Silent { .. })
-        )
+        let wait = Wait { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
+        !matches!(self.client_session.line.wait(&mut [0; 64], &wait), Ok(Some(_)) | Err(InteropError::Silent { .. }))
     }
 }

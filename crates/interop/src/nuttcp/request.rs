@@ -3,7 +3,7 @@
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nuttcp::{NO_RATE, Options};
 
-use crate::unsupported::{ONE_WAY, Plain};
+use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 const SECOND_NS: f64 = 1e9;
@@ -18,7 +18,7 @@ const MOST_FLOWS: u32 = 128;
 /// How long a client's data may rest, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "nuttcp",
     patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak nuttcp"),
     flows: [MOST_FLOWS, 1],
@@ -27,10 +27,10 @@ const WORDS: Plain = Plain {
 
 /// What the server is told; the data goes to ports from `port` on.
 pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("--both", ONE_WAY);
+        return refuse("--both", ONE_DIRECTION);
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),

@@ -9,11 +9,11 @@ use model::{Role, Spec};
 use speak::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use speak::{SpeakError, Turn};
 
-use super::client::{END_GAP, begin};
+use super::client::{END_GAP, send_begin_marks};
 use super::{request, results, sort};
 use crate::acceptor::{self, ClientSession};
-use crate::line::Patience;
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::Wait;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -62,9 +62,9 @@ impl Session<'_, '_> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         loop {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -117,7 +117,7 @@ impl Session<'_, '_> {
         let sockets = if requested.udp {
             let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
             self.accept()?;
-            plain::meet(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
+            plain::connect_to_first_sender(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
         } else {
             let listeners: Result<Vec<_>, _> = ports().map(|port| plain::listen(here, [port], &spec.far)).collect();
             let Ok(listeners) = listeners else { return Ok(None) };
@@ -139,17 +139,17 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.client_session.going();
-        move || going() && Instant::now() < deadline
+        let mut may_continue = self.client_session.may_continue();
+        move || may_continue() && Instant::now() < deadline
     }
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut going = self.client_session.going();
-        let mut meanwhile = |signals: &engine::Signals, _| {
-            if !going() {
+        let mut may_continue = self.client_session.may_continue();
+        let mut on_step = |signals: &engine::Signals, _| {
+            if !may_continue() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();
@@ -158,16 +158,16 @@ impl Session<'_, '_> {
         let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
         let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
         let mut moved = match datagrams {
-            None => work.streams(sockets, &mut live, &mut meanwhile)?,
+            None => work.streams(sockets, &mut live, &mut on_step)?,
             Some(socket) if transmits => {
-                begin(&socket);
-                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
-                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                send_begin_marks(&socket);
+                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved
             }
             Some(socket) => {
-                work.datagrams(socket, Between::new(sort, mark_times.clone()), &mut live, &mut meanwhile)?
+                work.datagrams(socket, MarkedDatagrams::new(sort, mark_times.clone()), &mut live, &mut on_step)?
             }
         };
         let tally = moved.tally();
@@ -184,9 +184,9 @@ impl Session<'_, '_> {
     fn spare_marks(&mut self, sockets: &[OwnedFd]) {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
-        let patience = Patience { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
         for number in 1..Mark::ENDS {
-            let heard = self.client_session.line.wait(&mut [0; 64], &patience);
+            let heard = self.client_session.line.wait(&mut [0; 64], &wait);
             if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
                 return;
             }

@@ -14,14 +14,14 @@ use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 
 use super::trips::{Arrival, Moment, Trips};
 use super::{request, wall};
-use crate::line::{later, resolve};
+use crate::line::{resolve, would_block};
 use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a reflection is waited for, before any has come and at most: without a rate the next request goes out then, and after the
 /// last one the test is over.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_REPLY_WAIT: Duration = Duration::from_secs(2);
 /// How long at least.
-const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+const MIN_REPLY_WAIT: Duration = Duration::from_millis(100);
 /// Between two looks at whether to end.
 const STEP: Duration = Duration::from_millis(50);
 
@@ -126,8 +126,8 @@ impl Test<'_> {
         loop {
             let now = Instant::now();
             let over = self.over(now) || cancel.load(Ordering::SeqCst);
-            let patience = self.patience();
-            if over && (self.trips.settled() || now >= last + patience) {
+            let reply_wait = self.reply_wait();
+            if over && (self.trips.settled() || now >= last + reply_wait) {
                 break;
             }
             if !over && now >= due {
@@ -136,9 +136,9 @@ impl Test<'_> {
                 clock.sending_ns = last.duration_since(*first[0].get_or_insert(last)).as_nanos() as u64;
                 entry.bytes_sent += self.spec.block;
                 // A rate is kept from the beginning: a late request does not put off those after it.
-                due = gap.map_or(last + patience, |gap| due + gap);
+                due = gap.map_or(last + reply_wait, |gap| due + gap);
             }
-            let until = if over { last + patience } else { due };
+            let until = if over { last + reply_wait } else { due };
             let Some(arrived) = self.hear(&mut room, until)? else {
                 self.entry(&mut clock, &mut entry, observer, false);
                 continue;
@@ -175,12 +175,12 @@ impl Test<'_> {
     }
 
     /// Several times what any reflection took so far.
-    fn patience(&self) -> Duration {
+    fn reply_wait(&self) -> Duration {
         match self.trips.longest_ns() {
             // Somebody has said already that there will be none.
-            0 if self.refused || self.unread.is_some() => LEAST_PATIENCE,
-            0 => PATIENCE,
-            ns => Duration::from_nanos(ns.saturating_mul(4)).clamp(LEAST_PATIENCE, PATIENCE),
+            0 if self.refused || self.unread.is_some() => MIN_REPLY_WAIT,
+            0 => MAX_REPLY_WAIT,
+            ns => Duration::from_nanos(ns.saturating_mul(4)).clamp(MIN_REPLY_WAIT, MAX_REPLY_WAIT),
         }
     }
 
@@ -221,7 +221,7 @@ impl Test<'_> {
         }
         match foreign::receive(self.socket.as_fd(), room) {
             Ok(arrived) => Ok(Some(arrived)),
-            Err(error) if later(&error) => Ok(None),
+            Err(error) if would_block(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.refused = true;
                 Ok(None)

@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::stamp::{BASE_BYTES, PEER};
 
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Stamp;
 
-impl Speaks for Stamp {
+impl PeerProtocol for Stamp {
     fn name(&self) -> &'static str {
         PEER.name
     }
@@ -49,8 +49,8 @@ impl Speaks for Stamp {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        request::manner(words).map(|_| ())
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        request::mode(options).map(|_| ())
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

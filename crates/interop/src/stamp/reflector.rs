@@ -9,8 +9,8 @@ use engine::transport::foreign;
 use socket2::{Domain, Socket, Type};
 use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
 
-use super::request::{self, Manner};
-use super::senders::{Place, Senders};
+use super::request::{self, ReflectorMode};
+use super::senders::{Senders, SequenceNumber};
 use super::wall;
 use crate::{InteropError, Limits, Service};
 
@@ -27,7 +27,7 @@ const BURST_NS: u64 = 100_000_000;
 
 /// Serves on all addresses until the service is told to stop. A reflection holds no place of the machine: it is a datagram.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    let manner = request::manner(&service.words)?;
+    let mode = request::mode(&service.options)?;
     let mut sockets = Vec::new();
     for wanted in &service.addresses {
         let failed = |source| InteropError::socket("reflect STAMP on", wanted, source);
@@ -35,12 +35,13 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         let address = socket.local_addr().map_err(failed)?;
         sockets.push((socket, address));
     }
-    let pace = Pace { limits: &service.limits, next_ns: AtomicU64::new(0) };
+    let rate_limit = RateLimit { limits: &service.limits, next_ns: AtomicU64::new(0) };
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
             (service.listening)(*address);
-            let mirror = Mirror { socket, service, pace: &pace, manner, said: [false; 5], port: address.port() };
-            scope.spawn(move || mirror.reflect());
+            let reflector =
+                Reflector { socket, service, rate_limit: &rate_limit, mode, said: [false; 5], port: address.port() };
+            scope.spawn(move || reflector.reflect());
         }
     });
     Ok(())
@@ -60,13 +61,13 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
 }
 
 /// The rate that the agent allows, over all addresses.
-struct Pace<'a> {
+struct RateLimit<'a> {
     limits: &'a Limits,
     /// When the rate's time is used up to, ns of the monotonic clock.
     next_ns: AtomicU64,
 }
 
-impl Pace<'_> {
+impl RateLimit<'_> {
     fn admits(&self, bytes: usize) -> bool {
         let Some(rate_bps) = self.limits.rate_bps else { return true };
         let (now, cost) = (engine::now_ns(), (bytes as u64 * 8_000_000_000) / rate_bps.max(1));
@@ -81,25 +82,25 @@ enum Refusal {
     Port,
     Rate,
     Room,
-    Places,
+    TooManySenders,
     Time,
 }
 
 /// What reflects on one address.
-struct Mirror<'a> {
+struct Reflector<'a> {
     socket: &'a UdpSocket,
     service: &'a Service,
-    pace: &'a Pace<'a>,
-    manner: Manner,
+    rate_limit: &'a RateLimit<'a>,
+    mode: ReflectorMode,
     /// Where it listens.
     port: u16,
     /// Which refusals were told: one line for each has to do, for anybody may send anything.
     said: [bool; 5],
 }
 
-impl Mirror<'_> {
+impl Reflector<'_> {
     fn reflect(mut self) {
-        let mut senders = self.manner.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
+        let mut senders = self.mode.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
         let mut room = vec![0; 1 << 16];
         let (mut error, mut requested) = (wall::error(), Instant::now());
         while !self.service.stopping() {
@@ -110,7 +111,7 @@ impl Mirror<'_> {
             let peer = arrived.peer;
             // Whatever else reaches the port is no request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
-            let count = if self.manner.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
+            let count = if self.mode.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
             // A reply would pass for a request with another reflector, and theirs with us, for ever.
             if peer.port() == self.port || peer.port() < LEAST_PORT {
                 self.refuse(peer, Refusal::Port);
@@ -120,23 +121,23 @@ impl Mirror<'_> {
                 self.refuse(peer, Refusal::Room);
                 continue;
             }
-            if !self.pace.admits(count) {
+            if !self.rate_limit.admits(count) {
                 self.refuse(peer, Refusal::Rate);
                 continue;
             }
             let own = match senders.as_mut().map(|senders| senders.count(peer, request.session, Instant::now())) {
                 None => request.sequence,
-                Some(Place::Number(number)) => {
+                Some(SequenceNumber::Next(number)) => {
                     if number == 0 {
-                        (self.service.news)(&format!("{peer}: stamp counts"));
+                        (self.service.log)(&format!("{peer}: stamp counts"));
                     }
                     number
                 }
-                Some(Place::None) => {
-                    self.refuse(peer, Refusal::Places);
+                Some(SequenceNumber::TooManySenders) => {
+                    self.refuse(peer, Refusal::TooManySenders);
                     continue;
                 }
-                Some(Place::TimeIsUp) => {
+                Some(SequenceNumber::SessionExpired) => {
                     self.refuse(peer, Refusal::Time);
                     continue;
                 }
@@ -167,10 +168,10 @@ impl Mirror<'_> {
             Refusal::Room => {
                 "requests of fewer than 41 bytes, for a reply would be longer (--speak stamp:unpadded answers them)"
             }
-            Refusal::Places => "more senders than are counted at a time",
+            Refusal::TooManySenders => "more senders than are counted at a time",
             Refusal::Time => "a sender for longer than --max-time, until it has paused",
         };
-        (self.service.news)(&format!("{peer}: stamp does not answer {why}; this is said once"));
+        (self.service.log)(&format!("{peer}: stamp does not answer {why}; this is said once"));
     }
 }
 
@@ -182,11 +183,11 @@ mod tests {
     fn a_rate_lets_through_what_fits_in_its_time() {
         let limits = |rate_bps| Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
         let open = limits(None);
-        let pace = Pace { limits: &open, next_ns: AtomicU64::new(0) };
-        assert!((0..100).all(|_| pace.admits(60_000)));
+        let rate_limit = RateLimit { limits: &open, next_ns: AtomicU64::new(0) };
+        assert!((0..100).all(|_| rate_limit.admits(60_000)));
         // A byte a second: one goes, and pays for long.
         let tight = limits(Some(8));
-        let pace = Pace { limits: &tight, next_ns: AtomicU64::new(0) };
-        assert_eq!((0..10).filter(|_| pace.admits(1_000)).count(), 1);
+        let rate_limit = RateLimit { limits: &tight, next_ns: AtomicU64::new(0) };
+        assert_eq!((0..10).filter(|_| rate_limit.admits(1_000)).count(), 1);
     }
 }

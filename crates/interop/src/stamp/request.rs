@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Spec};
 use speak::stamp::BASE_BYTES;
 
 use crate::InteropError;
-use crate::unsupported::{REMEDY, beyond_plain};
+use crate::unsupported::{REMEDY, unsupported_by_simple};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
@@ -38,7 +38,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "a reflector and its sender have no such thing: leave it out");
     }
-    if let Some(what) = beyond_plain(spec) {
+    if let Some(what) = unsupported_by_simple(spec) {
         return refuse(what, REMEDY);
     }
     if spec.far != EndOptions::default() {
@@ -49,7 +49,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
 
 /// How our reflector works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Manner {
+pub(super) struct ReflectorMode {
     /// Counts each sender's requests by itself (RFC 8762, 4: stateful).
     pub(super) stateful: bool,
     /// Answers requests that are shorter than a reply as well (RFC 8762, 4.6).
@@ -57,13 +57,13 @@ pub(super) struct Manner {
 }
 
 /// What our reflector's options say.
-pub(super) fn manner(words: &str) -> Result<Manner, InteropError> {
-    let mut manner = Manner::default();
+pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
+    let mut mode = ReflectorMode::default();
     for word in words.split_whitespace() {
         match word {
-            "stateless" => manner.stateful = false,
-            "stateful" => manner.stateful = true,
-            "unpadded" => manner.unpadded = true,
+            "stateless" => mode.stateful = false,
+            "stateful" => mode.stateful = true,
+            "unpadded" => mode.unpadded = true,
             other => {
                 return Err(InteropError::unsupported(
                     format!("--speak stamp:{other}"),
@@ -73,7 +73,7 @@ pub(super) fn manner(words: &str) -> Result<Manner, InteropError> {
             }
         }
     }
-    Ok(manner)
+    Ok(mode)
 }
 
 #[cfg(test)]
@@ -94,8 +94,8 @@ mod tests {
         assert!(said(Spec { far: marked, ..good.clone() }).contains("--dscp at the far end with stamp"));
         let pinned = EndOptions { pin: vec![1], ..EndOptions::default() };
         assert!(said(Spec { near: pinned, ..good }).contains("--pin with stamp"));
-        assert_eq!(manner("").unwrap(), Manner { stateful: false, unpadded: false });
-        assert_eq!(manner("stateful unpadded").unwrap(), Manner { stateful: true, unpadded: true });
-        assert!(manner("both").unwrap_err().to_string().contains("stamp:both"));
+        assert_eq!(mode("").unwrap(), ReflectorMode { stateful: false, unpadded: false });
+        assert_eq!(mode("stateful unpadded").unwrap(), ReflectorMode { stateful: true, unpadded: true });
+        assert!(mode("both").unwrap_err().to_string().contains("stamp:both"));
     }
 }

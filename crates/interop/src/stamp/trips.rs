@@ -6,7 +6,7 @@ use model::{Count, DatagramTally, Delays, EndTally, Histogram, OneWay, RttTally,
 use speak::stamp::{ErrorEstimate, Reply, Timestamp};
 
 /// Requests that reflections are waited for at a time; those before them are given up.
-const REMEMBERED: usize = 1 << 18;
+const MAX_PENDING: usize = 1 << 18;
 /// The number of the first request. A reflector that counts gives itself away by calling it 0, which one that copies numbers does not:
 /// to it, number 0 was lost.
 const FIRST: u32 = 1;
@@ -20,7 +20,7 @@ pub(super) struct Trips {
     longest_ns: u64,
     outbound: Delays,
     return_trip: Delays,
-    within: Delays,
+    in_reflector: Delays,
     datagrams: DatagramTally,
     /// The highest number that came back.
     highest: Option<u32>,
@@ -62,7 +62,7 @@ pub(super) enum Arrival {
 impl Trips {
     /// The number of the next request, which leaves now.
     pub(super) fn next(&mut self, sent_ns: u64) -> u32 {
-        if self.requests.len() == REMEMBERED {
+        if self.requests.len() == MAX_PENDING {
             self.requests.pop_front();
         }
         self.requests.push_back(Sent { sent_ns, own: None });
@@ -119,18 +119,19 @@ impl Trips {
         self.datagrams.received += 1;
         self.counts |= reply.sequence != number;
         self.own_highest = self.own_highest.max(reply.sequence);
-        let clock = said_by(reply.error);
+        let clock = wall_clock_of(reply.error);
         self.far_clock = Some(self.far_clock.map_or(clock, |before| before.worse(clock)));
         let trip = reply.trip(arrived.wall);
         // This end's part of a round trip is by a clock that nobody sets.
         let elapsed_ns = arrived.ns.saturating_sub(sent_ns);
         self.longest_ns = self.longest_ns.max(elapsed_ns);
         // A reflector whose clock was set meanwhile says nonsense of its own time: then all of it is the way's.
-        let within_ns = u64::try_from(trip.reflector_ns).ok().filter(|within| *within <= elapsed_ns).unwrap_or(0);
-        self.rtt.record(elapsed_ns - within_ns);
+        let in_reflector_ns =
+            u64::try_from(trip.reflector_ns).ok().filter(|in_reflector| *in_reflector <= elapsed_ns).unwrap_or(0);
+        self.rtt.record(elapsed_ns - in_reflector_ns);
         self.outbound.record(trip.there_ns);
         self.return_trip.record(trip.back_ns);
-        self.within.record(trip.reflector_ns);
+        self.in_reflector.record(trip.reflector_ns);
         Arrival::New
     }
 
@@ -154,17 +155,18 @@ impl Trips {
             (_, Some(reached)) => (Some(requested - reached), Some(reached - received)),
             (_, None) => (None, None),
         };
-        let [near_clock, far_clock] = [said_by(near_clock), self.far_clock.unwrap_or_default()];
+        let [near_clock, far_clock] = [wall_clock_of(near_clock), self.far_clock.unwrap_or_default()];
         let ends = near_clock.error_ns.zip(far_clock.error_ns);
         let clock_error_ns = ends
             .filter(|_| near_clock.follows_utc && far_clock.follows_utc)
             .map(|(near, far)| near.saturating_add(far));
-        let within = self.within.digest().map_or(0, |within| u64::try_from(within.p50_ns).unwrap_or(0));
+        let in_reflector =
+            self.in_reflector.digest().map_or(0, |in_reflector| u64::try_from(in_reflector.p50_ns).unwrap_or(0));
         let one_way = self.outbound.digest().zip(self.return_trip.digest()).map(|(outbound, return_trip)| OneWay {
             offset_ns: (-return_trip.min_ns, outbound.min_ns),
             outbound,
             return_trip,
-            reflector_p50_ns: within,
+            reflector_p50_ns: in_reflector,
             near_clock,
             far_clock,
             clock_error_ns,
@@ -193,7 +195,7 @@ impl Trips {
 }
 
 /// What an error estimate says.
-fn said_by(error: ErrorEstimate) -> WallClock {
+fn wall_clock_of(error: ErrorEstimate) -> WallClock {
     WallClock {
         follows_utc: error.synchronised(),
         // 2^31 s are the most that scale and multiplier can say.
@@ -296,11 +298,11 @@ mod tests {
     fn old_requests_are_given_up() {
         let error = ErrorEstimate::covering(1_000, true);
         let mut trips = Trips::default();
-        (0..REMEMBERED + 2).for_each(|_| {
+        (0..MAX_PENDING + 2).for_each(|_| {
             trips.next(0);
         });
         assert_eq!(trips.take(&reply(2, 1, error), arrived()), Arrival::Other);
         assert_eq!(trips.take(&reply(3, 2, error), arrived()), Arrival::New);
-        assert_eq!(trips.take(&reply(REMEMBERED as u32 + 2, 3, error), arrived()), Arrival::New);
+        assert_eq!(trips.take(&reply(MAX_PENDING as u32 + 2, 3, error), arrived()), Arrival::New);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use interop::{Admission, Limits, Service, spoken};
+use interop::{Admission, Limits, Service, protocol};
 
 /// What none of these tests comes near.
 pub(crate) const LIMITS: Limits =
@@ -43,26 +43,26 @@ pub(crate) struct Served {
 
 impl Served {
     /// On 127.0.0.1.
-    pub(crate) fn of(program: &'static str, words: &str, limits: Limits, admit: Admit) -> Self {
-        Self::at("127.0.0.1:0", program, words, limits, admit)
+    pub(crate) fn of(program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
+        Self::at("127.0.0.1:0", program, options, limits, admit)
     }
 
-    pub(crate) fn at(address: &str, program: &'static str, words: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn at(address: &str, program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
         let (tell, reported) = channel();
         let said: Arc<Mutex<String>> = Arc::default();
         let log = said.clone();
         let service = Arc::new(Service {
             addresses: vec![address.parse().unwrap()],
-            words: words.into(),
+            options: options.into(),
             users: None,
             limits,
             admit,
-            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
+            log: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
             listening: Box::new(move |address| tell.send(address).unwrap()),
             stop: AtomicBool::new(false),
         });
         let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken(program).unwrap().serve(&serving).unwrap());
+        let thread = std::thread::spawn(move || protocol(program).unwrap().serve(&serving).unwrap());
         Self { service, thread: Some(thread), address: reported.recv().unwrap(), said, clients: Cell::new(0) }
     }
 

@@ -160,7 +160,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 
 /// The name of a program that can be spoken to.
 pub fn spoken(name: &str) -> Result<String, String> {
-    interop::spoken(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+    interop::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 /// A block that suits the transport: on udp what an Ethernet frame of 1500 bytes carries without fragments.

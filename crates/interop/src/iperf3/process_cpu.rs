@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 /// Counts from its start on.
-pub(super) struct Processor {
+pub(super) struct ProcessCpu {
     at: Instant,
     ticks: Option<[u64; 2]>,
 }
 
-impl Processor {
+impl ProcessCpu {
     pub(super) fn start() -> Self {
         Self { at: Instant::now(), ticks: ticks() }
     }

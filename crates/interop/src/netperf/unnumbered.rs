@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::transport::foreign::Header;
 
 /// How often a sender says that it is done: each of them may be lost.
-const FAREWELLS: usize = 3;
+const END_MARKS: usize = 3;
 
 /// Datagrams without a number: they are counted as they come, and an empty one is the last.
 #[derive(Default)]
-pub(super) struct Bare {
+pub(super) struct Unnumbered {
     next: u64,
     ended: Arc<AtomicBool>,
 }
 
-impl Bare {
+impl Unnumbered {
     /// With a flag that is set when the sender has said that it is done.
     pub(super) fn new(ended: Arc<AtomicBool>) -> Self {
         Self { next: 0, ended }
     }
 }
 
-impl Header for Bare {
+impl Header for Unnumbered {
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
@@ -37,8 +37,8 @@ impl Header for Bare {
 }
 
 /// Says over a connected socket that no more is sent.
-pub(super) fn farewell(socket: &UdpSocket) {
-    for _ in 0..FAREWELLS {
+pub(super) fn send_end_marks(socket: &UdpSocket) {
+    for _ in 0..END_MARKS {
         // A server that has ended already needs none.
         let _ = socket.send(&[]);
     }
