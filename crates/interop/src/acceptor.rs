@@ -1,4 +1,5 @@
-//! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
+//! The acceptor of servers whose clients have a control connection: limits who may connect and how many at a
+//! time.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,12 +13,12 @@ use crate::line::{Input, Line};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{Admission, InteropError, Service, plain};
 
-/// A client that has come.
+/// A connected client.
 pub(crate) struct ClientSession<'a> {
     pub(crate) service: &'a Service,
     /// Its control connection.
     pub(crate) line: Line,
-    /// Where it came to.
+    /// The local address that it connected to.
     pub(crate) here: SocketAddr,
     pub(crate) session_deadline: SessionDeadline,
     unauthenticated: Option<&'a AtomicUsize>,
@@ -31,7 +32,8 @@ impl ClientSession<'_> {
         (self.service.admit)()
     }
 
-    /// Whether to go on with what it asked for: it is there, and its time is not over. What it says meanwhile is for nobody.
+    /// Whether to go on: the client is connected and its deadline has not passed. Anything that it sends is
+    /// discarded.
     pub(crate) fn may_continue(&mut self) -> impl FnMut() -> bool + '_ {
         let Self { service, line, session_deadline, .. } = self;
         move || {
@@ -40,7 +42,7 @@ impl ClientSession<'_> {
         }
     }
 
-    /// Why its data did not come within `limit`.
+    /// The error for data that did not arrive within `limit`.
     pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
         let peer = self.line.peer();
         match self.may_continue()() {
@@ -54,7 +56,7 @@ impl ClientSession<'_> {
         }
     }
 
-    /// It is no stranger any more.
+    /// No longer counts it among the unauthenticated connections.
     pub(crate) fn mark_authenticated(&mut self) {
         if let Some(unauthenticated) = self.unauthenticated.take() {
             unauthenticated.fetch_sub(1, Ordering::SeqCst);
@@ -68,13 +70,14 @@ impl Drop for ClientSession<'_> {
     }
 }
 
-/// Listens on the service's addresses until it is told to stop, and gives each client to `conduct`, in a thread of its own.
+/// Listens on the service's addresses until the service stops and runs `conduct` for each client in its own
+/// thread.
 pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
     accept_clients(service, program, &open(service)?, conduct);
     Ok(())
 }
 
-/// Serves the one client of a connection that somebody else has accepted.
+/// Serves one client over a connection that was accepted elsewhere.
 pub(crate) fn serve_one(
     service: &Service,
     program: &'static str,
@@ -90,14 +93,14 @@ pub(crate) fn serve_one(
     Ok(())
 }
 
-/// Serves a client to its end; what is to be said of it then.
+/// Serves a client until it ends; returns the line for the log.
 pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, InteropError> + Sync + 'a;
 
 /// A listener for each of the service's addresses.
 pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, InteropError> {
     let mut listeners: Vec<(TcpListener, SocketAddr)> = Vec::new();
     for wanted in &service.addresses {
-        // Port 0 asks for any; the second address then takes the one that the first got.
+        // Port 0 means any free port; all addresses share the one that the first got.
         let port = listeners.first().map_or(0, |(_, address)| address.port());
         let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
         let listener = TcpListener::from(foreign::listen(wanted, &EndOptions::default())?);
@@ -108,7 +111,7 @@ pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, 
     Ok(listeners)
 }
 
-/// Serves who comes to these listeners until the service is told to stop.
+/// Accepts clients on these listeners until the service stops.
 pub(crate) fn accept_clients(
     service: &Service,
     program: &'static str,
@@ -163,7 +166,7 @@ pub(crate) fn accept_clients(
     });
 }
 
-/// Says how a client's session ended.
+/// Logs how a client's session ended.
 pub(crate) fn report(
     service: &Service,
     program: &str,

@@ -1,4 +1,4 @@
-//! A control connection: bytes both ways, with limits on how long anything is waited for.
+//! A control connection with time limits on every operation.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -14,12 +14,12 @@ use crate::InteropError;
 
 /// How long a connection attempt to one address may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a refused connection is tried again.
+/// How long a refused connection is retried.
 const REFUSED_LIMIT: Duration = Duration::from_millis(300);
-/// How long the peer may take to make room for what is said.
+/// Time limit for the peer to accept written bytes.
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 
-/// Between two looks at whether to give up.
+/// Interval between checks for cancellation.
 const STEP: Duration = Duration::from_millis(50);
 
 /// A control connection.
@@ -28,19 +28,19 @@ pub(crate) struct Line {
     peer: SocketAddr,
 }
 
-/// How long something is waited for.
+/// How long to wait, for whom, and when to give up.
 pub(crate) struct Wait<'a> {
-    /// Who has to say it.
+    /// The program that is waited for.
     pub(crate) program: &'static str,
     /// At most this long.
     pub(crate) limit: Duration,
-    /// When, for the message.
+    /// The step, for the error message.
     pub(crate) during: &'static str,
     /// Whether to give up now.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
-/// What came.
+/// The result of a read.
 pub(crate) enum Input {
     /// So many bytes.
     Bytes(usize),
@@ -68,7 +68,7 @@ impl Line {
         })
     }
 
-    /// A connection that stands already.
+    /// An established connection.
     pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", peer, source);
         socket.set_nodelay(true).map_err(failed)?;
@@ -76,7 +76,8 @@ impl Line {
         Ok(Self { socket, peer })
     }
 
-    /// The same with the spec's options for its near end, for programs whose data goes over the connection that they speak on.
+    /// Connects with the spec's options for the near end, for programs that send data over the control
+    /// connection.
     pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, InteropError> {
         let mut last = None;
         for address in resolve(host, port, spec.family)? {
@@ -94,7 +95,7 @@ impl Line {
         })
     }
 
-    /// Makes its calls wait again as this needs it, after others had the connection.
+    /// Restores blocking mode and timeouts after the engine has used the connection.
     pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
         self.socket.set_nonblocking(false).map_err(failed)?;
@@ -114,7 +115,7 @@ impl Line {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
     }
 
-    /// Waits until bytes are there, at most this long, and leaves them there.
+    /// Waits for bytes up to a limit and leaves them in the socket.
     pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
         let failed = |source| InteropError::socket("hear", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
@@ -132,7 +133,7 @@ impl Line {
     pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, InteropError> {
         let deadline = Instant::now() + wait.limit;
         loop {
-            // Also of a peer that is never silent.
+            // Checked also for a peer that sends all the time.
             if (wait.cancelled)() {
                 return Err(InteropError::Interrupted);
             }
@@ -152,7 +153,7 @@ impl Line {
         }
     }
 
-    /// Looks whether there are bytes.
+    /// Reads without waiting.
     pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         let peer = self.peer;
         let failed = |source| InteropError::socket("hear", peer, source);
@@ -170,24 +171,24 @@ impl Line {
         }
     }
 
-    /// The connection's socket once more, for payload.
+    /// A duplicate of the socket, for payload.
     pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
         let socket = self.socket.try_clone().map_err(|source| InteropError::socket("keep open", self.peer, source))?;
         Ok(socket.into())
     }
 
-    /// Says no more.
+    /// Closes the sending direction.
     pub(crate) fn finish(&self) {
-        // Where it fails the connection is gone.
+        // If it fails, the connection is already closed.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Says no more, and waits until the peer has closed, too, at most this long.
+    /// Closes the sending direction and waits until the peer has closed, up to a limit.
     pub(crate) fn close(mut self, limit: Duration) {
         self.finish_and_wait(limit);
     }
 
-    /// The same of a connection in whose place another one comes.
+    /// Likewise, for a connection that will be replaced.
     pub(crate) fn finish_and_wait(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut rest = [0; 64];
@@ -199,13 +200,13 @@ impl Line {
         }
     }
 
-    /// What a machine says of this peer.
+    /// A state machine's error with this peer's address.
     pub(crate) fn wrong(&self, error: SpeakError) -> InteropError {
         InteropError::Peer { address: self.peer.to_string(), error }
     }
 }
 
-/// What a call brought; `None` where it is to be made again.
+/// Classifies a read; `None` if it must be repeated.
 fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
     Some(Ok(match read {
         Ok(0) => Input::Ended,
@@ -213,19 +214,19 @@ fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
         Err(error) => match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Input::Nothing,
             ErrorKind::Interrupted => return None,
-            // What a peer that went away in anger had still to say is lost: the connection has ended.
+            // After a reset nothing more can be read: the connection has ended.
             ErrorKind::ConnectionReset => Input::Ended,
             _ => return Some(Err(error)),
         },
     }))
 }
 
-/// Whether a call is to be made again.
+/// Whether a call can be repeated.
 pub(crate) fn would_block(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Some servers open their port anew after each test: a refusal is believed when it stands for a while.
+/// Some servers reopen their port after each test, so a refusal is retried for a while.
 fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
     let deadline = Instant::now() + REFUSED_LIMIT;
     loop {
@@ -238,7 +239,7 @@ fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
     }
 }
 
-/// The same with a spec's options.
+/// Likewise, with a spec's options.
 fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
     let deadline = Instant::now() + REFUSED_LIMIT;
     loop {

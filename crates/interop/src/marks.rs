@@ -1,4 +1,4 @@
-//! Datagrams without numbers, between marks: what nttcp and nuttcp send.
+//! Datagrams without numbers between begin and end marks, as nttcp and nuttcp send them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,8 @@ pub(crate) enum DatagramKind {
     End,
 }
 
-/// What the marks told; written by the measuring thread alone. Times are of this host's monotonic clock, 0 for never.
+/// Arrival times of the marks by this host's monotonic clock, 0 for never. Only the measuring thread writes
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct MarkTimes {
     begun_ns: AtomicU64,
@@ -30,14 +31,14 @@ impl MarkTimes {
         self.ended_ns.load(Ordering::Relaxed) > 0
     }
 
-    /// From mark to mark, ns; `None` where one of them did not come.
+    /// Time between the marks, ns; `None` if one of them did not arrive.
     pub(crate) fn span_ns(&self) -> Option<u64> {
         let [begun, ended] = [&self.begun_ns, &self.ended_ns].map(|at| at.load(Ordering::Relaxed));
         (begun > 0 && ended > 0).then(|| ended.saturating_sub(begun))
     }
 }
 
-/// The header that such datagrams do not have: they are numbered as they come, so that what is lost shows in the bytes alone.
+/// Numbers datagrams without a header in order of arrival; losses show only in the byte counts.
 pub(crate) struct MarkedDatagrams<F> {
     sort: F,
     mark_times: Arc<MarkTimes>,

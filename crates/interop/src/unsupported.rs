@@ -1,4 +1,4 @@
-//! What can be said to none of the programs, and what to the older ones.
+//! Options that no program, or none of the older ones, supports.
 
 use std::ops::RangeInclusive;
 
@@ -6,13 +6,13 @@ use model::{EndOptions, Spec};
 
 use crate::InteropError;
 
-/// What to do about an option of the far end.
+/// Remedy for an option of the far end.
 pub(crate) const REMEDY: &str = "it has no words for that: leave it out, or give it for this end alone (VALUE,)";
 
-/// What to do about both directions.
+/// Remedy for both directions.
 pub(crate) const ONE_DIRECTION: &str = "it has one direction: leave it out, or give --reverse";
 
-/// The first flag of a spec that no program has words for.
+/// The first flag of a spec that no program supports.
 pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
     let others = [
         (spec.processes > 1, "--processes"),
@@ -38,11 +38,11 @@ pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
     others.into_iter().find(|(there, _)| *there).map(|(_, what)| what)
 }
 
-/// What one of the older programs can be asked for: bytes from a buffer, one after the other.
+/// What one of the older programs can measure: transfers from one buffer.
 pub(crate) struct Capabilities {
     /// Its name.
     pub(crate) program: &'static str,
-    /// The patterns that it has, and what to do about the others.
+    /// Its patterns, and the remedy for others.
     pub(crate) patterns: (&'static [&'static str], &'static str),
     /// Most flows over TCP and over UDP.
     pub(crate) flows: [u32; 2],
@@ -51,7 +51,8 @@ pub(crate) struct Capabilities {
 }
 
 impl Capabilities {
-    /// Whether all of them have words for it; directions, stops and the far end's buffers are each program's own.
+    /// Refuses what the program cannot express. Directions, stops and the far end's buffers are checked by each
+    /// program.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
         let carrier = match spec.transport.as_str() {
@@ -81,13 +82,13 @@ impl Capabilities {
         unsupported_by_simple(spec).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))
     }
 
-    /// What it cannot do, and what to do about it.
+    /// An error with what is unsupported and the remedy.
     pub(crate) fn unsupported(&self, what: &str, remedy: &str) -> InteropError {
         InteropError::unsupported(format!("{what} with {}", self.program), remedy)
     }
 }
 
-/// The first flag of a spec that the older programs, which set buffers and TCP_NODELAY alone, have no words for.
+/// The first flag of a spec that the older programs, which set only buffers and TCP_NODELAY, do not support.
 pub(crate) fn unsupported_by_simple(spec: &Spec) -> Option<&'static str> {
     let EndOptions { cc, mss, dscp, max_pacing_bps, pin, .. } = &spec.far;
     let others = [

@@ -17,8 +17,8 @@ use crate::{InteropError, Sides, TrialObserver, line};
 
 /// How long a server may take to acknowledge a header; those before 2.1 never do.
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
-/// How long a server is left alone after datagrams: 2.1.8's dies, of its own clients as of others, where the next ones come while
-/// it clears up (an assertion of `pthread_mutex_lock`).
+/// Pause after a test over UDP. Server 2.1.8 crashes (an assertion in `pthread_mutex_lock`) if new datagrams
+/// arrive while it cleans up, also with its own client.
 const SERVER_RECOVERY: Duration = Duration::from_secs(1);
 /// How long it may take to close after the end of the data.
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
@@ -83,12 +83,12 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// What comes within a time; `None` where nothing does, and 0 at the end of a connection.
+    /// Receives within a limit; `None` if nothing arrives, 0 at the end of the connection.
     fn receive(&self, socket: &OwnedFd, into: &mut [u8], limit: Duration) -> Option<usize> {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst) {
             if plain::readable(socket) {
-                // A connection that the server broke off has ended; a datagram that nobody took may be followed by another.
+                // A reset connection has ended; an ICMP error over UDP may be followed by a datagram.
                 match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
                     Ok((_, count)) => return Some(count),
                     Err(_) if self.spec.transport != "udp" => return Some(0),
@@ -126,7 +126,7 @@ impl Test<'_> {
         Sides { near, far, failure: moved.failure(), elapsed_ns: moved.legs.elapsed_ns, version }
     }
 
-    /// Streams over TCP: the server tells nothing, but that it closes when it has read all.
+    /// Streams over TCP: the server reports nothing; it closes when it has read everything.
     fn streams(
         &self,
         sockets: Vec<OwnedFd>,

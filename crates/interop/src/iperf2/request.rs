@@ -1,4 +1,4 @@
-//! A spec in iperf 2's words, and the other way round.
+//! Translates between a spec and iperf 2's header.
 
 use model::{Direction, Observe, Spec, Stop};
 use speak::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
@@ -15,7 +15,7 @@ const MOST_FLOWS: u32 = 128;
 const HUNDREDTH_NS: u64 = 10_000_000;
 /// An amount has 31 bits.
 const MOST_AMOUNT: u64 = 0x7fff_ffff;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the server at `port` is told over each connection.
+/// The header that is sent over each connection to the server at `port`.
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
@@ -54,7 +54,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     if amount > MOST_AMOUNT && reverse {
         return refuse("this amount with --reverse", "it takes up to 2147483647 bytes of each flow");
     }
-    // Where this end sends, it alone decides the end.
+    // A sending client ends the test itself.
     let amount = amount.min(MOST_AMOUNT) as u32;
     Ok(Header {
         threads: spec.flows,
@@ -66,7 +66,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     })
 }
 
-/// One connection of a client that asked for this, or for nothing.
+/// The spec of one connection; `None` for a client that sent no header.
 pub(super) fn spec(requested: Option<&Header>) -> Spec {
     let plain = Spec { observe: Observe::Off, interval_ns: 0, stall_ns: STALL_NS, ..Spec::new("tcp", "stream") };
     let Some(requested) = requested else { return plain };

@@ -24,7 +24,7 @@ use crate::{Admission, InteropError, Service};
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 /// How long it may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-/// How long after its report a client may still ask for it.
+/// How long a client may request the report again.
 const REPORT_RESEND_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
 /// How long a sender may take for its second datagram.
 const SECOND_LIMIT: Duration = Duration::from_secs(2);
@@ -37,18 +37,18 @@ const MOST_DATAGRAM: usize = 1 << 16;
 type SharedAdmission = Arc<HostAdmission>;
 
 struct HostAdmission {
-    /// Until when they may have it, all together; `None` for ever.
+    /// Deadline of all streams together; `None` for no limit.
     until: Option<Instant>,
-    /// Nobody looks at it: it is given up when this is dropped.
+    /// Never read; dropping it releases the machine.
     _admission: Mutex<Admission>,
 }
 
-/// Which hosts measure: nothing but its address says that a connection belongs to a client's others.
+/// The hosts that measure. Only the address shows that connections belong to the same client.
 #[derive(Default)]
 struct HostAdmissions(Mutex<Vec<(IpAddr, Weak<HostAdmission>)>>);
 
 impl HostAdmissions {
-    /// A place for one more stream from `from`.
+    /// Admits one more stream from `from`.
     fn take(&self, service: &Service, from: IpAddr) -> Option<SharedAdmission> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|(_, admission)| admission.strong_count() > 0);
@@ -65,7 +65,7 @@ impl HostAdmissions {
     }
 }
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let listeners = acceptor::open(service)?;
     let sockets = listeners
@@ -89,7 +89,7 @@ impl HostAdmission {
     }
 }
 
-/// Ends what takes too long.
+/// Aborts at the deadline or when the service stops.
 fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&Signals, Duration) + 'a {
     move |signals, _| {
         if admission.is_over() || service.stopping() {
@@ -105,7 +105,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     let service = client_session.service;
     let cancelled = || service.stopping();
     let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
-    // What is read beyond a header is data, but the engine has not counted it.
+    // Bytes after the header are data that the engine does not count.
     let mut front = [0; HEADER_BYTES];
     while requested.is_none() && early == 0 {
         let Some(count) = client_session.line.wait(&mut front, &wait)? else {
@@ -148,7 +148,7 @@ fn said(what: &str, bytes: u64, ns: u64) -> String {
     format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
 }
 
-/// The socket to which all first datagrams come.
+/// The socket that receives the first datagram of each sender.
 fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
@@ -167,7 +167,7 @@ fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
 /// Opens a stream for each new sender of datagrams.
 fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, admissions: &HostAdmissions) {
     let mut buffer = vec![0; MOST_DATAGRAM];
-    // What came while another sender's stream was opened.
+    // Datagrams that arrived while another sender's stream was opened.
     let mut early: VecDeque<(SocketAddr, Vec<u8>)> = VecDeque::new();
     std::thread::scope(|scope| {
         while !service.stopping() {
@@ -197,7 +197,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
             let Ok(twin) = udp::connected_twin(address, peer, None) else { continue };
             let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
             take(&mut counts, &datagram, &report);
-            // Those that came here before the other socket was there.
+            // Datagrams that arrived before the second socket existed.
             while let Ok((count, from)) = socket.recv_from(&mut buffer) {
                 if early.len() < MOST_EARLY {
                     early.push_back((from, buffer[..count].to_vec()));
@@ -212,7 +212,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                 *from != peer
             });
             scope.spawn(move || {
-                // One datagram is easily said in another's name: it must not keep the machine from others for long.
+                // The source of a single datagram can be forged: it must not hold the machine for long.
                 let until = Instant::now() + SECOND_LIMIT;
                 while alone && !plain::readable(&twin) {
                     if Instant::now() > until || service.stopping() {
@@ -234,7 +234,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
     });
 }
 
-/// Takes a stream of datagrams and tells what came.
+/// Receives a stream of datagrams and sends the report.
 fn datagrams(
     service: &Service,
     admission: &HostAdmission,

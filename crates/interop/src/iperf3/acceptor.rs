@@ -1,4 +1,4 @@
-//! The one port of our server: who comes in is a test's stream, a new client, or a stranger.
+//! The server's only port: a connection is a stream of a test, a new client, or neither.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -20,24 +20,24 @@ use super::session;
 use crate::session_deadline::SessionDeadlines;
 use crate::{InteropError, Service, plain};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long a stranger may take to show a cookie.
+/// Time limit for an unauthenticated connection to send its cookie.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
-/// How often an address is asked for that another listener is about to give up.
+/// Attempts to bind an address that the previous listener is releasing.
 const REBIND_TRIES: u32 = 50;
-/// Datagrams that are thrown away before a test's streams may come: more than a socket of the usual size keeps.
+/// Datagrams discarded before a test's streams open: more than a default socket buffer holds.
 const STALE_DATAGRAMS: u32 = 1_000;
 
 /// One address that is listened on.
 pub(super) struct Acceptor {
     pub(super) address: SocketAddr,
     listen_queue: Mutex<ListenQueue>,
-    /// Whoever wants to change the entrance: who lets people in stands back from it meanwhile.
+    /// Threads that replace the listener; the accepting thread leaves the lock to them.
     reopening: AtomicUsize,
-    /// Held by tests while their connections come: together by those that want nothing of the listener, else by one alone.
+    /// Held by tests while their connections arrive: shared if they need no listener options, else exclusive.
     opening: RwLock<()>,
-    /// Held by one test while its datagrams come: only their address tells whose they are.
+    /// Held by one test while its first datagrams arrive: only their address identifies the client.
     udp: Mutex<UdpSocket>,
     tests: Mutex<Vec<ExpectedTest>>,
     unauthenticated: AtomicUsize,
@@ -45,19 +45,19 @@ pub(super) struct Acceptor {
     pub(super) session_deadlines: SessionDeadlines,
 }
 
-/// Where connections come in.
+/// The listener and the connections that it has accepted.
 struct ListenQueue {
-    /// Absent where it could not be had again.
+    /// Absent if it could not be opened again.
     listener: Option<TcpListener>,
-    /// Those that the listener before had still in its queue.
+    /// Connections from the queue of the previous listener.
     left: VecDeque<(TcpStream, SocketAddr)>,
 }
 
-/// A test whose streams may come.
+/// A test that waits for streams.
 struct ExpectedTest {
     cookie: Cookie,
     streams: Sender<Arrival>,
-    /// How many more. They keep their descriptors until the test takes them, so that more than it wants are not let in.
+    /// How many more are accepted. Each holds a descriptor until the test takes it.
     left: usize,
 }
 
@@ -68,10 +68,10 @@ pub(super) struct TestRegistration<'a> {
     pub(super) streams: Receiver<Arrival>,
 }
 
-/// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
+/// A stream and its position among accepted connections: a later connection's cookie may be read first.
 pub(super) type Arrival = (u64, TcpStream);
 
-/// What a test wants of the acceptor for its streams.
+/// What a test needs from the acceptor for its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamSource {
     /// Connections, from the listener as it is.
@@ -82,21 +82,21 @@ pub(super) enum StreamSource {
     Datagrams,
 }
 
-/// The right of a test to take its streams in, until it is dropped.
+/// A lock that a test holds while its streams open.
 pub(super) enum StreamLock<'a> {
-    /// Over connections, beside others that want nothing of the listener.
+    /// Over connections, together with other tests that need no listener options.
     Shared { _guard: RwLockReadGuard<'a, ()> },
-    /// Over connections, with the listener to itself.
+    /// Over connections, with exclusive use of the listener.
     Exclusive { _guard: RwLockWriteGuard<'a, ()> },
-    /// Over UDP, with the socket that the first datagrams come to.
+    /// Over UDP, with the socket that receives the first datagrams.
     Datagrams(MutexGuard<'a, UdpSocket>),
 }
 
-/// Serves on all addresses until the service is told to stop.
+/// Serves on all addresses until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let mut acceptors: Vec<Acceptor> = Vec::new();
     for wanted in &service.addresses {
-        // Port 0 asks for any; the second address then takes the one that the first got.
+        // Port 0 means any free port; all addresses share the one that the first got.
         let port = acceptors.first().map_or(0, |acceptor| acceptor.address.port());
         let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
         acceptors.push(Acceptor::open(wanted)?);
@@ -139,7 +139,7 @@ impl Acceptor {
         })
     }
 
-    /// Lets in whoever comes.
+    /// Accepts connections.
     fn accept_connections<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
     where
         'e: 's,
@@ -147,7 +147,7 @@ impl Acceptor {
         let mut sequence = 0;
         while !service.stopping() {
             if self.reopening.load(Ordering::SeqCst) > 0 {
-                // A lock goes to whoever asks first, which would be this thread time and again.
+                // Without the pause this thread would take the lock again at once.
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
@@ -176,7 +176,7 @@ impl Acceptor {
         if let Some(test) = tests.iter_mut().find(|test| test.cookie == cookie) {
             if test.left > 0 {
                 test.left -= 1;
-                // A test that has just ended wants it no more.
+                // The test may have just ended.
                 let _ = test.streams.send((sequence, socket));
             } else {
                 drop(tests);
@@ -204,14 +204,14 @@ impl Acceptor {
         TestRegistration { acceptor: self, cookie, streams }
     }
 
-    /// Lets a test take its streams in; `None` where others do so now that it is not to be mixed up with.
+    /// Locks the acceptor for a test's streams; `None` while a conflicting test holds it.
     pub(super) fn stream_lock(&self, want: StreamSource) -> Option<StreamLock<'_>> {
         Some(match want {
             StreamSource::Connections => StreamLock::Shared { _guard: locked(self.opening.try_read())? },
             StreamSource::OwnListener => StreamLock::Exclusive { _guard: locked(self.opening.try_write())? },
             StreamSource::Datagrams => {
                 let udp = locked(self.udp.try_lock())?;
-                // The test has not been told yet that it may send: what is here is of one that gave up.
+                // The client may not send yet, so these datagrams are from an earlier test.
                 udp.set_nonblocking(true).ok()?;
                 for _ in 0..STALE_DATAGRAMS {
                     if udp.recv_from(&mut [0]).is_err() {
@@ -224,11 +224,11 @@ impl Acceptor {
         })
     }
 
-    /// Puts a listener with these options in the place of the one that is there: some must be set before the handshake. At most
-    /// `most` of the connections that nobody has looked at yet are kept. Where it fails, the usual listener is there.
+    /// Replaces the listener by one with these options: some must be set before the handshake. Keeps at most
+    /// `most` queued connections. On failure the default listener is opened again.
     pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), InteropError> {
         if *options != EndOptions::default() {
-            // Nobody is disturbed for options that cannot be had.
+            // Invalid options must not interrupt the current listener.
             listener(SocketAddr::new(self.address.ip(), 0), options)?;
         }
         self.reopening.fetch_add(1, Ordering::SeqCst);
@@ -244,7 +244,7 @@ impl Acceptor {
         failed.map_or(Ok(()), Err)
     }
 
-    /// A listener on the address that another one has just given up.
+    /// Opens a listener on the address that the previous one has just released.
     fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, InteropError> {
         let mut opened = listener(self.address, options);
         for _ in 0..REBIND_TRIES {
@@ -257,7 +257,7 @@ impl Acceptor {
         opened
     }
 
-    /// The next UDP stream of the client at `from`: whoever else sends something is not heard.
+    /// The next UDP stream of the client at `from`; datagrams of other hosts are discarded.
     pub(super) fn datagram_stream(
         &self,
         udp: &UdpSocket,
@@ -269,7 +269,7 @@ impl Acceptor {
         let mut buffer = [0; 64];
         while keep_waiting() {
             let Ok((count, peer)) = udp.recv_from(&mut buffer) else { continue };
-            // Whatever its value: versions differ in it. Longer ones are the rest of a stream that has ended.
+            // Any value: versions differ in it. Longer datagrams belong to an ended stream.
             if count != datagram::REQUEST.len() || peer.ip() != from {
                 continue;
             }
@@ -283,7 +283,7 @@ impl Acceptor {
 }
 
 impl ListenQueue {
-    /// The next connection, if there is one soon.
+    /// The next connection, if one arrives soon.
     fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
         if let Some(kept) = self.left.pop_front() {
             return Some(kept);
@@ -300,7 +300,8 @@ impl ListenQueue {
         }
     }
 
-    /// Closes the listener: an address has one at a time. At most `most` of those in its queue, which would be reset with it, are kept.
+    /// Closes the listener, because an address can have only one. Keeps at most `most` queued connections,
+    /// which closing would reset.
     fn close(&mut self, most: usize) {
         let Some(listener) = self.listener.take() else { return };
         if listener.set_nonblocking(true).is_err() {
@@ -333,11 +334,11 @@ fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, In
     Ok(TcpListener::from(foreign::listen(address, options)?))
 }
 
-/// The cookie at the front of a connection; `None` where none came in time.
+/// Reads the cookie of a connection; `None` if it did not arrive in time.
 fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
     let deadline = Instant::now() + COOKIE_LIMIT;
     let mut hello = StreamHello::default();
-    // A byte beyond the cookie belongs to what follows: a stream's first payload, which is not to be lost.
+    // Bytes after the cookie are the stream's first payload and must stay in the socket.
     let mut left = speak::iperf3::COOKIE_BYTES;
     let mut buffer = [0; speak::iperf3::COOKIE_BYTES];
     while left > 0 {
@@ -357,7 +358,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was locked; `None` where somebody else has it.
+/// The guard; `None` while another thread holds the lock.
 fn locked<T>(tried: TryLockResult<T>) -> Option<T> {
     match tried {
         Ok(guard) => Some(guard),

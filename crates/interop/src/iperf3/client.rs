@@ -17,12 +17,12 @@ use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How long its answer to a stream's first datagram is waited for, in all and before it is sent again.
+/// Time limit for the answer to a stream's first datagram, in all and before it is sent again.
 const UDP_OPEN_LIMIT: Duration = Duration::from_secs(10);
 const UDP_OPEN_RETRY: Duration = Duration::from_secs(2);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks at the control connection while streams are opened and data flows.
+/// Interval between checks of the control connection while streams open and data flows.
 const STEP: Duration = Duration::from_millis(50);
 
 /// One test.
@@ -90,7 +90,8 @@ impl Test<'_> {
                 self.line.say(&self.turn.send)?;
                 return self.sides();
             }
-            // What the driver said to the machine may have made it speak, and the server may go on before its last stream is seen.
+            // The actions may have queued more output, and the server may continue before it has seen the last
+            // stream.
             if !self.turn.send.is_empty() || !self.turn.actions.is_empty() {
                 continue;
             }
@@ -98,7 +99,7 @@ impl Test<'_> {
         }
     }
 
-    /// Takes what the server says next.
+    /// Receives the server's next message.
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
         let (cancel, measured) = (self.cancel, self.ran.is_some());
         let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
@@ -116,7 +117,7 @@ impl Test<'_> {
         }
     }
 
-    /// Does what the machine wants; true where all is said.
+    /// Carries out an action; true when the session is complete.
     fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
         match action {
             ClientAction::OpenStreams => self.streams = Some(self.open()?),
@@ -148,7 +149,7 @@ impl Test<'_> {
         Ok(streams)
     }
 
-    /// Looks at what the server says, and whether to go on, while streams are opened.
+    /// Checks for messages of the server and for cancellation while streams open.
     fn poll_control(&mut self) -> Result<(), InteropError> {
         if self.cancel.load(Ordering::SeqCst) {
             self.machine.terminate(&mut self.turn);
@@ -167,7 +168,8 @@ impl Test<'_> {
         }
     }
 
-    /// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
+    /// Opens a UDP stream: sends the request until the server answers. With reverse, data may arrive before the
+    /// answer.
     fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let target = self.line.peer();
         let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
@@ -185,7 +187,7 @@ impl Test<'_> {
             match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
                 Err(errno) if !would_block(&errno.into()) => {
-                    // Nobody has the port yet, which is said at once.
+                    // The port is not open yet, which ICMP reports at once.
                     std::thread::sleep(STEP);
                     due = Instant::now();
                 }
@@ -200,7 +202,7 @@ impl Test<'_> {
         })
     }
 
-    /// Shows the cookie on a TCP stream; nothing comes back where all is well.
+    /// Sends the cookie on a TCP stream; the server answers only to refuse.
     fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let mut left: &[u8] = self.cookie.bytes();
         while !left.is_empty() {
@@ -225,7 +227,7 @@ impl Test<'_> {
             if wrong.is_some() {
                 return;
             }
-            // The server has nothing to say now but that it stops or that something is wrong.
+            // A message at this point means that the server stops or has an error.
             wrong = match line.glance(&mut buffer) {
                 Ok(Input::Nothing) => None,
                 Ok(Input::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
@@ -242,7 +244,8 @@ impl Test<'_> {
         }
         let ran = ran?;
         if !matches!(self.spec.stop, Stop::TimeNs(_)) {
-            // Of a count all is to arrive. What is under way when a time is over belongs to nobody, as with iperf3 itself.
+            // A fixed amount must arrive completely. Data in flight at the end of a timed test is not counted,
+            // as in iperf3.
             ran.drain(Duration::from_nanos(self.spec.stall_ns));
         }
         Ok(ran)
@@ -253,7 +256,7 @@ impl Test<'_> {
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
-        // The server is free for the next test when it has closed; its streams go before.
+        // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {

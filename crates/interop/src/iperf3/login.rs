@@ -1,5 +1,5 @@
-//! iperf3's login: its client encrypts name, password and time with the server's public RSA key; the server compares them with a file
-//! of users. What opens and what encrypts is aws-lc's.
+//! iperf3's login: its client encrypts name, password and time with the server's public RSA key; the server
+//! compares them with a file of users. The cryptography is aws-lc's.
 
 use std::fmt;
 use std::path::Path;
@@ -19,10 +19,10 @@ use speak::iperf3::{Claim, hashed_text};
 
 use crate::InteropError;
 
-/// How far the two clocks may be apart unless told otherwise, s: iperf3's own.
+/// Default allowed difference of the two clocks, s; iperf3's own value.
 pub const SKEW_S: u64 = 10;
 
-/// How the login is padded before it is encrypted: both ends have to do the same.
+/// Padding of the encrypted login; both ends must use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
     /// RSAES-OAEP with SHA-1: iperf3 3.17 and newer.
@@ -38,7 +38,7 @@ pub struct Login {
     key: EncryptingKey,
 }
 
-/// What encrypts.
+/// The key that encrypts.
 enum EncryptingKey {
     Oaep(OaepPublicEncryptingKey),
     Pkcs1(Pkcs1PublicEncryptingKey),
@@ -48,7 +48,7 @@ impl Login {
     /// Reads the server's public key, which is a PEM file.
     ///
     /// # Errors
-    /// Where the file is none, or name and password are too long for the key.
+    /// Where the file is not a public key, or name and password are too long for the key.
     pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(&bytes(key)?).map_err(|_| no_public_key(key))?;
         let public = PublicEncryptingKey::from_der(&der).map_err(|_| no_public_key(key))?;
@@ -96,7 +96,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// The users that a server lets in.
+/// The users that a server admits.
 pub struct Users {
     key: DecryptingKey,
     /// Names, and the hashes of their passwords.
@@ -104,18 +104,19 @@ pub struct Users {
     skew_s: u64,
 }
 
-/// What decrypts.
+/// The key that decrypts.
 enum DecryptingKey {
     Oaep(OaepPrivateDecryptingKey),
     Pkcs1(Pkcs1PrivateDecryptingKey),
 }
 
 impl Users {
-    /// Reads the server's private key, a PEM file without a passphrase, and the file of users: lines of a name, a comma and the SHA-256
-    /// of `{name}password`; those that begin with # are none. Clocks may be `skew_s` seconds apart.
+    /// Reads the server's private key, a PEM file without a passphrase, and the file of users: lines of a name,
+    /// a comma and the SHA-256 of `{name}password`; lines that begin with # are comments. Clocks may be
+    /// `skew_s` seconds apart.
     ///
     /// # Errors
-    /// Where a file is not what it is to be.
+    /// Where a file is invalid.
     pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
         let private = PrivateDecryptingKey::from_pkcs8(&private_key(key)?).map_err(|_| no_private_key(key))?;
         let key_of = |decrypting: Result<DecryptingKey, _>| {
@@ -128,8 +129,8 @@ impl Users {
         Ok(Self { key, known: known(users)?, skew_s })
     }
 
-    /// Whether a client with this token is let in. Every token goes the whole way, whatever is wrong with it: a client must not learn
-    /// from the time that its answer takes whether a padding was right.
+    /// Whether a client with this token is admitted. Every token goes through all steps, so that the response
+    /// time does not reveal whether the padding was valid.
     pub(super) fn admits(&self, token: Option<&str>) -> bool {
         self.admits_at(token, now_s())
     }
@@ -149,13 +150,13 @@ impl Users {
         known & said & (now_s.abs_diff(claim.at_s) <= self.skew_s)
     }
 
-    /// What was encrypted; nothing where that cannot be told.
+    /// The decrypted text; empty if the token cannot be decrypted.
     fn open(&self, ciphertext: &[u8]) -> Vec<u8> {
         let (size, mut plain) = match &self.key {
             DecryptingKey::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
             DecryptingKey::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
         };
-        // A token of another length is opened, too, as one of the right length that says nothing.
+        // A token of a wrong length is decrypted as zeros of the right length, for constant time.
         let mut whole = vec![0; size];
         if ciphertext.len() == size {
             whole.copy_from_slice(ciphertext);
@@ -204,7 +205,7 @@ fn no_private_key(path: &Path) -> InteropError {
     )
 }
 
-/// The key as PKCS #8, also where the file has it as PKCS #1, as older versions of openssl write it.
+/// The key as PKCS #8; converts PKCS #1, which older versions of openssl write.
 fn private_key(path: &Path) -> Result<Vec<u8>, InteropError> {
     match PrivateKeyDer::from_pem_slice(&bytes(path)?) {
         Ok(PrivateKeyDer::Pkcs8(key)) => Ok(key.secret_pkcs8_der().to_vec()),

@@ -1,4 +1,4 @@
-//! A spec in iperf3's words, and the other way round.
+//! Translates between a spec and iperf3's parameters.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::iperf3::{Fault, Parameters, Protocol};
@@ -11,7 +11,7 @@ const STALL_NS: u64 = 120 * SECOND_NS;
 /// iperf3's longest burst in blocks.
 const MOST_BURST: u64 = 1_000;
 
-/// Refuses what iperf3 has no words for.
+/// Refuses what iperf3's protocol cannot express.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf3"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
@@ -63,7 +63,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     }
 }
 
-/// What to ask of a server.
+/// The parameters for a server.
 pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     check(spec)?;
     let protocol = if spec.transport == "udp" { Protocol::Udp } else { Protocol::Tcp };
@@ -94,14 +94,15 @@ pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     requested.server_affinity = spec.far.pin.first().copied();
     requested.zerocopy = spec.engine.send == SendBy::Sendfile;
     requested.wide_counters = protocol == Protocol::Udp;
-    // Its own words may carry its version; they cost a few hundred bytes after the test.
+    // The server's output may contain its version; it costs a few hundred bytes after the test.
     requested.get_server_output = true;
     requested.client_version = Some(env!("CARGO_PKG_VERSION").into());
     Ok(requested)
 }
 
-/// The measurement that a client asks for, as the passive end has it. The client decides its end, but of a count over TCP that is this
-/// end's to send no more is sent. Of datagrams some may be lost, and a client that counts them wants others in their place.
+/// The measurement that a client requests, as the passive end runs it. The client decides when it ends, but
+/// over TCP this end sends no more than a requested count. Over UDP datagrams may be lost, and a client that
+/// counts them waits for others.
 pub(super) fn spec(requested: &Parameters) -> Spec {
     let udp = requested.protocol == Protocol::Udp;
     let block = u64::from(requested.block());

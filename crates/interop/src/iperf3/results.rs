@@ -1,4 +1,4 @@
-//! What an end counted, as iperf3 tells it, and what it told as a tally.
+//! Translates between an end's tally and iperf3's results.
 
 use model::tally::{Count, Window};
 use model::{EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
@@ -25,7 +25,7 @@ pub(super) fn ours(ran: &Ran) -> Results {
     }
 }
 
-/// One stream's counts; of its bytes those after the warm-up.
+/// One stream's counts; bytes without the warm-up.
 fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     let (flow, direction) = flow_of(&ran.spec, at);
     let sending = sends(ran.role, direction);
@@ -57,7 +57,7 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     }
 }
 
-/// The server's results as the far end's tally. What it does not tell is absent: series, calls, sockets.
+/// The server's results as the far end's tally. Series, calls and socket facts are unreported.
 pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
     let unreported =
         [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
@@ -116,7 +116,7 @@ fn cc(spec: &Spec, reported: &Results) -> Option<String> {
     reported.congestion.clone().filter(|_| spec.transport != "udp")
 }
 
-/// What this end's own datagrams told, put beside what the engine counted.
+/// Adds losses and jitter from this end's datagram headers to the engine's tally.
 pub(super) fn add_received(tally: &mut EndTally, ran: &Ran) {
     let Some(datagrams) = &mut tally.datagrams else { return };
     let receiving: Vec<_> = (0..ran.received.len())
@@ -132,7 +132,7 @@ pub(super) fn add_received(tally: &mut EndTally, ran: &Ran) {
     datagrams.jitter_ns = Some((jitter * 1e9) as u64);
 }
 
-/// What is known of a server's version: its own words where it told them, else what its results have in them.
+/// The server's version: from its output if present, else derived from the keys of its results.
 pub(super) fn version(reported: &Results) -> String {
     let said = |text: &str| -> Option<String> {
         let number = text.split("iperf ").nth(1)?.split_whitespace().next()?;
@@ -156,7 +156,7 @@ pub(super) fn version(reported: &Results) -> String {
     })
 }
 
-/// What a server tells a client that wants its output.
+/// The text for a client that requests the server's output.
 pub(super) fn server_output(results: &Results, spec: &Spec) -> String {
     let mut text = format!("thru {}, serving as iperf3\n", env!("CARGO_PKG_VERSION"));
     for (at, stream) in results.streams.iter().enumerate() {

@@ -19,14 +19,14 @@ use crate::{InteropError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
-/// How long the streams may take to come, all together.
+/// Time limit for all streams to open.
 const STREAMS_LIMIT: Duration = Duration::from_secs(30);
-/// What a test may take beyond the time that its client named, as iperf3's own server has it.
+/// Time that a test may take beyond its requested duration, as in iperf3's server.
 const GRACE: Duration = Duration::from_secs(40);
-/// What is still on its way when the client ends the test may take this long.
+/// Time limit for data in flight when the client ends the test.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
-/// What the opening of a test may take, by the limits on its parts.
+/// Time limit for opening a test: the sum of the limits on its parts.
 const OPENING: Duration = Duration::from_secs(60);
 
 struct Session<'a> {
@@ -41,13 +41,13 @@ struct Session<'a> {
     ran: Option<Ran>,
 }
 
-/// How a session goes on.
+/// What a session does next.
 enum Next {
     Listen,
     Over,
 }
 
-/// Serves a client whose cookie has come, to its end.
+/// Serves a client that has sent its cookie until it ends.
 pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
     let session_deadline = acceptor.session_deadlines.take(&socket);
     let said = Line::over(socket, peer).and_then(|line| {
@@ -66,7 +66,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
             ran: None,
         };
         let result = session.conduct();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = session.line.say(&session.turn.send);
         result
     });
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         Ok(Next::Listen)
     }
 
-    /// Weighs what the client wants, takes its streams and lets the data flow.
+    /// Checks the client's request, accepts its streams and moves the data.
     fn requested(&mut self, requested: Parameters) -> Result<Next, InteropError> {
         if let Some(users) = &self.service.users
             && !users.admits(requested.token.as_deref())
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));
         }
-        // Until here it was a stranger that holds a place.
+        // From here on it is an admitted client.
         self.session_deadline.extend(self.service.hold().saturating_add(OPENING));
         let (udp, version) = (spec.transport == "udp", requested.client_version.clone().unwrap_or_default());
         let early =
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
         ));
         let accepted = self.accept_streams(&stream_lock, &spec, requested.wide_counters);
         if own_listener {
-            // What was set for this test's streams is nobody else's.
+            // The options were for this test's streams only.
             self.acceptor.reopen(&EndOptions::default(), unauthenticated)?;
         }
         drop(stream_lock);
@@ -175,7 +175,8 @@ impl<'a> Session<'a> {
         self.run(streams)
     }
 
-    /// Waits until this test's streams can be told from those of others; `None` where it is over before.
+    /// Waits for the lock under which this test's streams can be distinguished from others'; `None` if the test
+    /// ends first.
     fn stream_lock(&mut self, want: StreamSource) -> Result<Option<StreamLock<'a>>, InteropError> {
         let acceptor = self.acceptor;
         let deadline = Instant::now() + STREAMS_LIMIT;
@@ -200,7 +201,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the streams and takes them in; `None` where the client gave up.
+    /// Requests the streams and accepts them; `None` if the client gave up.
     fn accept_streams(
         &mut self,
         stream_lock: &StreamLock<'_>,
@@ -222,7 +223,7 @@ impl<'a> Session<'a> {
                 None => return Ok(None),
             }
         }
-        // Which stream is which, and which way it goes, is nothing but their order.
+        // Only the order of the streams determines their numbers and directions.
         arrived.sort_by_key(|(sequence, _)| *sequence);
         arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
         Ok(Some(streams))
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
         Next::Over
     }
 
-    /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
+    /// The next stream with its position; `None` if the client gave up. UDP streams arrive in order.
     fn next_stream(
         &mut self,
         stream_lock: &StreamLock<'_>,
@@ -280,7 +281,7 @@ impl<'a> Session<'a> {
         let Self { line, machine, turn, service, .. } = self;
         let mut expired = false;
         let mut buffer = [0; 1024];
-        // Whether the client, or what limits it, has ended the test.
+        // Whether the client or a limit has ended the test.
         let mut ends = |elapsed: Duration| match line.hear(&mut buffer, STEP)? {
             Input::Bytes(count) => {
                 machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
@@ -318,7 +319,7 @@ impl<'a> Session<'a> {
                 }
             }
         });
-        // All that was asked for is sent: the client says when it has it.
+        // Everything is sent; wait for the client to confirm.
         let stalled = ran.as_ref().is_ok_and(|ran| ran.legs.legs.iter().any(|leg| leg.stalled));
         while over.is_none() && !stalled && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
             match ends(begun.elapsed()) {
@@ -333,13 +334,13 @@ impl<'a> Session<'a> {
             return Ok(self.refuse(Fault::Expired, "the test ran past its end"));
         }
         if stalled && over.is_none() {
-            // Its streams are broken off: there is nothing left that could end.
+            // The streams are closed, so the client cannot end the test.
             return Ok(self.refuse(Fault::NoData, "no data moved for too long"));
         }
         match ran {
             Ok(mut ran) => {
-                // The time is the client's, up to its word: what was still taken from the sockets after it is counted, but belongs to
-                // no more time.
+                // The client ends the time: bytes that were read from the sockets afterwards are counted
+                // without extending it.
                 if let Some((since, _)) = over {
                     ran.legs.elapsed_ns = since.duration_since(begun).as_nanos() as u64;
                 }
@@ -367,7 +368,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// How long a test may take: a count and a time of 0, which is none, end when the client says so.
+/// How long a test may take. A count, or a time of 0, ends when the client says so.
 fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
     if requested.bytes > 0 || requested.blocks > 0 || requested.time_s == 0 {
         return Duration::from_nanos(hold_ns);
@@ -375,7 +376,7 @@ fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
     Duration::from_secs(u64::from(requested.time_s) + u64::from(requested.omit_s)) + GRACE
 }
 
-/// Takes what the client says beside its streams; true where it has left in good order.
+/// Receives control messages while streams open; true if the client left in good order.
 fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
     let mut buffer = [0; 1024];
     match line.glance(&mut buffer)? {

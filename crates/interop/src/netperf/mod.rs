@@ -17,7 +17,7 @@ use speak::netperf::PEER;
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
-/// Between two looks at the control connection while data flows.
+/// Interval between checks of the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
 
 /// The protocol.

@@ -1,4 +1,4 @@
-//! A spec in netperf's words, and the other way round.
+//! Translates between a spec and netperf's request.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::netperf::{Direction as Transfer, Flags, Request, Served};
@@ -6,11 +6,11 @@ use speak::netperf::{Direction as Transfer, Flags, Request, Served};
 use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// What a server that receives waits beyond the time it was told, ns: netserver's own.
+/// How long a receiving server waits beyond the requested time, ns; netserver's own value.
 pub(super) const PAD_NS: u64 = 4 * SECOND_NS;
-/// Its wait for one more connection where each transaction has its own, ns.
+/// The same with a connection per transaction, ns.
 const CALL_PAD_NS: u64 = SECOND_NS;
-/// How long nothing may move before a server gives a test up, ns.
+/// Stall limit of a test, ns.
 const STALL_NS: u64 = 120 * SECOND_NS;
 /// The sendfile bit of a request (netperf's `OMNI_USE_SENDFILE`).
 const SENDFILE: u32 = 0x2;
@@ -19,7 +19,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 /// Linux: invalid argument, as netserver passes it on.
 pub(super) const EINVAL: u32 = 22;
 
-/// What to ask of a server that is reached over IP version `ip_version`, or why there are no words for it.
+/// The request for a server over IP version `ip_version`, or why netperf cannot express the spec.
 pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropError> {
     check(spec)?;
     let udp = spec.transport == "udp";
@@ -138,7 +138,7 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     }
 }
 
-/// The measurement that a client asks for, as the passive end has it, and when it ends there.
+/// The measurement that a client requests, as the passive end runs it.
 pub(super) fn spec(requested: &Request) -> Spec {
     let pattern = match requested.direction {
         Transfer::Both if requested.flags.has(Flags::CONNECT) => "crr",
@@ -147,7 +147,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
     };
     let size = |size: Option<u32>| size.filter(|size| *size > 0).map(u64::from);
     let sends = requested.direction == Transfer::ServerSends;
-    // netserver's own: what SO_SNDBUF and SO_RCVBUF are by the kernel's default.
+    // netserver's defaults: the kernel's default SO_SNDBUF and SO_RCVBUF.
     let default = match (requested.udp, sends) {
         (true, _) => 1_472,
         (false, true) => 16 << 10,
@@ -179,7 +179,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
     }
 }
 
-/// When the passive end is over. The client ends what it sends or asks; this end has a time for where it does not.
+/// When the passive end stops. Usually the client ends the test; this time is the fallback.
 fn stop(requested: &Request, pattern: &str) -> Stop {
     let requested_ns =
         u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
@@ -200,7 +200,7 @@ fn stop(requested: &Request, pattern: &str) -> Stop {
 /// A test without a time, ns: it ends with its client, or with the agent's own limit.
 const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
-/// Why a client is refused, if it is: the number that it is told, and the reason.
+/// Why a client is refused, if it is: the error number on the wire and the reason for the log.
 pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
     if requested.direction == Transfer::Neither {
         return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC, connections alone, is not served".into()));

@@ -21,9 +21,9 @@ use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
-/// How long its data may take to come.
+/// Time limit for its data connection.
 const DATA_LIMIT: Duration = Duration::from_secs(30);
-/// Linux: the machine is busy (EBUSY); netperf has no words of its own for it.
+/// EBUSY of Linux: netperf has no error number of its own for a busy server.
 const BUSY: u32 = 16;
 
 struct Session<'a, 'g> {
@@ -34,20 +34,20 @@ struct Session<'a, 'g> {
     deadline: Instant,
 }
 
-/// What is listened on for a test's data.
+/// The listener for a test's data.
 enum DataListener {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
 
-/// How a session goes on.
+/// What a session does next.
 enum Next {
     Listen,
     Over,
 }
 
-/// Serves on all addresses until the service is told to stop. Many clients may measure at once, as far as the machine's places go: each has
-/// a control connection, and counts as a stranger all its time, for it measures in parts of that.
+/// Serves on all addresses until the service stops. Several clients may be connected at once. Each test is
+/// admitted separately, so a connection counts as unauthenticated all the time.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     check(service)?;
     acceptor::serve(service, PEER.name, &client)
@@ -72,13 +72,13 @@ fn check(service: &Service) -> Result<(), InteropError> {
 /// Serves a client to its end.
 fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
     let service = client_session.service;
-    // It is never admitted for good: each of its tests is.
+    // Each test is admitted separately.
     client_session.session_deadline.extend(service.hold());
     let deadline = Instant::now() + service.hold();
     let line = &mut client_session.line;
     let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
     let result = session.conduct();
-    // What the machine has to say of an error goes out even so.
+    // Send what the state machine queued, also after an error.
     let _ = session.line.say(&session.turn.send);
     result.map(|()| "ended".into())
 }
@@ -139,7 +139,7 @@ impl Session<'_, '_> {
             spec.pattern
         ));
         if before.is_none() {
-            // What cannot be measured is not announced: netperf would show a share of nothing.
+            // Without CPU time its flag must be off, or netperf would print 0.
             ready.flags = ready.flags.and(Flags::NODELAY);
         }
         self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.wrong(error))?;
@@ -207,7 +207,7 @@ impl Session<'_, '_> {
         Ok((data_listener, ready))
     }
 
-    /// The link over which the client's data goes, and over UDP the socket that says good-bye.
+    /// The link for the client's data, and over UDP the socket for the end marks.
     fn data(
         &mut self,
         data_listener: DataListener,
@@ -219,7 +219,7 @@ impl Session<'_, '_> {
             DataListener::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
             DataListener::Tcp(listener) => loop {
                 match plain::next(&listener) {
-                    // Whoever else comes meanwhile finds it closed.
+                    // Connections from other hosts are closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
                         return Ok((foreign::stream(socket.into(), spec), None));
@@ -284,7 +284,7 @@ impl Session<'_, '_> {
                 signals.abort();
             }
         })?;
-        // A client that has closed its data before its server had sent all has ended the test, which is no failure.
+        // A client that closes before the server has sent everything ends the test; that is not a failure.
         gone.unwrap_or(Ok(())).map(|()| ran)
     }
 

@@ -14,14 +14,14 @@ use super::options::schedule;
 use crate::line::{Input, Line, Wait};
 use crate::{Curve, InteropError, TrialObserver, legs};
 
-/// How long the receiver may say nothing where a mark is due.
+/// Time limit for a mark of the receiver.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Refuses what NPtcp's receiver cannot do, or cannot be told.
+/// Refuses what NPtcp's receiver cannot do or has no option for.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
@@ -53,7 +53,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     }
 }
 
-/// What both ends do at these points.
+/// The schedule of both ends for these points.
 pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
     points.iter().try_for_each(check)?;
     let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
@@ -124,11 +124,11 @@ impl Run {
             }
             if actions.is_empty() {
                 match self.listen(cancel) {
-                    // A receiver with other sizes knows no end here; what was measured stands.
+                    // A receiver with other sizes does not expect the end here; keep what was measured.
                     Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
                         return Ok(());
                     }
-                    // NPtcp's -2 goes as far as its socket's buffers do.
+                    // NPtcp's -2 ends at the size of its socket buffers.
                     Err(InteropError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
                     heard => heard?,
                 }
@@ -152,7 +152,7 @@ impl Run {
         }
     }
 
-    /// Takes what the receiver says next: a byte at a time, for what comes behind a mark is a message.
+    /// Receives the next mark byte by byte, because a message may follow it.
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
@@ -166,13 +166,13 @@ impl Run {
         }
     }
 
-    /// Goes on with a new connection, as both ends do after each trial of a stream.
+    /// Opens a new connection, as both ends do after each trial of a stream.
     fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let deadline = Instant::now() + SILENCE;
         self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
             self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
-            // NPtcp opens its port anew. A connection to the old one is lost, which shows before NPtcp says its SyncMe.
+            // NPtcp reopens its port. A connection to the old one is closed before NPtcp sends its SyncMe.
             let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
             let heard = loop {
                 match self.line.peek(STEP)? {
@@ -197,7 +197,7 @@ impl Run {
     /// Lets the engine move a trial's messages.
     fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
         let count = u64::from(exchange.count);
-        // Before the first size the two ends send to and fro, whatever they do then.
+        // The exchanges before the first size are always round trips.
         let (pattern, stop) = match exchange.mode {
             Mode::Stream => ("stream", Stop::Blocks(count)),
             Mode::PingPong | Mode::Both => ("pingpong", Stop::Transactions(count)),
@@ -221,7 +221,7 @@ impl Run {
             }
         })?;
         self.line.restore_blocking()?;
-        // What an interrupt has cut is no trial.
+        // An interrupted trial is not kept.
         if cancel.load(Ordering::SeqCst) {
             return Err(InteropError::Interrupted);
         }
@@ -251,8 +251,8 @@ impl Run {
     }
 }
 
-/// A size's one trial of a stream: NPtcp tells the least time of its three, after which it has read them all. Which it was it does not
-/// tell: the quickest at this end stands for it.
+/// A size's trial of a stream. NPtcp reports the shortest time of three, but not which trial it was: use the
+/// fastest at this end.
 fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
     let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
     let reported = |[near, mut far]: [EndTally; 2]| {

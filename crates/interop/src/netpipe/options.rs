@@ -20,7 +20,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads options as NPtcp takes them, such as `-s -u 1000`; none for its defaults.
+    /// Parses NPtcp's options, such as `-s -u 1000`; an empty text means the defaults.
     pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
         let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
         let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
@@ -64,7 +64,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The run of a receiver, which takes any count.
+    /// The schedule of a receiver, which accepts any repeat count.
     pub(super) fn plan(&self) -> Plan {
         Plan {
             first: self.sizes.first,

@@ -11,12 +11,12 @@ use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{InteropError, Service, acceptor, plain};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long the transmitter may be silent: more than its longest message takes on a slow path.
+/// Time limit for the transmitter: longer than the longest message takes on a slow path.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Serves on all addresses until the service is told to stop.
+/// Serves on all addresses until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     if service.limits.rate_bps.is_some() {
         return Err(InteropError::unsupported(
@@ -38,11 +38,11 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     Ok(())
 }
 
-/// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
+/// Serves one transmitter after another: only the order in time shows which connection belongs to a test.
 fn attend(listener: &TcpListener, service: &Service, session_deadlines: &SessionDeadlines, options: &Options) {
     while !service.stopping() {
         let Some((socket, peer)) = plain::next(listener) else { continue };
-        // NetPIPE has no words for a refusal.
+        // NetPIPE's protocol has no refusal.
         let Some(admission) = (service.admit)() else {
             (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
             continue;
@@ -65,7 +65,7 @@ struct Session<'a> {
     socket: TcpStream,
     peer: SocketAddr,
     message: Vec<u8>,
-    /// What came behind a mark: the front of a message.
+    /// Bytes after a mark: the start of a message.
     ahead: Vec<u8>,
 }
 
@@ -90,7 +90,8 @@ impl<'a> Session<'a> {
         loop {
             let said = self.say(&std::mem::take(&mut turn.send));
             let actions = std::mem::take(&mut turn.actions);
-            // A transmitter that ends before its receiver's last size takes the SyncMe for the answer to its QUIT, and is gone.
+            // A transmitter that ends before the receiver's last size takes the SyncMe for the answer to its
+            // QUIT and closes.
             if !actions.contains(&Action::Done) {
                 said?;
             }
@@ -169,7 +170,7 @@ impl<'a> Session<'a> {
         let silent = Instant::now() + SILENCE;
         loop {
             match plain::next(self.listener) {
-                // Whoever else comes meanwhile finds it closed.
+                // Connections from other hosts are closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;
                     self.session_deadline.move_to(&socket);
@@ -185,7 +186,7 @@ impl<'a> Session<'a> {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
     }
 
-    /// What comes next; `None` at the end.
+    /// Reads the next bytes; `None` at the end.
     fn hear(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
         let silent = Instant::now() + SILENCE;
         loop {
@@ -220,7 +221,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A connection as NPtcp has it, with limits on how long it is waited for.
+/// Sets NPtcp's options and our timeouts.
 fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), InteropError> {
     let failed = |source| InteropError::socket("prepare the connection to", peer, source);
     socket.set_nodelay(true).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Data whose content is compared (-c): the engine's loops do not look at what they move, so that it goes its own, slower way.
+//! Transfers with checked content (-c), in a slower loop of their own: the engine does not inspect payload.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -13,13 +13,13 @@ use speak::nttcp::{Datagrams, Options, Pattern, Seen, Statistics};
 
 use super::{MARK, MARK_CALLS};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long the data may rest.
+/// Time limit without data.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
-/// pattern's.
+/// Sends or receives checked data, over a connection or in datagrams between marks. Returns the counts and the
+/// number of bytes that differ from the pattern.
 pub(super) fn run(
     socket: &OwnedFd,
     requested: &Options,
@@ -45,11 +45,11 @@ pub(super) fn run(
     Ok((counted, exchange.counters.wrong))
 }
 
-/// What is in the buffers, one after the other.
+/// The expected content of the buffers.
 enum Content {
     /// A sequence without end.
     Endless(Box<Pattern>),
-    /// The same in each.
+    /// The same content in each.
     Same(Vec<u8>),
 }
 
@@ -71,7 +71,7 @@ impl Content {
         }
     }
 
-    /// How many of these bytes, no more than a buffer's, are others.
+    /// How many of these bytes, at most a buffer, differ.
     fn mismatches(&mut self, arrived: &[u8]) -> u64 {
         match self {
             Self::Endless(pattern) => pattern.mismatches(arrived),
@@ -80,7 +80,7 @@ impl Content {
     }
 }
 
-/// A buffer of the asked size.
+/// A buffer of the requested size.
 fn buffer_for(requested: &Options) -> Vec<u8> {
     vec![0; usize::try_from(requested.bytes).unwrap_or(usize::MAX)]
 }
@@ -100,7 +100,7 @@ impl Counters {
         Self { bytes: 0, calls: 0, wrong: 0, started: Instant::now(), cpu_s: cpu_s() }
     }
 
-    /// What was counted up to now, with so many calls for marks.
+    /// The counts so far, plus the calls for marks.
     fn reported(&self, requested: &Options, marks: u64) -> Statistics {
         Statistics {
             bytes: self.bytes,
@@ -116,7 +116,7 @@ impl Counters {
 struct CheckedExchange<'a> {
     socket: &'a OwnedFd,
     expired: &'a mut dyn FnMut() -> bool,
-    /// When that was last asked.
+    /// Time of the last check.
     last_check: Instant,
     requested: &'a Options,
     content: Content,
@@ -148,7 +148,7 @@ impl CheckedExchange<'_> {
         Ok(counted)
     }
 
-    /// Sends a mark, where there are any.
+    /// Sends a mark over UDP.
     fn mark(&mut self) -> io::Result<()> {
         if self.requested.udp {
             self.send(&MARK)?;
@@ -210,11 +210,11 @@ impl CheckedExchange<'_> {
         self.retry(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
     }
 
-    /// Repeats a call that brings nothing until it does, or it is late.
+    /// Repeats a call until it moves data or a limit is reached.
     fn retry(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
         let deadline = Instant::now() + IDLE_LIMIT;
         loop {
-            // Also of a peer that always has something, or always takes it.
+            // Also for a peer that is never idle.
             self.check_deadline()?;
             match call() {
                 Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < deadline => {}
@@ -224,7 +224,7 @@ impl CheckedExchange<'_> {
         }
     }
 
-    /// Fails where it is late.
+    /// Fails after the deadline.
     fn check_deadline(&mut self) -> io::Result<()> {
         if self.last_check.elapsed() >= STEP {
             self.last_check = Instant::now();
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_pattern_arrives_and_a_wrong_byte_is_counted() {
-        // What a socket holds without a reader.
+        // An amount that fits a socket buffer without a reader.
         let options = Options { bytes: 1000, count: 50, compare: true, ..Options::default() };
         for (udp, stream) in [(false, false), (true, false), (true, true)] {
             for seed in [options.seed.as_str(), "another"] {
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(run(&inward, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
         drop(inward);
         feeding.join().unwrap();
-        // Nor does one that takes a gap of hours between two buffers.
+        // A gap of hours between two buffers is cut off as well.
         let [out, _inward] = pair(true);
         let requested = Options { udp: true, compare: true, gap_us: 3_600_000_000, ..Options::default() };
         assert_eq!(run(&out, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);

@@ -20,7 +20,7 @@ use crate::{InteropError, Sides, TrialObserver};
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Ports that are tried for our data socket.
 const PORTS: u16 = 1000;
-/// Time between two marks of the end, and how many of them there are.
+/// Interval between end marks, and their number.
 const MARK_GAP: Duration = Duration::from_secs(2);
 const END_MARKS: u32 = 3;
 
@@ -31,7 +31,7 @@ struct Session<'a> {
     turn: Turn<LocalAction>,
     cancel: &'a AtomicBool,
     version: Option<String>,
-    /// The last thing that the remote side chattered: where it fails, why.
+    /// The last verbose line of the remote side: the reason, if it fails.
     chatter: Option<String>,
     port: Option<u16>,
     theirs: Option<Statistics>,
@@ -75,7 +75,7 @@ impl Session<'_> {
         self.line.say(&send)
     }
 
-    /// Takes what the remote side said.
+    /// Processes what the remote side sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
         for action in std::mem::take(&mut self.turn.actions) {
@@ -92,7 +92,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Waits for the next thing that the remote side says.
+    /// Waits for the remote side's next message.
     fn hear(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
@@ -103,7 +103,7 @@ impl Session<'_> {
         }
     }
 
-    /// The remote side closed the connection: its last words say why, if it had any.
+    /// The remote side closed the connection: its last verbose line has the reason, if there is one.
     fn left(&self) -> InteropError {
         let closed = |what| SpeakError { peer: PEER.name, step: "before it counted anything", what };
         let ended = self.machine.ended(true).err();
@@ -115,7 +115,7 @@ impl Session<'_> {
         self.line.wrong(error)
     }
 
-    /// Opens the socket on which the remote side sends, and waits until it does.
+    /// Opens the data socket and waits until the remote side uses it.
     fn listen(&mut self, options: &Options) -> Result<OwnedFd, InteropError> {
         let (here, peer) = (self.line.here()?.ip(), self.line.peer().ip());
         let ports = FIRST_DATA_PORT..FIRST_DATA_PORT + PORTS;
@@ -149,7 +149,7 @@ impl Session<'_> {
         self.say()
     }
 
-    /// Whether the remote side may still come; takes what it says meanwhile.
+    /// Whether the remote side may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
@@ -205,7 +205,7 @@ impl Session<'_> {
         work.datagrams(socket, MarkedDatagrams::new(sort(), mark_times), &mut live, &mut on_step)
     }
 
-    /// Waits for what the remote side counted; marks that may be lost are sent again.
+    /// Waits for the remote side's statistics; sends end marks again, because they may be lost.
     fn statistics(&mut self, moved: &Moved) -> Result<Statistics, InteropError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
         let mut left = if marks { END_MARKS - 1 } else { 0 };
@@ -224,7 +224,7 @@ impl Session<'_> {
         }
     }
 
-    /// This end's tally; datagrams that did not come show in what the other end sent.
+    /// This end's tally; the other end's count shows which datagrams are missing.
     fn near(&self, moved: &mut Moved, theirs: &Statistics) -> model::EndTally {
         let mut near = moved.tally();
         near.cut_short |= self.cancel.load(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! nttcp 1.47, after a fact sheet: no program but this one has judged it.
+//! nttcp 1.47, from a description of its protocol; not tested against the original program.
 
 mod checked;
 mod client;
@@ -18,7 +18,7 @@ use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 /// The protocol.
 pub(crate) struct Nttcp;
 
-/// Buffers of a moment's trial: nttcp knows no time.
+/// Buffers of the pilot trial: nttcp has no time limit.
 const PILOT_BUFFERS: u64 = 4;
 /// A mark, whose content is nothing.
 const MARK: [u8; 4] = [0; 4];
@@ -61,7 +61,7 @@ impl PeerProtocol for Nttcp {
     }
 }
 
-/// Tells marks from data at a receiver.
+/// Distinguishes marks from data at a receiver.
 fn sort() -> impl FnMut(&[u8]) -> DatagramKind + Send + 'static {
     let mut seen = Datagrams::default();
     move |datagram| match seen.take(datagram.len()) {

@@ -1,4 +1,4 @@
-//! A spec in nttcp's words, and the other way round.
+//! Translates between a spec and nttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nttcp::{APART, Options};
@@ -10,12 +10,12 @@ use crate::{InteropError, Limits};
 const BYTES_LIMIT: u64 = 100_000_000;
 const COUNT_LIMIT: u64 = 1_000_000_000;
 const GAP_LIMIT_US: u64 = 10_000_000;
-/// Most bytes of a buffer that a client may ask of us.
+/// Largest buffer that a client may request.
 const MOST_BYTES: u64 = 16 << 20;
 /// Bytes of a datagram.
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the remote side is told.
+/// The options for the remote side.
 pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
@@ -58,7 +58,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         return refuse("--rate with --reverse and this --block", "its time between two writes is 1 us to 10 s");
     }
     let nodelay = transmits && spec.far.nodelay == Some(true);
-    // Its version stands in its chatter alone.
+    // Only its verbose output contains its version.
     Ok(Options {
         transmits,
         nodelay,
@@ -68,13 +68,13 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         verbose: true,
         gap_us,
         window_kib,
-        // Of a transfer of a millisecond the usual columns touch.
+        // The default columns run together for very short transfers.
         format: APART.into(),
         ..Options::default()
     })
 }
 
-/// What a client asks for, as the remote side has it.
+/// The measurement that a client requests, as the remote side runs it.
 pub(super) fn spec(requested: &Options) -> Spec {
     let window = requested.window_kib.filter(|_| !requested.udp).map(|kib| u64::from(kib) * 1024);
     let options = EndOptions {
@@ -109,7 +109,7 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
     if let Some(why) = limits.beyond_memory(1, requested.bytes) {
         return Some(why);
     }
-    // Of what the client sends it alone has the rate.
+    // Only the client controls the rate at which it sends.
     if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
         return Some("more than --max-rate, or no rate (-g) at all".into());
     }

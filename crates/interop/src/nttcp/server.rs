@@ -19,15 +19,15 @@ use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say or do. nttcp waits 80 s for a connection.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
-/// The ports from which a receiver takes the first that is free.
+/// A receiver uses the first free port of these.
 const PORTS: std::ops::Range<u16> = FIRST_DATA_PORT..20_000;
-/// Time between two marks of the end, and how many of them there are.
+/// Interval between end marks, and their number.
 const MARK_GAP: Duration = Duration::from_secs(2);
 const END_MARKS: u32 = 3;
 /// How long the client may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     acceptor::serve(service, PEER.name, &client)
 }
@@ -50,7 +50,7 @@ struct Session<'a, 'g> {
 impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = self.say();
         served
     }
@@ -66,7 +66,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The next thing that the client wants.
+    /// The client's next request.
     fn next(&mut self) -> Result<RemoteAction, InteropError> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
@@ -118,7 +118,7 @@ impl Session<'_, '_> {
             self.chatter(&requested, "got EOF");
         }
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
-        // Who has heard this may send the next client at once.
+        // The next client may follow as soon as this is sent.
         drop(admission);
         self.chatter(&requested, "exiting");
         self.say()?;
@@ -180,7 +180,7 @@ impl Session<'_, '_> {
         Ok(socket)
     }
 
-    /// Says what the data goes by.
+    /// Sends verbose lines about the data connection.
     fn ready(&mut self, requested: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
@@ -230,14 +230,14 @@ impl Session<'_, '_> {
         let tally = moved.tally();
         let ns = match requested.transmits {
             true => tally.sending_ns,
-            // Its clock runs from the connection to its end.
+            // Its time runs from the start to the end of the connection.
             false if !requested.udp => moved.legs.elapsed_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((results::ours(spec, &tally, Role::Passive, ns), moved.sockets))
     }
 
-    /// Moves the pattern that `-c` wants compared.
+    /// Moves data with content checks (`-c`).
     fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, InteropError> {
         let (peer, service) = (self.client_session.line.peer(), self.client_session.service);
         let compared = {
@@ -252,8 +252,8 @@ impl Session<'_, '_> {
         Ok(counted)
     }
 
-    /// Closes in an order in which the client gets all that was said. Marks of the end may be lost: they are sent again to a client that
-    /// still listens.
+    /// Closes in an order in which the client receives everything. Sends end marks again while the client
+    /// listens, because they may be lost.
     fn finish(&mut self, sockets: &[OwnedFd], requested: &Options) {
         let marks = if requested.udp && requested.transmits { END_MARKS - 1 } else { 0 };
         for _ in 0..marks {

@@ -18,9 +18,9 @@ use crate::{InteropError, Sides, TrialObserver};
 
 /// How long the server may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Ports from which a row of free ones is looked for.
+/// Number of first ports that are tried for consecutive free ports.
 const PORTS: u16 = 1000;
-/// Between the marks before and after the data.
+/// Intervals between the marks before and after the data.
 pub(super) const BEGIN_GAP: Duration = Duration::from_millis(250);
 pub(super) const END_GAP: Duration = Duration::from_millis(500);
 
@@ -35,7 +35,7 @@ struct Session<'a> {
     ended: bool,
 }
 
-/// Where the server's data is to come in.
+/// The sockets for the server's data.
 enum DataListener {
     Tcp(Vec<TcpListener>),
     Udp(UdpSocket),
@@ -50,7 +50,7 @@ pub(super) fn measure(
 ) -> Result<Sides, InteropError> {
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
-    // nuttcp's own ports are next to each other, too.
+    // nuttcp's own ports are consecutive as well.
     let control = line.peer().port();
     let first = control.checked_add(1 + spec.flows as u16).map_or(PEER.port, |_| control) + 1;
     let receives = !plain::sends(spec, Role::Active);
@@ -88,7 +88,7 @@ pub(super) fn measure(
 }
 
 impl DataListener {
-    /// Listens on as many ports in a row as there are connections; the first of them.
+    /// Listens on one port per connection, consecutive; returns the first.
     fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), InteropError> {
         let mut last = None;
         for port in (first..=u16::MAX).take(usize::from(PORTS)) {
@@ -114,7 +114,7 @@ impl Session<'_> {
         self.line.say(&send)
     }
 
-    /// Takes what the server said.
+    /// Processes what the server sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
         self.version = self.version.take().or_else(|| version(heard));
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
@@ -122,7 +122,7 @@ impl Session<'_> {
         self.say()
     }
 
-    /// Waits for the next thing that the server says; false at the end of the connection.
+    /// Waits for the server's next message; false at the end of the connection.
     fn hear(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
@@ -133,7 +133,7 @@ impl Session<'_> {
         }
     }
 
-    /// Says what is wanted, until the server takes it.
+    /// Sends the request and waits until the server accepts it.
     fn negotiate(&mut self) -> Result<(), InteropError> {
         self.say()?;
         while !self.run {
@@ -177,7 +177,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether the server may still come; takes what it says meanwhile.
+    /// Whether the server may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
@@ -219,7 +219,7 @@ impl Session<'_> {
         Ok(moved)
     }
 
-    /// Waits for what the server counted; marks that may be lost are sent again.
+    /// Waits for the server's report; sends end marks again, because they may be lost.
     fn report(&mut self, moved: &Moved) -> Result<Report, InteropError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
         let mut spare = (1..Mark::ENDS).filter(|_| marks);
@@ -248,7 +248,7 @@ pub(super) fn send_begin_marks(socket: &OwnedFd) {
     }
 }
 
-/// The server's version, which stands in its greeting.
+/// The server's version, from its greeting.
 fn version(heard: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(heard).ok()?;
     let number = text.strip_prefix("HELO nuttcp v")?.split_whitespace().next()?;

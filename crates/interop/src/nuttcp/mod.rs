@@ -49,7 +49,7 @@ impl PeerProtocol for Nuttcp {
     }
 }
 
-/// Tells marks from data at a receiver.
+/// Distinguishes marks from data at a receiver.
 fn sort(datagram: &[u8]) -> DatagramKind {
     match mark(datagram) {
         None => DatagramKind::Data,

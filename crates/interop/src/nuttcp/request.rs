@@ -1,4 +1,4 @@
-//! A spec in nuttcp's words, and the other way round.
+//! Translates between a spec and nuttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nuttcp::{NO_RATE, Options};
@@ -11,11 +11,11 @@ const SECOND_NS: f64 = 1e9;
 const MOST_BYTES: u64 = 16 << 20;
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
-/// The count that nuttcp says where a time ends it.
+/// The count that nuttcp sends for timed tests.
 const ENDLESS: u64 = i32::MAX as u64;
 /// nuttcp's most streams.
 const MOST_FLOWS: u32 = 128;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the server is told; the data goes to ports from `port` on.
+/// The options for the server; data ports start at `port`.
 pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
@@ -61,7 +61,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
     })
 }
 
-/// What a client asks for, as the server has it.
+/// The measurement that a client requests, as the server runs it.
 pub(super) fn spec(requested: &Options) -> Spec {
     let window = (requested.window_kib > 0).then_some(requested.window_kib * 1024);
     let options = EndOptions {

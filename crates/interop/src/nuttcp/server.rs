@@ -20,7 +20,7 @@ use crate::{InteropError, Service};
 /// How long a client may take for each thing that it has to say or do.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     acceptor::serve(service, PEER.name, &client)
 }
@@ -43,7 +43,7 @@ struct Session<'a, 'g> {
 impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = self.say();
         served
     }
@@ -57,7 +57,7 @@ impl Session<'_, '_> {
         self.client_session.line.wrong(error)
     }
 
-    /// What the client wants.
+    /// The client's request.
     fn requested(&mut self) -> Result<Options, InteropError> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
@@ -88,7 +88,7 @@ impl Session<'_, '_> {
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
-        // Who has heard this may send the next client at once.
+        // The next client may follow as soon as this is sent.
         drop(admission);
         self.say()?;
         self.client_session.line.finish();
@@ -104,11 +104,11 @@ impl Session<'_, '_> {
         format!("refused: {why}")
     }
 
-    /// Takes the client, and the data's connections with it; `None` where a port cannot be had.
+    /// Accepts the client and its data connections; `None` if a port is not free.
     fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
         let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
         let ports = || (requested.port..).take(requested.streams as usize);
-        // The receiver listens, unless the client turns that round.
+        // The receiver listens, unless the client requests the reverse.
         if requested.client_transmits == (requested.reverse && !requested.udp) {
             self.accept()?;
             let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
@@ -173,14 +173,14 @@ impl Session<'_, '_> {
         let tally = moved.tally();
         let ns = match transmits {
             true => tally.sending_ns,
-            // Its clock runs from the connection to its end.
+            // Its time runs from the start to the end of the connection.
             false if spec.transport != "udp" => moved.legs.elapsed_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((results::ours(spec, &tally, ns), moved.sockets))
     }
 
-    /// Marks of the end may be lost: they are sent again to a client that still listens.
+    /// Sends end marks again while the client listens, because they may be lost.
     fn spare_marks(&mut self, sockets: &[OwnedFd]) {
         let service = self.client_session.service;
         let cancelled = || service.stopping();

@@ -1,5 +1,5 @@
-//! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection, and no agreement: a datagram there
-//! and its reflection back is all that is said.
+//! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection: the
+//! protocol consists of a request and its reflection.
 
 mod client;
 mod reflector;
@@ -29,7 +29,7 @@ impl PeerProtocol for Stamp {
 
     fn shape(&self, spec: &mut Spec) {
         spec.transport = "udp".into();
-        // A request of round trips is a byte unless told otherwise; other sizes that are too small are refused.
+        // The default request is one byte; other sizes that are too small are refused.
         if spec.block == 1 {
             spec.block = BASE_BYTES as u64;
         }

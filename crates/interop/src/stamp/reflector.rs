@@ -14,18 +14,18 @@ use super::senders::{Senders, SequenceNumber};
 use super::wall;
 use crate::{InteropError, Limits, Service};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// Between two questions how far the clock may be off.
+/// Interval between readings of the clock's error estimate.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
-/// What stands for a time to live that is not known (RFC 5357, 4.2.1).
+/// The value for an unknown time to live (RFC 5357, 4.2.1).
 const TTL_UNKNOWN: u8 = 255;
-/// Ports below are of services that answer whatever comes; senders have one above (RFC 8762, 4.1).
+/// Services on lower ports may answer any datagram; senders use a higher port (RFC 8762, 4.1).
 const LEAST_PORT: u16 = 1024;
-/// How much of a rate's time may be used at once, ns.
+/// Allowed burst at the rate limit, ns.
 const BURST_NS: u64 = 100_000_000;
 
-/// Serves on all addresses until the service is told to stop. A reflection holds no place of the machine: it is a datagram.
+/// Serves on all addresses until the service stops. A reflection needs no admission: it is one datagram.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let mode = request::mode(&service.options)?;
     let mut sockets = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
 fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     if address.is_ipv6() {
-        // Each IP version has a socket of its own, as each of the agent's addresses has.
+        // Each IP version has its own socket, like each of the agent's addresses.
         socket.set_only_v6(true)?;
     }
     socket.bind(&address.into())?;
@@ -63,7 +63,7 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
 /// The rate that the agent allows, over all addresses.
 struct RateLimit<'a> {
     limits: &'a Limits,
-    /// When the rate's time is used up to, ns of the monotonic clock.
+    /// Time up to which the rate is used, ns of the monotonic clock.
     next_ns: AtomicU64,
 }
 
@@ -86,15 +86,15 @@ enum Refusal {
     Time,
 }
 
-/// What reflects on one address.
+/// The reflector of one address.
 struct Reflector<'a> {
     socket: &'a UdpSocket,
     service: &'a Service,
     rate_limit: &'a RateLimit<'a>,
     mode: ReflectorMode,
-    /// Where it listens.
+    /// The addresses to listen on.
     port: u16,
-    /// Which refusals were told: one line for each has to do, for anybody may send anything.
+    /// Which refusals were logged: one line for each kind, because anyone can cause them.
     said: [bool; 5],
 }
 
@@ -109,10 +109,10 @@ impl Reflector<'_> {
             }
             let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
             let peer = arrived.peer;
-            // Whatever else reaches the port is no request.
+            // Anything else on the port is not a request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
             let count = if self.mode.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
-            // A reply would pass for a request with another reflector, and theirs with us, for ever.
+            // Another reflector would take the reply for a request: the two would loop forever.
             if peer.port() == self.port || peer.port() < LEAST_PORT {
                 self.refuse(peer, Refusal::Port);
                 continue;
@@ -151,7 +151,7 @@ impl Reflector<'_> {
                 request,
                 ttl: arrived.ttl.unwrap_or(TTL_UNKNOWN),
             };
-            // What is written here has room, and a reply that does not get out is a loss, which is what the sender measures.
+            // The reply fits, and a reply that cannot be sent is a loss, which the sender measures.
             let _ = reply
                 .write(&mut room[..count])
                 .map(|()| foreign::answer(self.socket.as_fd(), &room[..count], &arrived));
@@ -185,7 +185,7 @@ mod tests {
         let open = limits(None);
         let rate_limit = RateLimit { limits: &open, next_ns: AtomicU64::new(0) };
         assert!((0..100).all(|_| rate_limit.admits(60_000)));
-        // A byte a second: one goes, and pays for long.
+        // One byte per second: the first datagram uses up the rate.
         let tight = limits(Some(8));
         let rate_limit = RateLimit { limits: &tight, next_ns: AtomicU64::new(0) };
         assert_eq!((0..10).filter(|_| rate_limit.admits(1_000)).count(), 1);

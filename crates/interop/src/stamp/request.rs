@@ -1,4 +1,4 @@
-//! What can be asked of a reflector, and of ours.
+//! What a reflector can measure, and the options of ours.
 
 use model::{Direction, EndOptions, Spec};
 use speak::stamp::BASE_BYTES;
@@ -47,7 +47,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     Ok(())
 }
 
-/// How our reflector works.
+/// The reflector's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ReflectorMode {
     /// Counts each sender's requests by itself (RFC 8762, 4: stateful).
@@ -56,7 +56,7 @@ pub(super) struct ReflectorMode {
     pub(super) unpadded: bool,
 }
 
-/// What our reflector's options say.
+/// Parses the reflector's options.
 pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
     let mut mode = ReflectorMode::default();
     for word in words.split_whitespace() {

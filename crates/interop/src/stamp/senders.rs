@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Senders that are counted at a time.
+/// Most senders that are counted at the same time.
 const MAX_SENDERS: usize = 4_096;
 /// How long after its last request a sender is forgotten (REFWAIT of RFC 5357, 4.2).
 const FORGET_AFTER: Duration = Duration::from_secs(900);
-/// Between two looks for senders to forget, where all places are taken.
+/// Interval between searches for senders to forget when the table is full.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many requests each sender's session has had reflected (RFC 8762, 4.3.1).
+/// Counts the reflected requests of each sender's session (RFC 8762, 4.3.1).
 pub(super) struct Senders {
-    of: HashMap<(SocketAddr, u16), Session>,
-    /// How long a session may last.
+    sessions: HashMap<(SocketAddr, u16), Session>,
+    /// Longest duration of a session.
     hold: Duration,
     swept: Option<Instant>,
 }
@@ -25,44 +25,44 @@ struct Session {
     last: Instant,
 }
 
-/// What a request gets.
+/// The reflector's sequence number for a request, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SequenceNumber {
     /// Its number in its session, from 0.
     Next(u32),
-    /// There are too many senders: a number that is not a count would be taken for one.
+    /// Too many senders: a sender would take any other number for a count.
     TooManySenders,
-    /// The session has lasted for as long as it may.
+    /// The session has reached its time limit.
     SessionExpired,
 }
 
 impl Senders {
     pub(super) fn new(hold: Duration) -> Self {
-        Self { of: HashMap::new(), hold, swept: None }
+        Self { sessions: HashMap::new(), hold, swept: None }
     }
 
-    /// Counts a request of `peer`'s session that came at `now`.
+    /// Counts a request of `peer`'s session that arrived at `now`.
     pub(super) fn count(&mut self, peer: SocketAddr, session: u16, now: Instant) -> SequenceNumber {
         let key = (peer, session);
-        if self.of.get(&key).is_some_and(|known| now.duration_since(known.last) >= FORGET_AFTER) {
-            self.of.remove(&key);
+        if self.sessions.get(&key).is_some_and(|known| now.duration_since(known.last) >= FORGET_AFTER) {
+            self.sessions.remove(&key);
         }
-        if !self.of.contains_key(&key) && self.of.len() >= MAX_SENDERS {
-            // A flood of senders costs one look a second.
+        if !self.sessions.contains_key(&key) && self.sessions.len() >= MAX_SENDERS {
+            // A flood of senders causes one search per second.
             if self.swept.is_some_and(|swept| now.duration_since(swept) < SWEEP_INTERVAL) {
                 return SequenceNumber::TooManySenders;
             }
             self.swept = Some(now);
-            // Whoever sent one request and no more may have been made up, and makes room.
-            self.of.retain(|_, known| {
+            // Senders of a single request may be forged and are removed first.
+            self.sessions.retain(|_, known| {
                 let age = now.duration_since(known.last);
                 age < if known.next > 1 { FORGET_AFTER } else { SWEEP_INTERVAL }
             });
-            if self.of.len() >= MAX_SENDERS {
+            if self.sessions.len() >= MAX_SENDERS {
                 return SequenceNumber::TooManySenders;
             }
         }
-        let known = self.of.entry(key).or_insert(Session { next: 0, begun: now, last: now });
+        let known = self.sessions.entry(key).or_insert(Session { next: 0, begun: now, last: now });
         known.last = now;
         if now.duration_since(known.begun) >= self.hold {
             return SequenceNumber::SessionExpired;
@@ -115,7 +115,7 @@ mod tests {
         }
         assert_eq!(senders.count(peer(MAX_SENDERS), 0, begun), SequenceNumber::TooManySenders);
         assert_eq!(senders.count(peer(0), 0, begun), SequenceNumber::Next(2), "those that have a place keep it");
-        assert_eq!(senders.of.len(), MAX_SENDERS);
+        assert_eq!(senders.sessions.len(), MAX_SENDERS);
         assert_eq!(senders.count(peer(MAX_SENDERS), 0, begun + FORGET_AFTER), SequenceNumber::Next(0));
     }
 
