@@ -50,7 +50,7 @@ impl ClientSession<'_> {
                 address: peer.to_string(),
                 peer: program,
                 seconds: limit.as_secs(),
-                during: "where its data was due",
+                during: "while its data was expected",
             },
             false => InteropError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
         }
@@ -177,10 +177,10 @@ pub(crate) fn report(
     let said = match said {
         Ok(said) => said,
         Err(_) if session_deadline.was_cut() && service.stopping() => {
-            format!("{program} was cut off, for the service stops")
+            format!("{program} was disconnected because the server stops")
         }
         Err(_) if session_deadline.was_cut() => {
-            format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
+            format!("{program} was disconnected at its time limit (--max-time; 30 s before a test)")
         }
         Err(error) => return (service.log)(&format!("{peer}: {error}")),
     };

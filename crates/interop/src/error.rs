@@ -10,7 +10,7 @@ use speak::SpeakError;
 #[non_exhaustive]
 pub enum InteropError {
     /// No such program is known.
-    #[error("no program called '{name}' is spoken to: this build knows {known}")]
+    #[error("unknown program '{name}'; known programs: {known}")]
     Unknown {
         /// What was requested.
         name: String,
@@ -34,7 +34,7 @@ pub enum InteropError {
         what: String,
     },
     /// The host's name means nothing.
-    #[error("cannot resolve '{host}': {reason}; check the name, or give an address")]
+    #[error("cannot resolve '{host}': {reason}; check the name or give an address")]
     Resolve {
         /// As the user wrote it.
         host: String,
@@ -42,7 +42,7 @@ pub enum InteropError {
         reason: String,
     },
     /// Nothing answers at the address.
-    #[error("cannot reach {peer} at {address}: {source}; start it there, or give its port as HOST:PORT")]
+    #[error("cannot reach {peer} at {address}: {source}; check that it runs there, or give its port as HOST:PORT")]
     Unreachable {
         /// The program that was expected.
         peer: &'static str,
@@ -60,7 +60,7 @@ pub enum InteropError {
         error: SpeakError,
     },
     /// The other program said nothing for too long.
-    #[error("{address}: {peer} said nothing for {seconds} s {during}")]
+    #[error("{address}: {peer} sent nothing for {seconds} s {during}")]
     Silent {
         /// Host and port.
         address: String,

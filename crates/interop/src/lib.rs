@@ -71,8 +71,8 @@ pub trait PeerProtocol: Sync {
         let _ = spec;
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name} here"),
-            format!("its clients are served (thru serve --speak {name}), its servers are not measured with"),
+            format!("--speak {name} with this command"),
+            format!("only its clients are supported: thru serve --speak {name}"),
         ))
     }
 
@@ -110,7 +110,7 @@ pub trait PeerProtocol: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("a login with --speak {name}"),
-            format!("{name} knows no users: leave it out"),
+            format!("{name} has no logins; leave it out"),
         ))
     }
 
@@ -128,7 +128,7 @@ pub trait PeerProtocol: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("a curve with --speak {name}"),
-            "it is for netpipe: use thru stream or thru rr",
+            "only netpipe has curves; use thru stream or thru rr",
         ))
     }
 
@@ -158,7 +158,7 @@ pub trait PeerProtocol: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("--speak {name}:{options}"),
-            format!("{name} tells its server all it needs: leave the options out"),
+            format!("{name}'s server needs no options; leave them out"),
         ))
     }
 
@@ -177,7 +177,7 @@ pub trait PeerProtocol: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("--inetd with --speak {name}"),
-            "its server needs a port of its own: leave --inetd out (netperf, nttcp and nuttcp can be started by inetd)",
+            "its server needs its own port; leave --inetd out (it works with netperf, nttcp and nuttcp)",
         ))
     }
 }

@@ -64,7 +64,9 @@ impl Line {
             Some((address, source)) => {
                 InteropError::Unreachable { peer: program, address: address.to_string(), source }
             }
-            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
         })
     }
 
@@ -91,7 +93,9 @@ impl Line {
                 InteropError::Unreachable { peer: program, address: address.to_string(), source }
             }
             Some((_, error)) => error.into(),
-            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
         })
     }
 
@@ -108,23 +112,23 @@ impl Line {
 
     /// The address of this end.
     pub(crate) fn here(&self) -> Result<SocketAddr, InteropError> {
-        self.socket.local_addr().map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.local_addr().map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
     pub(crate) fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
     /// Waits for bytes up to a limit and leaves them in the socket.
     pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("hear", self.peer, source);
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
         input_of(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
     }
 
     /// Waits for bytes, at most this long.
     pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("hear", self.peer, source);
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
     }
@@ -156,7 +160,7 @@ impl Line {
     /// Reads without waiting.
     pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         let peer = self.peer;
-        let failed = |source| InteropError::socket("hear", peer, source);
+        let failed = |source| InteropError::socket("receive from", peer, source);
         self.socket.set_nonblocking(true).map_err(failed)?;
         let heard = self.read(into);
         self.socket.set_nonblocking(false).map_err(failed)?;
@@ -166,14 +170,17 @@ impl Line {
     fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         loop {
             if let Some(heard) = input_of(self.socket.read(into)) {
-                return heard.map_err(|source| InteropError::socket("hear", self.peer, source));
+                return heard.map_err(|source| InteropError::socket("receive from", self.peer, source));
             }
         }
     }
 
     /// A duplicate of the socket, for payload.
     pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
-        let socket = self.socket.try_clone().map_err(|source| InteropError::socket("keep open", self.peer, source))?;
+        let socket = self
+            .socket
+            .try_clone()
+            .map_err(|source| InteropError::socket("duplicate the connection to", self.peer, source))?;
         Ok(socket.into())
     }
 

@@ -7,10 +7,10 @@ use model::{EndOptions, Spec};
 use crate::InteropError;
 
 /// Remedy for an option of the far end.
-pub(crate) const REMEDY: &str = "it has no words for that: leave it out, or give it for this end alone (VALUE,)";
+pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or set it for this end only (VALUE,)";
 
 /// Remedy for both directions.
-pub(crate) const ONE_DIRECTION: &str = "it has one direction: leave it out, or give --reverse";
+pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use --reverse";
 
 /// The first flag of a spec that no program supports.
 pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
@@ -59,7 +59,7 @@ impl Capabilities {
             "tcp" => 0,
             "udp" => 1,
             other => {
-                return Err(self.unsupported(&format!("--transport {other}"), "it speaks TCP and, with --udp, UDP"));
+                return Err(self.unsupported(&format!("--transport {other}"), "use TCP, or UDP with --udp"));
             }
         };
         let (patterns, remedy) = self.patterns;
@@ -69,14 +69,14 @@ impl Capabilities {
         let flows = self.flows[carrier];
         if !(1..=flows).contains(&spec.flows) {
             let takes = match flows {
-                1 => format!("it takes one over {}", spec.transport),
-                most => format!("it takes 1 to {most} over {}", spec.transport),
+                1 => format!("use one over {}", spec.transport),
+                most => format!("use 1 to {most} over {}", spec.transport),
             };
             return Err(self.unsupported(&format!("--flows {}", spec.flows), &takes));
         }
         let blocks = &self.blocks[carrier];
         if !blocks.contains(&spec.block) {
-            let takes = format!("it takes {} to {} bytes", blocks.start(), blocks.end());
+            let takes = format!("use {} to {} bytes", blocks.start(), blocks.end());
             return Err(self.unsupported(&format!("--block {}", spec.block), &takes));
         }
         unsupported_by_simple(spec).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))

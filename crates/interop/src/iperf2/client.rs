@@ -43,7 +43,7 @@ pub(super) fn measure(
     }
     let Some((first, address)) = trial else {
         let none =
-            || InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() };
+            || InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
         return Err(last.map_or_else(none, InteropError::from));
     };
     let requested = request::header(spec, address.port())?;
@@ -77,7 +77,7 @@ impl Test<'_> {
     fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), InteropError> {
         while !bytes.is_empty() {
             let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("speak to", &self.address, source))?;
+                .map_err(|source| InteropError::socket("send to", &self.address, source))?;
             bytes = &bytes[sent..];
         }
         Ok(())
@@ -147,7 +147,11 @@ impl Test<'_> {
                     Some(0) => break,
                     Some(_) => {}
                     None if self.cancel.load(Ordering::SeqCst) => break,
-                    None => return Err(self.silent(CLOSE_LIMIT, "where it had to close: it reads no more")),
+                    None => {
+                        return Err(
+                            self.silent(CLOSE_LIMIT, "while it was expected to close: it does not read any more")
+                        );
+                    }
                 }
             }
         }
@@ -184,7 +188,7 @@ impl Test<'_> {
                 return Err(InteropError::Interrupted);
             }
         }
-        Err(self.silent(wait * LAST_TRIES, "where its report was due: is it started with -s -u?"))
+        Err(self.silent(wait * LAST_TRIES, "while its report was expected: start it with -s -u"))
     }
 
     fn silent(&self, limit: Duration, during: &'static str) -> InteropError {

@@ -110,7 +110,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     while requested.is_none() && early == 0 {
         let Some(count) = client_session.line.wait(&mut front, &wait)? else {
             machine.ended().map_err(|error| client_session.line.wrong(error))?;
-            return Ok("went without data".into());
+            return Ok("left without sending data".into());
         };
         machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.wrong(error))?;
         for action in turn.actions.drain(..) {
@@ -123,7 +123,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     let peer = client_session.line.peer().ip();
     client_session.mark_authenticated();
     let Some(admission) = admissions.take(service, peer) else {
-        return Ok("refused: another measurement is running, or these are too many streams".into());
+        return Ok("refused: another measurement is running, or too many streams".into());
     };
     client_session.session_deadline.extend(service.hold());
     let spec = request::spec(requested.as_ref());
@@ -225,7 +225,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                         let (lost, all) = (report.lost, report.datagrams);
                         (service.log)(&format!("{peer}: {} {said}, {lost} of {all} datagrams lost", PEER.name));
                     }
-                    Ok(None) => (service.log)(&format!("{peer}: {} went without its last datagram", PEER.name)),
+                    Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
                     Err(error) => (service.log)(&format!("{peer}: {error}")),
                 }
                 drop(admission);

@@ -55,7 +55,7 @@ pub(super) fn measure(
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut random = [0; COOKIE_BYTES - 1];
     getrandom::fill(&mut random)
-        .map_err(|error| InteropError::socket("draw a cookie for", line.peer(), std::io::Error::other(error)))?;
+        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), std::io::Error::other(error)))?;
     let cookie = Cookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);
@@ -198,7 +198,7 @@ impl Test<'_> {
             address: target.to_string(),
             peer: PEER.name,
             seconds: UDP_OPEN_LIMIT.as_secs(),
-            during: "on UDP: a firewall may pass TCP only",
+            during: "over UDP: a firewall may block UDP",
         })
     }
 
@@ -207,7 +207,7 @@ impl Test<'_> {
         let mut left: &[u8] = self.cookie.bytes();
         while !left.is_empty() {
             let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("introduce a stream to", self.line.peer(), source))?;
+                .map_err(|source| InteropError::socket("open a stream to", self.line.peer(), source))?;
             left = &left[sent..];
         }
         Ok(socket)

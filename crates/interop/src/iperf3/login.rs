@@ -60,7 +60,10 @@ impl Login {
             Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(EncryptingKey::Pkcs1))?,
         };
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
-            return Err(InteropError::unsupported("a line break in a name or password", "iperf3 ends them with one"));
+            return Err(InteropError::unsupported(
+                "a line break in a name or password",
+                "iperf3's protocol uses line breaks as separators",
+            ));
         }
         let login = Self { name, password, key: encrypting };
         login.token().map(|_| login)
@@ -84,7 +87,7 @@ impl Login {
         ciphertext.map_err(|_| {
             InteropError::unsupported(
                 "a name and password that are too long for the key",
-                "use a longer key, or shorter ones",
+                "use a longer key, or a shorter name and password",
             )
         })
     }
@@ -193,15 +196,15 @@ fn file(path: &Path, what: impl Into<String>) -> InteropError {
 fn no_public_key(path: &Path) -> InteropError {
     file(
         path,
-        "is no public RSA key of 2048 to 8192 bits in PEM: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem makes one",
+        "is not a public RSA key of 2048 to 8192 bits in PEM format; create one with: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem",
     )
 }
 
 fn no_private_key(path: &Path) -> InteropError {
     file(
         path,
-        "is no private RSA key of 2048 to 8192 bits in PEM, without a passphrase: openssl genrsa -out PRIVATE.pem 2048 makes one, \
-         openssl rsa -in WITH.pem -out PRIVATE.pem takes a passphrase away",
+        "is not a private RSA key of 2048 to 8192 bits in PEM format without a passphrase; create one with: openssl genrsa -out PRIVATE.pem 2048; \
+         remove a passphrase with: openssl rsa -in WITH.pem -out PRIVATE.pem",
     )
 }
 
@@ -235,7 +238,7 @@ fn wrapped(key: &[u8]) -> Vec<u8> {
 
 /// The users of a file.
 fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
-    let text = String::from_utf8(bytes(path)?).map_err(|_| file(path, "is no text"))?;
+    let text = String::from_utf8(bytes(path)?).map_err(|_| file(path, "is not UTF-8 text"))?;
     let mut known = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
@@ -247,13 +250,13 @@ fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
             file(
                 path,
                 format!(
-                    "has no user in line {number}: write NAME,HASH with the SHA-256 of {{NAME}}PASSWORD, as \
-                     printf '%s' '{{NAME}}PASSWORD' | sha256sum prints it"
+                    "line {number} is not NAME,HASH; HASH is the SHA-256 of {{NAME}}PASSWORD, as printed by: \
+                     printf '%s' '{{NAME}}PASSWORD' | sha256sum"
                 ),
             )
         })?);
     }
-    if known.is_empty() { Err(file(path, "has no user, so that nobody could log in")) } else { Ok(known) }
+    if known.is_empty() { Err(file(path, "has no users")) } else { Ok(known) }
 }
 
 /// 32 bytes as hexadecimal digits.
@@ -326,14 +329,14 @@ mod tests {
             Users::read(&file(key), &file(users), SKEW_S, Padding::Oaep).unwrap_err().to_string()
         };
         assert!(read("absent.pem", "users.csv").contains("absent.pem cannot be read"));
-        assert!(read("public.pem", "users.csv").contains("public.pem is no private RSA key"));
-        assert!(read("private.pem", "private.pem").contains("has no user in line 1: write NAME,HASH"));
+        assert!(read("public.pem", "users.csv").contains("public.pem is not a private RSA key"));
+        assert!(read("private.pem", "private.pem").contains("line 1 is not NAME,HASH"));
         std::fs::write(file("nobody.csv"), "# none\n").unwrap();
-        assert!(read("private.pem", "nobody.csv").contains("has no user, so that"));
+        assert!(read("private.pem", "nobody.csv").contains("has no users"));
         std::fs::write(file("short.csv"), "mario,bf7a\n").unwrap();
-        assert!(read("private.pem", "short.csv").contains("in line 1"));
+        assert!(read("private.pem", "short.csv").contains("line 1 is not"));
         let login = Login::read("mario".into(), "rossi".into(), &file("private.pem"), Padding::Oaep);
-        assert!(login.unwrap_err().to_string().contains("private.pem is no public RSA key"));
+        assert!(login.unwrap_err().to_string().contains("private.pem is not a public RSA key"));
     }
 
     #[test]

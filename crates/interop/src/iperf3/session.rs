@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
         if let Some(users) = &self.service.users
             && !users.admits(requested.token.as_deref())
         {
-            return Ok(self.refuse(Fault::Authorisation, "its name, password or time are not right"));
+            return Ok(self.refuse(Fault::Authorisation, "wrong user name, password or clock"));
         }
         let spec = request::spec(&requested);
         if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
@@ -193,7 +193,10 @@ impl<'a> Session<'a> {
             }
             if Instant::now() > deadline {
                 let peer = self.line.peer();
-                (self.service.log)(&format!("{peer}: {} refused: another test still opens its streams", PEER.name));
+                (self.service.log)(&format!(
+                    "{peer}: {} refused: another test is still opening its streams",
+                    PEER.name
+                ));
                 self.line.say(&REFUSAL)?;
                 return Ok(None);
             }
@@ -268,7 +271,7 @@ impl<'a> Session<'a> {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: STREAMS_LIMIT.as_secs(),
-                during: "where its streams were due",
+                during: "while its streams were expected",
             }),
             (stream, _) => Ok(stream),
         }
@@ -331,7 +334,7 @@ impl<'a> Session<'a> {
             return Err(error);
         }
         if expired {
-            return Ok(self.refuse(Fault::Expired, "the test ran past its end"));
+            return Ok(self.refuse(Fault::Expired, "the test ran beyond its end"));
         }
         if stalled && over.is_none() {
             // The streams are closed, so the client cannot end the test.

@@ -211,7 +211,7 @@ fn until(spec: &Spec) -> Spec {
 }
 
 fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
-    let failed = |source| InteropError::socket("keep the connection to", target, source);
+    let failed = |source| InteropError::socket("duplicate the connection to", target, source);
     if spec.pattern == "crr" {
         return Ok((Data::Calls, foreign::callers(spec, target)?));
     }

@@ -71,8 +71,7 @@ fn length(spec: &Spec) -> Result<i32, InteropError> {
         Stop::Transactions(count) => count,
     };
     let counted = i32::try_from(count).map(|count| -count);
-    counted
-        .map_err(|_| InteropError::unsupported(format!("a count of {count} with netperf"), "it counts to 2147483647"))
+    counted.map_err(|_| InteropError::unsupported(format!("a count of {count} with netperf"), "use 2147483647 or less"))
 }
 
 fn check(spec: &Spec) -> Result<(), InteropError> {
@@ -80,11 +79,14 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == "udp";
     if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
+        return refuse(&format!("--transport {}", spec.transport), "use TCP, or UDP with --udp");
     }
     let pattern = spec.pattern.as_str();
     if !["stream", "rr", "crr"].contains(&pattern) || (pattern == "crr" && udp) || spec.is_point() {
-        return refuse(pattern, "it has streams and round trips: thru stream or thru rr HOST --speak netperf");
+        return refuse(
+            pattern,
+            "only streams and round trips are supported: thru stream or thru rr HOST --speak netperf",
+        );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {
         return refuse(&format!("datagrams of {} bytes", spec.block), "use --block 65507 or less");
@@ -95,7 +97,7 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     {
         return refuse(
             "--reverse or --both for parts of a second",
-            "its server ends by itself: use --time in whole seconds",
+            "netserver ends such a test itself; use --time in whole seconds",
         );
     }
     let far = EndOptions {
@@ -109,19 +111,16 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     };
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", "each is a test of its own: use --time");
+        return refuse("a count of several flows", "each flow is a separate test; use --time");
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != "stream"), "--both but of TCP streams"),
-        (reverse && (udp || pattern != "stream"), "--reverse but of a TCP stream"),
+        (both && (udp || pattern != "stream"), "--both other than with TCP streams"),
+        (reverse && (udp || pattern != "stream"), "--reverse other than with TCP streams"),
         ((reverse || both) && spec.rate_bps.is_some(), "--rate for its server"),
         (several && spec.far.port.is_some(), "--data-port at the far end of several flows"),
         (spec.processes > 1, "--processes"),
-        (
-            spec.warmup_ns > 0 && pattern == "stream" && !reverse,
-            "--warmup where its server counts (only --reverse and thru rr have one)",
-        ),
+        (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "--warmup other than with --reverse or thru rr"),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
         (spec.delayed_reads, "--delayed-reads"),
@@ -130,10 +129,13 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),
         (pattern == "crr" && spec.strategy == model::Strategy::Spin, "--spin and --connect"),
-        (spec.far != far, "an option of the far end but --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port"),
+        (
+            spec.far != far,
+            "an option of the far end other than --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port",
+        ),
     ];
     match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "it has no words for that: leave it out"),
+        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }
@@ -203,7 +205,7 @@ const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 /// Why a client is refused, if it is: the error number on the wire and the reason for the log.
 pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
     if requested.direction == Transfer::Neither {
-        return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC, connections alone, is not served".into()));
+        return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC (connections only) is not supported".into()));
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
         return Some((EINVAL, format!("{} s; raise --max-time", requested.length)));
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named() {
+    fn unsupported_options_are_named() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", "stream");
             change(&mut spec);
@@ -259,10 +261,10 @@ mod tests {
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("--rate for its server")
         );
-        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup where its server counts"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup other than with"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("an option of the far end"));
-        assert!(said(|spec| spec.pattern = "pingpong".into()).contains("it has streams and round trips"));
-        assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("it counts to"));
+        assert!(said(|spec| spec.pattern = "pingpong".into()).contains("only streams and round trips"));
+        assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));
         let half = |spec: &mut Spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::TimeNs(SECOND_NS / 2));
         assert!(said(half).contains("whole seconds"));
     }

@@ -64,7 +64,7 @@ fn check(service: &Service) -> Result<(), InteropError> {
         None => Ok(()),
         Some(_) => Err(InteropError::unsupported(
             "--speak netperf with --max-rate",
-            "netperf tells its server no rate: leave one out",
+            "netperf's protocol has no rate; leave one of them out",
         )),
     }
 }
@@ -229,7 +229,7 @@ impl Session<'_, '_> {
             },
             DataListener::Udp(socket) => {
                 let client = self.line.peer();
-                let failed = |source| InteropError::socket("take the data of", client, source);
+                let failed = |source| InteropError::socket("receive the data of", client, source);
                 socket.set_read_timeout(Some(STEP)).map_err(failed)?;
                 loop {
                     let mut byte = [0];
@@ -300,7 +300,7 @@ impl Session<'_, '_> {
             Input::Nothing => {}
         }
         if Instant::now() > limit || self.service.stopping() {
-            return Err(self.silent(DATA_LIMIT, "where its data was due"));
+            return Err(self.silent(DATA_LIMIT, "while its data was expected"));
         }
         Ok(())
     }

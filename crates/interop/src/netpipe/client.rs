@@ -26,12 +26,12 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != "tcp" {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP");
+        return refuse(&format!("--transport {}", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
-            &format!("{} of a size", spec.pattern),
-            "it has curves alone: thru curve HOST --speak netpipe, with --both for blocks that cross, --stream for one way",
+            &format!("{} of a single size", spec.pattern),
+            "only curves are supported: thru curve HOST --speak netpipe, with --both to send from both ends at once or --stream for one direction",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
@@ -48,7 +48,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.far != far, "options of the far end's sockets"),
     ];
     match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "its far end is told nothing: leave it out, or give NPtcp its own option"),
+        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
         None => Ok(()),
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
     let Some(found) = schedule(&sizes) else {
         return Err(InteropError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
-            "use --first, --to and --perturbation, and give NPtcp the same as -l, -u and -p",
+            "use --first, --to and --perturbation, and start NPtcp with the same values for -l, -u and -p",
         ));
     };
     let mode = match points.first() {
@@ -156,7 +156,8 @@ impl Run {
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let during = "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream";
+        let during =
+            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for --both or -s for --stream";
         let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
         let heard = self.line.wait(&mut byte, &wait)?;
         let wrong = |error| self.line.wrong(error);
@@ -184,7 +185,7 @@ impl Run {
                 return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.wrong(error));
             }
             if over() {
-                return Err(self.silent("after it had opened its port anew"));
+                return Err(self.silent("after it had reopened its port"));
             }
         }
     }
@@ -234,7 +235,7 @@ impl Run {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: self.spec.stall_ns / 1_000_000_000,
-                during: "while messages went",
+                during: "during an exchange",
             });
         }
         let seconds = match &tally.rtt {
@@ -289,7 +290,7 @@ mod tests {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
-        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("it has curves alone"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
         assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
     }
 }

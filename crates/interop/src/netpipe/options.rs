@@ -31,7 +31,7 @@ impl Options {
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
                     InteropError::unsupported(
                         format!("NPtcp's {argument} without a number"),
-                        format!("write one from {least} to {MOST} after it"),
+                        format!("give a number from {least} to {MOST} after it"),
                     )
                 })
             };
@@ -49,17 +49,17 @@ impl Options {
                 _ => {
                     return refuse(
                         format!("NPtcp's option {argument}"),
-                        "its receiver here takes -s, -2, -r, -i, -l N, -u N and -p N",
+                        "supported are -s, -2, -r, -i, -l N, -u N and -p N",
                     );
                 }
             }
         }
         let modes = text.split_whitespace().filter(|argument| matches!(*argument, "-s" | "-2")).count();
         if modes > 1 {
-            return refuse("NPtcp's -s and -2 at once".into(), "give one of them");
+            return refuse("NPtcp's -s together with -2".into(), "give one of them");
         }
         if options.integrity && options.mode != Mode::PingPong {
-            return refuse("NPtcp's -i with -s or -2".into(), "messages are checked there and back: leave one out");
+            return refuse("NPtcp's -i with -s or -2".into(), "only round trips can be checked; leave one of them out");
         }
         Ok(options)
     }
@@ -104,7 +104,7 @@ mod tests {
         let plan = Options::parse("-s -l 64 -u 1000").unwrap().plan();
         assert_eq!((plan.first, plan.mode, plan.sizes[..3].to_vec()), (64, Mode::Stream, vec![61, 64, 67]));
         for (wrong, said) in
-            [("-s -2", "at once"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
+            [("-s -2", "together with"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
         {
             let error = Options::parse(wrong).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

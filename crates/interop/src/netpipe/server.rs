@@ -21,7 +21,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     if service.limits.rate_bps.is_some() {
         return Err(InteropError::unsupported(
             "--speak netpipe with --max-rate",
-            "NetPIPE keeps no rate: leave one out",
+            "NetPIPE has no rate limit; leave one of them out",
         ));
     }
     let options = Options::parse(&service.options)?;
@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
             }
             self.take(&mut message[..size])?;
             if let Some(at) = exchange.first_wrong(&message[..size]) {
-                let what = format!("a message of {size} bytes is not as it was sent at byte {at}");
-                return Err(self.wrong(SpeakError { peer: PEER.name, step: "while messages went", what }));
+                let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
+                return Err(self.wrong(SpeakError { peer: PEER.name, step: "during an exchange", what }));
             }
             if exchange.mode == Mode::PingPong { self.say(&message[..size]) } else { Ok(()) }
         });
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         self.ahead.drain(..filled);
         while filled < message.len() {
             let Some(count) = self.hear(&mut message[filled..])? else {
-                return Err(InteropError::socket("hear", self.peer, ErrorKind::UnexpectedEof));
+                return Err(InteropError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
             };
             filled += count;
         }
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
     }
 
     fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
     /// Reads the next bytes; `None` at the end.
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
                 Ok(0) => return Ok(None),
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
+                Err(source) => return Err(InteropError::socket("receive from", self.peer, source)),
             }
             self.keep_waiting(silent)?;
         }
@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
                 address: self.peer.to_string(),
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
-                during: "in its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here --speak 'netpipe:-s')",
+                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, --speak 'netpipe:-s')",
             });
         }
         Ok(())

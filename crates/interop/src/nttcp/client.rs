@@ -105,7 +105,7 @@ impl Session<'_> {
 
     /// The remote side closed the connection: its last verbose line has the reason, if there is one.
     fn left(&self) -> InteropError {
-        let closed = |what| SpeakError { peer: PEER.name, step: "before it counted anything", what };
+        let closed = |what| SpeakError { peer: PEER.name, step: "before it reported statistics", what };
         let ended = self.machine.ended(true).err();
         let error = match (&self.chatter, ended) {
             (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
@@ -138,7 +138,7 @@ impl Session<'_> {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: ANSWER_LIMIT.as_secs(),
-                during: "where its data was due: a firewall may stand between",
+                during: "while its data was expected: a firewall may block it",
             }),
         }
     }
@@ -166,7 +166,7 @@ impl Session<'_> {
             if let Some(port) = self.port {
                 break port;
             }
-            self.hear(ANSWER_LIMIT, "where its data port was due")?;
+            self.hear(ANSWER_LIMIT, "while its data port was expected")?;
         };
         plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
     }
@@ -214,7 +214,7 @@ impl Session<'_> {
                 return Ok(theirs);
             }
             let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
-            match self.hear(limit, "where its statistics were due") {
+            match self.hear(limit, "while its statistics were expected") {
                 Err(InteropError::Silent { .. }) if left > 0 => {
                     left -= 1;
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));

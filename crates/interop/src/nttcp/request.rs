@@ -20,7 +20,7 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "nttcp",
-    patterns: (&["transfer"], "it has counts alone: thru transfer HOST --speak nttcp"),
+    patterns: (&["transfer"], "only transfers of a fixed amount are supported: thru transfer HOST --speak nttcp"),
     flows: [1, 1],
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -37,17 +37,19 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
         Stop::Bytes(_) => {
-            return refuse("--bytes that are no multiple of --block", "its buffers are whole: use --count");
+            return refuse("--bytes that are not a multiple of --block", "it sends whole buffers; use --count");
         }
         _ => return refuse("a trial without a count", "use --count"),
     };
     if !(1..COUNT_LIMIT).contains(&count) {
-        return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
+        return refuse(&format!("--count {count}"), "use 1 to 999999999");
     }
     let window_kib = match spec.far.sndbuf {
         None => None,
         Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
-        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "over TCP it takes whole KiB, over UDP none"),
+        Some(_) => {
+            return refuse("--sndbuf and --rcvbuf at the far end", "use whole KiB over TCP; not supported over UDP");
+        }
     };
     let transmits = spec.direction == Direction::Reverse;
     let gap_us = match spec.rate_bps.filter(|_| transmits) {
@@ -55,7 +57,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         Some(bps) => (spec.block as f64 * 8e6 / bps as f64) as u64,
     };
     if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
-        return refuse("--rate with --reverse and this --block", "its time between two writes is 1 us to 10 s");
+        return refuse("--rate with --reverse and this --block", "the time between two writes must be 1 µs to 10 s");
     }
     let nodelay = transmits && spec.far.nodelay == Some(true);
     // Only its verbose output contains its version.
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named_with_a_remedy() {
+    fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = transfer();
             change(&mut spec);
@@ -150,7 +152,7 @@ mod tests {
         assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use --count"));
         assert!(said(|spec| spec.pattern = "stream".into()).contains("thru transfer HOST --speak nttcp"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc at the far end with nttcp"));
-        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("it takes 1 to 99999999 bytes"));
+        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("use 1 to 99999999 bytes"));
         let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };
         assert_eq!(options(&bytes).unwrap().count, 2);
     }

@@ -137,7 +137,7 @@ impl Session<'_> {
     fn negotiate(&mut self) -> Result<(), InteropError> {
         self.say()?;
         while !self.run {
-            if !self.hear(ANSWER_LIMIT, "where its OK was due")? {
+            if !self.hear(ANSWER_LIMIT, "while its OK was expected")? {
                 self.machine.ended().map_err(|error| self.line.wrong(error))?;
             }
         }
@@ -171,7 +171,7 @@ impl Session<'_> {
                     address: self.line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
-                    during: "where its data was due: a firewall may stand between",
+                    during: "while its data was expected: a firewall may block it",
                 })
             }
         }
@@ -226,7 +226,7 @@ impl Session<'_> {
         let mut next = spare.next();
         while !self.ended {
             let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
-            match (self.hear(limit, "where its report was due"), next) {
+            match (self.hear(limit, "while its report was expected"), next) {
                 (Err(InteropError::Silent { .. }), Some(number)) => {
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
                     next = spare.next();

@@ -85,7 +85,7 @@ impl Session<'_, '_> {
             return Ok(self.refuse(&why));
         }
         let sockets = self.open(&requested, &spec)?;
-        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
+        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
         // The next client may follow as soon as this is sent.

@@ -35,7 +35,10 @@ pub(super) fn measure(
     request::check(spec)?;
     let begun = Instant::now();
     let Some(target) = resolve(host, PEER.port, spec.family)?.first().copied() else {
-        return Err(InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() });
+        return Err(InteropError::Resolve {
+            host: host.into(),
+            reason: "no address of the requested IP version".into(),
+        });
     };
     let failed = |source| InteropError::socket("send to the reflector at", target, source);
     let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
@@ -190,7 +193,7 @@ impl Test<'_> {
             return ErrorKind::ConnectionRefused.into();
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        let what = format!("no request was answered within {seconds:.1} s, as where a firewall passes no UDP");
+        let what = format!("no reply within {seconds:.1} s; a firewall may block UDP");
         std::io::Error::new(ErrorKind::TimedOut, what)
     }
 

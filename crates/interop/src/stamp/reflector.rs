@@ -129,7 +129,7 @@ impl Reflector<'_> {
                 None => request.sequence,
                 Some(SequenceNumber::Next(number)) => {
                     if number == 0 {
-                        (self.service.log)(&format!("{peer}: stamp counts"));
+                        (self.service.log)(&format!("{peer}: stamp counts this sender's requests"));
                     }
                     number
                 }
@@ -163,15 +163,17 @@ impl Reflector<'_> {
             return;
         }
         let why = match refusal {
-            Refusal::Port => "requests from ports below 1024 or from its own port, for they may be another reflector's",
-            Refusal::Rate => "requests beyond --max-rate",
-            Refusal::Room => {
-                "requests of fewer than 41 bytes, for a reply would be longer (--speak stamp:unpadded answers them)"
+            Refusal::Port => {
+                "requests from ports below 1024 or from its own port, because they may come from another reflector"
             }
-            Refusal::TooManySenders => "more senders than are counted at a time",
-            Refusal::Time => "a sender for longer than --max-time, until it has paused",
+            Refusal::Rate => "requests above --max-rate",
+            Refusal::Room => {
+                "requests of fewer than 41 bytes, because the reply would be longer (use --speak stamp:unpadded to answer them)"
+            }
+            Refusal::TooManySenders => "more than 4096 senders",
+            Refusal::Time => "a sender for longer than --max-time without a pause",
         };
-        (self.service.log)(&format!("{peer}: stamp does not answer {why}; this is said once"));
+        (self.service.log)(&format!("{peer}: stamp does not answer {why}; logged once"));
     }
 }
 

@@ -16,11 +16,11 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "udp" || spec.pattern != "rr" || spec.is_point() {
         return refuse(
             &format!("{} over {}", spec.pattern, spec.transport),
-            "it has round trips over UDP alone: thru rr HOST --speak stamp",
+            "only round trips over UDP are supported: thru rr HOST --speak stamp",
         );
     }
     if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {
-        return refuse(&format!("--block {}", spec.block), "its datagrams have 44 to 65507 bytes");
+        return refuse(&format!("--block {}", spec.block), "use 44 to 65507 bytes");
     }
     let others = [
         (spec.reply.is_some_and(|reply| reply != spec.block), "--reply"),
@@ -36,7 +36,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.threads.is_some(), "--threads"),
     ];
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
-        return refuse(what, "a reflector and its sender have no such thing: leave it out");
+        return refuse(what, "not supported by its protocol; leave it out");
     }
     if let Some(what) = unsupported_by_simple(spec) {
         return refuse(what, REMEDY);
@@ -67,7 +67,7 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
             other => {
                 return Err(InteropError::unsupported(
                     format!("--speak stamp:{other}"),
-                    "a reflector is stateless (the default) or stateful, and unpadded to answer short requests, too: \
+                    "options are stateless (the default), stateful, and unpadded to answer short requests as well, for example \
                      'stamp:stateful unpadded'",
                 ));
             }
@@ -87,7 +87,7 @@ mod tests {
         let said = |spec: Spec| check(&spec).unwrap_err().to_string();
         assert!(said(Spec { block: 43, ..good.clone() }).contains("44 to 65507"));
         assert!(said(Spec { flows: 2, ..good.clone() }).contains("--flows with stamp"));
-        assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP alone"));
+        assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP"));
         assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("--reply"));
         let marked = EndOptions { dscp: Some(46), ..EndOptions::default() };
         check(&Spec { near: marked.clone(), ..good.clone() }).unwrap();
