@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_time_is_over_is_cut_and_others_go_on_until_the_service_stops() {
+    fn sessions_end_at_their_deadline_or_when_the_service_stops() {
         let (service, session_deadlines) = (service(), SessionDeadlines::default());
         let ([mut there, here], [mut other, kept]) = (pair(), pair());
         let (brief, long) = (session_deadlines.take(&here), session_deadlines.take(&kept));

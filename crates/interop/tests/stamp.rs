@@ -1,4 +1,4 @@
-//! STAMP over real sockets: our sender and our reflector, and a reflector that loses and overtakes on purpose.
+//! STAMP over real sockets: our sender and our reflector, and a reflector that drops and reorders.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
-use common::{LIMITS, Served, everybody};
+use common::{LIMITS, Served, everyone};
 use interop::{Limits, Server, Sides, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
@@ -20,7 +20,7 @@ impl TrialObserver for Recorder {
 
 impl Served {
     fn start(options: &str) -> Self {
-        Self::of("stamp", options, LIMITS, everybody())
+        Self::of("stamp", options, LIMITS, everyone())
     }
 }
 
@@ -36,7 +36,7 @@ fn brief(count: u64) -> Spec {
 }
 
 #[test]
-fn our_pair_measures_each_way() {
+fn our_pair_measures_each_direction() {
     for options in ["", "stateful"] {
         let served = Served::start(options);
         // Two senders after each other: a stateful reflector counts each from 0.
@@ -47,7 +47,7 @@ fn our_pair_measures_each_way() {
                 assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{options}: {near:?}");
                 let one_way = near.one_way.as_ref().unwrap();
                 assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{options}: {one_way:?}");
-                // One clock: neither way is below zero, and the two make up the round trip.
+                // One clock: both directions are positive and add up to the round trip.
                 assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0, "{one_way:?}");
                 let rtt = near.rtt.as_ref().unwrap();
                 let both = one_way.outbound.mean_ns + one_way.return_trip.mean_ns;
@@ -64,7 +64,7 @@ fn our_pair_measures_each_way() {
 }
 
 #[test]
-fn a_reflector_answers_no_more_than_was_asked() {
+fn a_reflector_answers_no_more_than_was_requested() {
     let long = |length: usize, number: u8| {
         let mut request = vec![7; length];
         request[..14].copy_from_slice(&[0, 0, 0, number, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84]);
@@ -76,7 +76,7 @@ fn a_reflector_answers_no_more_than_was_asked() {
         let served = Served::start(options);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(served.address).unwrap();
-        // What is no request at all, what is too short for a reply, and what has one.
+        // Not a request, too short for a reply, and answered.
         socket.send(&[7; 13]).unwrap();
         for length in [14_u8, 40] {
             socket.send(&long(length.into(), length)).unwrap();
@@ -99,7 +99,7 @@ fn a_reflector_answers_no_more_than_was_asked() {
 fn reflectors_do_not_keep_each_other_busy() {
     let served = Served::start("");
     let port = served.address.port();
-    // Another reflector on the same port of another address: what it would get is a request to it.
+    // Another reflector on the same port of another address would take the reply for a request.
     let other = UdpSocket::bind(("127.0.0.2", port)).unwrap();
     other.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
     other.send_to(&[0; 44], served.address).unwrap();
@@ -108,7 +108,7 @@ fn reflectors_do_not_keep_each_other_busy() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn invalid_replies_are_reported() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     let reflector = std::thread::spawn(move || {
@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_told() {
 #[test]
 fn a_rate_bounds_what_is_reflected() {
     let limits = Limits { rate_bps: Some(8_000), ..LIMITS };
-    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everybody());
+    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everyone());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);
@@ -141,7 +141,8 @@ fn a_rate_bounds_what_is_reflected() {
 fn losses_and_overtaking_are_seen() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    // A stateless reflector in the least of words: number, times, the request's head; of each ten it loses one, and swaps two.
+    // A minimal stateless reflector: number, times, the request's head. Of every ten it drops one and swaps
+    // two.
     let reflector = std::thread::spawn(move || {
         let mut held: Option<Vec<u8>> = None;
         let mut room = [0; 2048];

@@ -37,7 +37,7 @@ struct Test<'a> {
     begun: Instant,
     streams: Option<Streams>,
     ran: Option<Ran>,
-    theirs: Option<Results>,
+    peer_results: Option<Results>,
     cancelled: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn measure(
         begun,
         streams: None,
         ran: None,
-        theirs: None,
+        peer_results: None,
         cancelled: false,
     }
     .conduct()
@@ -131,7 +131,7 @@ impl Test<'_> {
                 let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
-            ClientAction::Theirs(theirs) => self.theirs = Some(theirs),
+            ClientAction::PeerResults(peer_results) => self.peer_results = Some(peer_results),
             ClientAction::Done => return Ok(true),
         }
         Ok(false)
@@ -252,7 +252,9 @@ impl Test<'_> {
     }
 
     fn sides(self) -> Result<Sides, InteropError> {
-        let (Some(mut ran), Some(theirs)) = (self.ran, self.theirs) else { return Err(InteropError::Interrupted) };
+        let (Some(mut ran), Some(peer_results)) = (self.ran, self.peer_results) else {
+            return Err(InteropError::Interrupted);
+        };
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
@@ -261,10 +263,10 @@ impl Test<'_> {
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {
             near,
-            far: results::far(self.spec, &theirs),
+            far: results::far(self.spec, &peer_results),
             failure: ran.legs.failure.map(|error| error.to_string()),
             elapsed_ns: ran.legs.elapsed_ns,
-            version: results::version(&theirs),
+            version: results::version(&peer_results),
         })
     }
 }

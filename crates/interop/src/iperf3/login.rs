@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_let_in_with_the_right_password_at_the_right_time() {
+    fn a_user_is_admitted_with_the_right_password_at_the_right_time() {
         let (folder, _) = keys();
         let file = |name: &str| folder.path().join(name);
         for padding in [Padding::Oaep, Padding::Pkcs1] {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_what_was_told_or_what_its_keys_allow() {
+    fn a_version_is_reported_or_follows_from_the_keys() {
         let mut reported = results(vec![result(1, 1)]);
         assert_eq!(version(&reported), "iperf3 3.2 to 3.13");
         reported.server_output_text = Some("-----\niperf 3.12 (cJSON)\nLinux x".into());

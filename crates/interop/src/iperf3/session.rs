@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
             ServerAction::End => {
                 self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
-            ServerAction::Theirs(_) => {
+            ServerAction::PeerResults(_) => {
                 let ours = self.results()?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
             }

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_cannot_be_told_is_refused() {
+    fn options_without_a_counterpart_are_refused() {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));

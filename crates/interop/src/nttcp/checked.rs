@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_ends_when_it_is_late() {
+    fn silence_ends_at_the_deadline() {
         for udp in [false, true] {
             let [_silent, socket] = pair(udp);
             let requested = Options { transmits: false, udp, compare: true, ..Options::default() };
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_never_stops_is_cut_off_when_it_is_late() {
+    fn a_peer_that_never_stops_is_cut_off_at_the_deadline() {
         let [out, inward] = pair(false);
         let requested = Options { transmits: false, compare: true, ..Options::default() };
         let feeding = std::thread::spawn(move || while send(&out, &[7; 4096], SendFlags::NOSIGNAL).is_ok() {});

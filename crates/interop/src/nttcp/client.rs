@@ -32,9 +32,9 @@ struct Session<'a> {
     cancel: &'a AtomicBool,
     version: Option<String>,
     /// The last verbose line of the remote side: the reason, if it fails.
-    chatter: Option<String>,
+    verbose_line: Option<String>,
     port: Option<u16>,
-    theirs: Option<Statistics>,
+    peer_statistics: Option<Statistics>,
     ended: bool,
 }
 
@@ -50,18 +50,19 @@ pub(super) fn measure(
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut turn = Turn::default();
     let machine = Local::open(&options, &mut turn).map_err(|error| line.wrong(error))?;
-    let (version, chatter, port, theirs) = (None, None, None, None);
-    let mut session = Session { spec, line, machine, turn, cancel, version, chatter, port, theirs, ended: false };
+    let (version, verbose_line, port, peer_statistics) = (None, None, None, None);
+    let mut session =
+        Session { spec, line, machine, turn, cancel, version, verbose_line, port, peer_statistics, ended: false };
     session.say()?;
     let socket = if options.transmits { session.listen(&options)? } else { session.dial()? };
     observer.starting(begun.elapsed().as_nanos() as u64);
     let moved = session.run(socket, observer);
     observer.stopped();
     let mut moved = moved?;
-    let theirs = session.statistics(&moved)?;
-    let near = session.near(&mut moved, &theirs);
+    let peer_statistics = session.statistics(&moved)?;
+    let near = session.near(&mut moved, &peer_statistics);
     Ok(Sides {
-        far: results::far(spec, &near, &theirs),
+        far: results::far(spec, &near, &peer_statistics),
         near,
         failure: moved.failure(),
         elapsed_ns: moved.legs.elapsed_ns,
@@ -82,10 +83,10 @@ impl Session<'_> {
             match action {
                 LocalAction::Listen => {}
                 LocalAction::Transmit(port) => self.port = Some(port),
-                LocalAction::Theirs(theirs) => self.theirs = Some(theirs),
-                LocalAction::Chatter(line) => {
+                LocalAction::PeerStatistics(peer_statistics) => self.peer_statistics = Some(peer_statistics),
+                LocalAction::Verbose(line) => {
                     self.version = self.version.take().or_else(|| results::version(&line));
-                    self.chatter = Some(line);
+                    self.verbose_line = Some(line);
                 }
             }
         }
@@ -107,7 +108,7 @@ impl Session<'_> {
     fn left(&self) -> InteropError {
         let closed = |what| SpeakError { peer: PEER.name, step: "before it reported statistics", what };
         let ended = self.machine.ended(true).err();
-        let error = match (&self.chatter, ended) {
+        let error = match (&self.verbose_line, ended) {
             (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
             (None, Some(error)) => error,
             (None, None) => closed("it closed the connection".into()),
@@ -210,8 +211,8 @@ impl Session<'_> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
         let mut left = if marks { END_MARKS - 1 } else { 0 };
         loop {
-            if let Some(theirs) = self.theirs {
-                return Ok(theirs);
+            if let Some(peer_statistics) = self.peer_statistics {
+                return Ok(peer_statistics);
             }
             let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
             match self.hear(limit, "while its statistics were expected") {
@@ -225,11 +226,11 @@ impl Session<'_> {
     }
 
     /// This end's tally; the other end's count shows which datagrams are missing.
-    fn near(&self, moved: &mut Moved, theirs: &Statistics) -> model::EndTally {
+    fn near(&self, moved: &mut Moved, peer_statistics: &Statistics) -> model::EndTally {
         let mut near = moved.tally();
         near.cut_short |= self.cancel.load(Ordering::SeqCst);
         if let Some(datagrams) = near.datagrams.as_mut().filter(|_| !plain::sends(self.spec, Role::Active)) {
-            datagrams.missed = Some((theirs.bytes / self.spec.block).saturating_sub(datagrams.received));
+            datagrams.missed = Some((peer_statistics.bytes / self.spec.block).saturating_sub(datagrams.received));
         }
         near
     }

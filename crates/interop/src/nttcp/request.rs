@@ -1,7 +1,7 @@
 //! Translates between a spec and nttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
-use speak::nttcp::{APART, Options};
+use speak::nttcp::{Options, SEPARATED_FORMAT};
 
 use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
@@ -71,7 +71,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         gap_us,
         window_kib,
         // The default columns run together for very short transfers.
-        format: APART.into(),
+        format: SEPARATED_FORMAT.into(),
         ..Options::default()
     })
 }

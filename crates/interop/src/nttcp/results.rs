@@ -71,7 +71,7 @@ mod tests {
     use model::Direction;
 
     #[test]
-    fn what_is_told_is_what_was_counted() {
+    fn what_is_reported_is_what_was_counted() {
         for (direction, udp) in [(Direction::Send, false), (Direction::Reverse, true)] {
             let spec = Spec { direction, block: 1000, ..Spec::new(if udp { "udp" } else { "tcp" }, "transfer") };
             let mut counted =

@@ -60,7 +60,7 @@ impl Session<'_, '_> {
         self.client_session.line.say(&send)
     }
 
-    fn chatter(&mut self, requested: &Options, line: &str) {
+    fn verbose_line(&mut self, requested: &Options, line: &str) {
         if requested.verbose {
             self.turn.send.extend_from_slice(format!("nttcp-{}: {line}\n\n", requested.number).as_bytes());
         }
@@ -98,12 +98,12 @@ impl Session<'_, '_> {
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
-        self.chatter(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
-        self.chatter(
+        self.verbose_line(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
+        self.verbose_line(
             &requested,
             &format!("Pid={}, InetPeer= {}", std::process::id(), self.client_session.line.peer().ip()),
         );
-        self.chatter(
+        self.verbose_line(
             &requested,
             &format!("Optionline=\"{}\"", String::from_utf8_lossy(&requested.to_line()).trim_end()),
         );
@@ -113,14 +113,14 @@ impl Session<'_, '_> {
             false => self.run(socket, &requested, &spec)?,
         };
         let moved = if requested.transmits { "transmitted" } else { "received" };
-        self.chatter(&requested, &format!("{moved} {} bytes", counted.bytes));
+        self.verbose_line(&requested, &format!("{moved} {} bytes", counted.bytes));
         if requested.udp && !requested.transmits {
-            self.chatter(&requested, "got EOF");
+            self.verbose_line(&requested, "got EOF");
         }
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
         // The next client may follow as soon as this is sent.
         drop(admission);
-        self.chatter(&requested, "exiting");
+        self.verbose_line(&requested, "exiting");
         self.say()?;
         self.finish(&sockets, &requested);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
@@ -147,7 +147,7 @@ impl Session<'_, '_> {
             accepted.map(|socket| (socket, port))
         };
         let Some((socket, port)) = data else { return Err(self.client_session.without_data(PEER.name, SAY_LIMIT)) };
-        self.chatter(requested, &format!("accept from {peer}"));
+        self.verbose_line(requested, &format!("accept from {peer}"));
         self.ready(requested, &socket, port)?;
         Ok(socket)
     }
@@ -185,11 +185,11 @@ impl Session<'_, '_> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
             if let Ok(bytes) = bytes {
-                self.chatter(requested, &format!("{what} window size = {bytes}"));
+                self.verbose_line(requested, &format!("{what} window size = {bytes}"));
             }
         }
         let carrier = if requested.udp { "udp" } else { "tcp" };
-        self.chatter(
+        self.verbose_line(
             requested,
             &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count),
         );
@@ -246,7 +246,7 @@ impl Session<'_, '_> {
         };
         let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
         if wrong > 0 {
-            self.chatter(requested, &format!("{wrong} bytes differ"));
+            self.verbose_line(requested, &format!("{wrong} bytes differ"));
             (service.log)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
         }
         Ok(counted)

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_in_four_digits_is_what_was_sent() {
+    fn four_digits_are_enough_for_the_exact_count() {
         let spec = Spec { block: 1000, ..Spec::new("tcp", "stream") };
         for bytes in [1_u64, 999, 1_000_000, 123_456_789, 10_000_000_001] {
             let counted = EndTally { bytes_received: bytes, calls_received: 7, ..EndTally::default() };

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_reflector_cannot_do_is_named() {
+    fn unsupported_options_are_named() {
         let good = Spec { block: 44, ..Spec::new("udp", "rr") };
         check(&good).unwrap();
         let said = |spec: Spec| check(&spec).unwrap_err().to_string();

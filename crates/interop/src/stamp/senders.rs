@@ -108,19 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bounded_and_come_back() {
+    fn the_sender_table_is_bounded_and_entries_expire() {
         let (mut senders, begun) = (Senders::new(Duration::from_secs(100_000)), Instant::now());
         for number in 0..2 {
             assert!((0..MAX_SENDERS).all(|port| senders.count(peer(port), 0, begun) == SequenceNumber::Next(number)));
         }
         assert_eq!(senders.count(peer(MAX_SENDERS), 0, begun), SequenceNumber::TooManySenders);
-        assert_eq!(senders.count(peer(0), 0, begun), SequenceNumber::Next(2), "those that have a place keep it");
+        assert_eq!(senders.count(peer(0), 0, begun), SequenceNumber::Next(2), "known senders are kept");
         assert_eq!(senders.sessions.len(), MAX_SENDERS);
         assert_eq!(senders.count(peer(MAX_SENDERS), 0, begun + FORGET_AFTER), SequenceNumber::Next(0));
     }
 
     #[test]
-    fn senders_that_were_made_up_do_not_keep_others_out() {
+    fn forged_senders_do_not_keep_others_out() {
         let (mut senders, begun) = (Senders::new(Duration::from_secs(100_000)), Instant::now());
         assert_eq!(
             [senders.count(peer(0), 0, begun), senders.count(peer(0), 0, begun)]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(
             senders.count(peer(0), 0, begun + SWEEP_INTERVAL),
             SequenceNumber::Next(2),
-            "who has sent more keeps its place"
+            "a sender of several requests is kept"
         );
     }
 }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_each_way_are_those_of_a_reflector_that_counts() {
+    fn losses_of_each_direction_need_a_stateful_reflector() {
         // Request 2 and the reply to 3 are lost, 5 overtakes 4, and 6 is lost at the end, where the direction
         // is unknown.
         let ([near, far], one_way) = one_way_of(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_meanwhile_does_not_touch_the_round_trip() {
+    fn setting_a_clock_does_not_change_the_round_trip() {
         let error = ErrorEstimate::covering(1_000, false);
         let mut trips = Trips::default();
         trips.next(0);
