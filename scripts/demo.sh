@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh clone to a measurement: sets up what the build needs, builds, and runs `thru demo`.
-# Root gets two hosts in network namespaces, everyone else the loopback interface. Arguments go to `thru demo`.
+# From a fresh clone to a measurement: installs what the build needs, builds, and runs `thru demo`.
+# As root between two network namespaces, otherwise over loopback. Arguments go to `thru demo`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh

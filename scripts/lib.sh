@@ -1,8 +1,8 @@
-# What the scripts share: words, versions, where cargo is, how packages are installed. Sourced by bash; sets nothing but
-# functions, PATH, HOME and RUSTUP_TOOLCHAIN.
+# Common functions of the scripts: messages, versions, finding cargo, installing packages. Sourced by bash; sets only functions,
+# PATH, HOME and RUSTUP_TOOLCHAIN.
 # shellcheck shell=bash
 
-# ip, tc and the like are in sbin, which an ordinary user's PATH on Debian leaves out.
+# ip and tc are in sbin, which is not in a user's PATH on Debian.
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH
 # A bare service environment has no HOME.
@@ -22,10 +22,10 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # version_at_least 1.96.0 1.89
 version_at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
-# The oldest Rust that builds this workspace, from Cargo.toml.
+# The minimum Rust version, from Cargo.toml.
 wanted_rust() { sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1; }
 
-# The version of `cargo` or `rustc`, nothing where it is missing or does not start.
+# The version of `cargo` or `rustc`; empty if it is missing or does not start.
 rust_version() { { "$1" --version 2>/dev/null || true; } | sed -n 's/^[a-z]* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p'; }
 
 good_rust() {
@@ -36,14 +36,14 @@ good_rust() {
     done
 }
 
-# Puts a cargo that is new enough first on PATH. Fails without one.
+# Puts a sufficiently new cargo first on PATH; fails if there is none.
 find_rust() {
     local before=$PATH directory toolchain
     good_rust && return 0
     for directory in "${CARGO_HOME:-$HOME/.cargo}/bin" /usr/bin; do
         PATH="$directory:$before"
         good_rust && return 0
-        # rustup without the toolchain that rust-toolchain.toml names may have another that will do.
+        # rustup may lack the toolchain of rust-toolchain.toml but have another one that is new enough.
         have rustup || continue
         for toolchain in $(rustup toolchain list 2>/dev/null | awk '/^[0-9s]/ { print $1 }' | sort -rV); do
             export RUSTUP_TOOLCHAIN=$toolchain
@@ -55,14 +55,14 @@ find_rust() {
     return 1
 }
 
-# Whether packages can be installed without asking anyone anything.
+# Whether packages can be installed without a prompt.
 may_install() { have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }; }
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n -- "$@"; fi
 }
 
-# apt_install PACKAGE...: says what it installs and what it removes for that, then does it.
+# apt_install PACKAGE...: prints what it installs and removes, then does it.
 apt_install() {
     local removed
     removed=$( (apt-get -s install --no-install-recommends "$@" 2>/dev/null || true) | awk '/^Remv/ { print $2 }' | xargs)
@@ -70,7 +70,7 @@ apt_install() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
-# What a user without root rights has to type.
+# The command for a user without root rights.
 apt_command() { printf 'sudo apt-get update && sudo apt-get install --no-install-recommends %s' "$*"; }
 
 # The version of PACKAGE that apt would install, without epoch and Debian revision.

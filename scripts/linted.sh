@@ -1,4 +1,3 @@
 #!/bin/sh
-# As RUSTC_WORKSPACE_WRAPPER: a build of our own crates is their lints too. With `cargo clippy` beside the build, all of ours and the
-# facts of all others would be worked out twice.
+# As RUSTC_WORKSPACE_WRAPPER: building our crates also lints them. A separate `cargo clippy` would check all crates a second time.
 exec clippy-driver "$@" -D warnings

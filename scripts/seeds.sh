@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A short cut of the five records of old (plans/README.md), each in a lab on this machine, and one report of all: `seeds.sh [FOLDER]`.
-# THRU names the program; without it, it is built.
+# Shortened versions of the five published experiments (plans/README.md), each in a lab on this machine, with one report:
+# `seeds.sh [FOLDER]`. THRU names the program; without it, it is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -20,7 +20,7 @@ export THRU_STORE=$out/seeds.db
 rm -f "$THRU_STORE"*
 
 runs=()
-# seed PLAN [VAR=VALUE...]: measures it; what is not to be trusted (8) is measured all the same, and the report says so.
+# seed PLAN [VAR=VALUE...]: runs a plan. Exit code 8 (low trust) is accepted; the report shows it.
 seed() {
     local plan=$1 code=0 vars=() started=$SECONDS
     shift
@@ -28,7 +28,7 @@ seed() {
     "$THRU" run "plans/$plan.toml" --lab --quiet --json "$out/$plan.json" "${vars[@]}" || code=$?
     case $code in
     0 | 8) say "$plan: $((SECONDS - started)) s" ;;
-    *) die "$plan ended with $code" ;;
+    *) die "$plan ended with exit code $code" ;;
     esac
     runs+=("$plan")
 }
@@ -48,4 +48,4 @@ seed 2012-10gbe cell=250ms runs=2 queues=10000
 seed 2012-10gbe-curves to=1MiB perturbation=0 trial=3ms runs=3 queues=10000
 
 for form in html md; do "$THRU" report "${runs[@]}" -o "$out/seeds.$form"; done
-say "all in $SECONDS s"
+say "finished in $SECONDS s"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that the tools are there. `setup.sh build`: a C compiler and a cargo that is new enough.
-# `setup.sh test`: these, and what the tests and checks use. What is there already is used as it is; what is missing is
-# named before it is installed. Asks nothing. Needs root or a sudo without a password to install; without either it prints
-# the commands and, where the build cannot do without, fails.
+# Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh test`: also what the tests and checks use.
+# Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
+# without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -10,11 +9,11 @@ cd "$(dirname "$0")/.."
 
 # The version that deny.toml was written for.
 CARGO_DENY=0.20.2
-# The reader of iperf3's JSON that judges ours.
+# Reads iperf3's JSON, to check ours.
 IPERF3_PYTHON=0.1.11
-# Its layers of STAMP judge our datagrams.
+# Its STAMP layers check our datagrams.
 SCAPY=2.8.0
-# The program that runs netperf many times at once, which our server for netperf has to bear.
+# Runs many netperf instances at once, to test our server.
 FLENT=2.3.0
 
 # Brings apt's lists up to date, once.
@@ -27,12 +26,12 @@ refresh() {
 
 compiler() {
     if have cc; then return 0; fi
-    may_install || die "no C compiler (cc), which the build of SQLite needs" "run: $(apt_command gcc libc6-dev)"
+    may_install || die "no C compiler (cc); the build of SQLite needs one" "run: $(apt_command gcc libc6-dev)"
     refresh
     apt_install gcc libc6-dev
 }
 
-# What the loader of TCP stacks is built with: the headers of libelf and zlib (crates/stacks).
+# What the loader of TCP stacks needs: the headers of libelf and zlib (crates/stacks).
 libraries() {
     local -a missing=()
     local pair
@@ -42,7 +41,7 @@ libraries() {
     have pkg-config || missing+=(pkg-config)
     have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
-    may_install || die "missing: ${missing[*]}, which the loader of TCP stacks is built with" \
+    may_install || die "missing: ${missing[*]}; the loader of TCP stacks needs them" \
         "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features"
     refresh
     apt_install "${missing[@]}"
@@ -65,25 +64,25 @@ rust() {
     local found package
     found=$(rust_version cargo)
     say "Rust $(wanted_rust) or newer is needed; the cargo found here: ${found:-none}"
-    local -a way_out=(
+    local -a remedies=(
         "either: $(apt_command cargo-web rustc-web ca-certificates)   (Debian 12 with its security updates)"
         "or:     install rustup, then: rustup toolchain install stable"
     )
-    may_install || die "Rust cannot be installed from here (no apt, or neither root nor a sudo without password)" "${way_out[@]}"
+    may_install || die "Rust cannot be installed from here (no apt, or neither root nor a sudo without password)" "${remedies[@]}"
     refresh
-    package=$(rust_package) || die "none of this machine's Debian packages is a Rust $(wanted_rust) or newer" \
-        "Debian 12 has one in its security updates: is bookworm-security among the sources of apt?" "${way_out[@]}"
-    # The certificates let cargo reach the crate registry; a minimal Debian has none.
+    package=$(rust_package) || die "no Debian package has Rust $(wanted_rust) or newer" \
+        "Debian 12 has one in its security updates: add bookworm-security to apt's sources" "${remedies[@]}"
+    # cargo needs certificates to reach the crate registry; a minimal Debian lacks them.
     apt_install "$package" "${package/cargo/rustc}" ca-certificates
     hash -r
-    find_rust || die "$package was installed, but no cargo of Rust $(wanted_rust) or newer starts" "look at: cargo --version"
+    find_rust || die "$package was installed, but no cargo of Rust $(wanted_rust) or newer starts" "check: cargo --version"
 }
 
-# Programs that tests measure against or set hosts up with. Tests that lack one say SKIPPED.
+# Programs that tests use as peers or to configure hosts. Without them tests print SKIPPED.
 programs() {
     local -a missing=()
     local pair
-    # pgrep stands for kill, which bash has a command of its own for.
+    # pgrep stands for the package of kill, which is a bash builtin.
     for pair in iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
         pgrep:procps unshare:util-linux tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
         clang:clang llvm-strip:llvm; do
@@ -125,34 +124,34 @@ checkers() {
 }
 
 deny() {
-    # cargo looks for its subcommands in its home too, not only on PATH.
+    # cargo also finds subcommands in its home, not only on PATH.
     local found
     found=$( (cargo deny --version 2>/dev/null || true) | awk '{ print $2 }')
     if [ -n "$found" ]; then
-        [ "$found" = "$CARGO_DENY" ] || say "using the cargo-deny $found that is here (written for $CARGO_DENY)"
+        [ "$found" = "$CARGO_DENY" ] || say "using the installed cargo-deny $found (deny.toml was written for $CARGO_DENY)"
         return 0
     fi
-    say "installing cargo-deny $CARGO_DENY from source into ${CARGO_HOME:-$HOME/.cargo} (some minutes, once)"
+    say "installing cargo-deny $CARGO_DENY from source into ${CARGO_HOME:-$HOME/.cargo} (takes minutes, once)"
     cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
 }
 
-# Modules for single tests, kept beside the build so that the machine's Python stays as it is. Without pip these tests say SKIPPED.
-judges() {
-    judge iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
-    judge flent "flent==$FLENT" "our server for netperf"
-    judge scapy "scapy==$SCAPY" "our STAMP datagrams"
+# Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.
+python_modules() {
+    python_module iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
+    python_module flent "flent==$FLENT" "our server for netperf"
+    python_module scapy "scapy==$SCAPY" "our STAMP datagrams"
 }
 
-# judge MODULE PACKAGE WHAT-IT-JUDGES
-judge() {
+# python_module MODULE PACKAGE WHAT-IT-CHECKS
+python_module() {
     [ ! -d "target/python/$1" ] || return 0
     if ! python3 -m pip --version >/dev/null 2>&1; then
-        warn "no python3 with pip: $2 will not judge $3"
+        warn "no python3 with pip: $2 will not check $3"
         return 0
     fi
     say "installing $2 into target/python"
     python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --target target/python "$2" ||
-        warn "$2 could not be installed: it will not judge $3"
+        warn "$2 could not be installed: it will not check $3"
 }
 
 case ${1:-} in
@@ -166,7 +165,7 @@ case ${1:-} in
         libraries
         rust
         programs
-        judges
+        python_modules
         checkers
         deny
         ;;

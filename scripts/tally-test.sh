@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests of tally.sh, again.sh and clock.sh: what is counted, that each kind of failure shows in the exit code, what has a second look, which
-# of two exit codes is the worse, and what time is the machine's own.
+# Tests of tally.sh, retry.sh and clock.sh: the counts, the exit code of each kind of failure, which tests are retried, the worse of two
+# exit codes, and the machine's own time.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/tally.sh
 . scripts/tally.sh
 # shellcheck source=scripts/clock.sh
 . scripts/clock.sh
-# shellcheck source=scripts/again.sh
-. scripts/again.sh
+# shellcheck source=scripts/retry.sh
+. scripts/retry.sh
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -48,13 +48,13 @@ printf '# skips\n\nno namespaces  # the kernel of this runner has none\nneeds ro
 expect "all good" "43 passed, 0 failed, 1 skipped" 0 -- "$good" 0 0 yes "$list"
 expect "a check failed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 0 1 no "$list"
 expect "tests failed" "5 passed, 2 failed" 1 -- "$bad" 101 0 no "$list"
-expect "a second look" "7 passed, 0 failed" 0 -- "$bad" 101 0 no "$list" 2
-expect "a second look mends no check" "7 passed, 1 failed" 1 -- "$bad" 101 1 no "$list" 2
+expect "a retry" "7 passed, 0 failed" 0 -- "$bad" 101 0 no "$list" 2
+expect "a retry does not fix a failed check" "7 passed, 1 failed" 1 -- "$bad" 101 1 no "$list" 2
 expect "a binary crashed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 101 0 no "$list"
 expect "nothing was built" "0 passed, 1 failed" 1 -- "$empty" 101 0 no "$list"
 expect "no test at all" "0 passed, 0 failed" 1 -- "$empty" 0 0 no "$list"
 expect "skips are shown" "3 passed, 0 failed, 2 skipped" 0 -- "$skips" 0 0 no "$list"
-# "needs root" stands in the list without a reason, so it is not allowed.
+# "needs root" has no reason in the list, so it is not allowed.
 expect "skips must be allowed" "3 passed, 1 failed, 1 skipped" 1 -- "$skips" 0 0 yes "$list"
 expect "no list allows nothing" "3 passed, 2 failed" 1 -- "$skips" 0 0 yes "$dir/none"
 
@@ -64,7 +64,7 @@ if [ "$shown" != $'test result: ok.\nmore' ]; then
     wrong=1
 fi
 
-# flows NAME EXPECTED CODE: what has a second look of the log on standard input.
+# flows NAME EXPECTED CODE: which tests of the log on standard input are retried.
 flows() {
     local got code
     cat >"$dir/flows"
@@ -113,11 +113,11 @@ done
 # same NAME GOT EXPECTED
 same() { [ "$2" = "$3" ] || { printf '%s: got "%s", expected "%s"\n' "$1" "$2" "$3" && wrong=1; }; }
 
-# 100 ticks a second, two cores: 400 ticks were stolen, 2 s of each.
+# 100 ticks a second, two cores: 400 ticks were stolen, 2 s of each core.
 before="cpu  100 0 100 600 0 0 0 200 0 0" after="cpu  200 0 200 1200 0 0 0 600 0 0"
 same "a third is stolen" "$(share "$before" "$after")" 33
 same "nothing has passed" "$(share "$before" "$before")" 0
-# From here on time stands still, but for what is slept.
+# From here on only `sleep` advances the time.
 unset SECONDS
 SECONDS=50
 getconf() { echo 100; }
@@ -126,44 +126,44 @@ printf '%s\ncpu0 1 0\ncpu1 1 0\n' "$before" >"$STAT"
 stolen_before=$(stolen)
 same "nothing is stolen yet" "$(own)" 50
 printf '%s\ncpu0 1 0\ncpu1 1 0\n' "$after" >"$STAT"
-same "what was stolen is not the machine's own" "$(own)" 48
+same "stolen time is not own time" "$(own)" 48
 within 110 110 sh -c 'exit 3'
 same "a command's own exit code" $? 3
 within 48 110 sleep 60
 same "own time is over" $? 124
 within 110 50 sleep 60
-same "the clock's time is over" $? 124
+same "wall time is over" $? 124
 within "$FOREVER" "$FOREVER" sh -c 'exit 4'
 same "no limit" $? 4
 
 sleep() { SECONDS=$((SECONDS + $1)); }
-until_calm 110
-same "a machine that nobody takes from is calm at once, and the wait is not its own time" "$SECONDS $waited $(own)" "53 3 48"
+until_quiet 110
+same "a machine without steal is quiet at once, and the wait is not own time" "$SECONDS $waited $(own)" "53 3 48"
 share() { echo 50; }
-until_calm 63
-same "the clock ends a wait for a busy machine" "$SECONDS $waited" "63 13"
-PATIENCE=33
-until_calm 200
-same "so does patience" "$SECONDS $waited" "83 33"
-until_calm 200
-same "and then there is none left" "$SECONDS $waited" "83 33"
+until_quiet 63
+same "the clock ends the wait for a busy machine" "$SECONDS $waited" "63 13"
+LONGEST_WAIT=33
+until_quiet 200
+same "so does the longest wait" "$SECONDS $waited" "83 33"
+until_quiet 200
+same "which is a total" "$SECONDS $waited" "83 33"
 
-# What a second look comes to: of a test that passes at its look number NEEDED, on a machine of whose time STOLEN percent is taken.
-log=$dir/looked
+# The result of a test that passes on retry number NEEDED, on a machine of whose time STOLEN percent are stolen.
+log=$dir/failed
 printf '     Running tests/x.rs (target/debug/deps/x-fc64d816b57594b2)\ntest slow ... FAILED\ntest result: FAILED. 0 passed; 1 failed;\nerror: test failed\n' >"$log"
-until_calm() { :; }
+until_quiet() { :; }
 share() { echo "$stolen_share"; }
-look() {
-    looks_taken=$((looks_taken + 1))
-    : >"$5.look"
-    [ "$looks_taken" -ge "$needed" ]
+run_alone() {
+    attempts=$((attempts + 1))
+    : >"$5.last"
+    [ "$attempts" -ge "$needed" ]
 }
 for case in "1 0 0 1" "2 0 1 1" "2 4 1 1" "3 50 0 3" "4 50 1 3"; do
     read -r needed stolen_share code expected <<<"$case"
-    looks_taken=0
-    second_look "$log" "$FOREVER" "$FOREVER" >"$dir/said"
-    same "a second look of $needed at $stolen_share %" "$? $looks_taken" "$code $expected"
+    attempts=0
+    retry "$log" "$FOREVER" "$FOREVER" >"$dir/said"
+    same "retry $needed at $stolen_share % steal" "$? $attempts" "$code $expected"
 done
-second_look "$log" "$FOREVER" 0 >"$dir/said"
-same "no time for a second look" "$? $(cat "$dir/said")" "1 NO TIME FOR A SECOND LOOK: slow of x"
+retry "$log" "$FOREVER" 0 >"$dir/said"
+same "no time for a retry" "$? $(cat "$dir/said")" "1 NO TIME FOR A RETRY: slow of x"
 exit "$wrong"

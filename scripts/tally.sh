@@ -1,7 +1,7 @@
-# Adds up what `cargo test -- --show-output` printed. Sourced by scripts/test.sh; scripts/tally-test.sh tests it.
+# Counts the results that `cargo test -- --show-output` printed. Sourced by scripts/test.sh; scripts/tally-test.sh tests it.
 # shellcheck shell=bash
 
-# Leaves out what passing tests printed.
+# Removes the output of passing tests.
 without_output() {
     awk '/^successes:$/ { hidden = 1 } /^(failures:|test result:)/ { hidden = 0 } !hidden { print; fflush() }'
 }
@@ -22,11 +22,11 @@ allowed() {
     return 1
 }
 
-# tally LOG STATUS BROKEN STRICT LIST [AGAIN]: shows the skips, prints the closing line, and fails if anything did.
-# LOG: output of cargo test; STATUS: its exit code; BROKEN: checks that failed; STRICT: whether a skip that LIST does not
-# allow is a failure; AGAIN: how many of LOG's failed tests, all of them or none, passed at a second look.
+# tally LOG STATUS BROKEN STRICT LIST [RETRIED]: shows the skips, prints the closing line, and fails if anything failed.
+# LOG: output of cargo test; STATUS: its exit code; BROKEN: failed checks; STRICT: whether a skip that LIST does not allow is a
+# failure; RETRIED: how many of LOG's failed tests, all of them or none, passed on retry.
 tally() {
-    local log=$1 status=$2 broken=$3 strict=$4 list=$5 again=${6:-0}
+    local log=$1 status=$2 broken=$3 strict=$4 list=$5 retried=${6:-0}
     local passed failed ignored skipped=0 refused=0 line
     read -r passed failed ignored < <(awk '
         /^test result:/ {
@@ -39,7 +39,7 @@ tally() {
         END { print p + 0, f + 0, g + 0 }' "$log")
     while IFS= read -r line; do
         if [ "$strict" = yes ] && ! allowed "$line" "$list"; then
-            printf 'FAILED: skipped where everything can run: %s\n' "$line"
+            printf 'FAILED: skipped although everything can run: %s\n' "$line"
             refused=$((refused + 1))
         else
             printf '%s\n' "$line"
@@ -49,8 +49,8 @@ tally() {
     # cargo counts a test that skipped as passed.
     passed=$((passed - skipped - refused))
     [ "$passed" -ge 0 ] || passed=0
-    if [ "$again" -gt 0 ]; then
-        passed=$((passed + again)) failed=$((failed - again)) status=0
+    if [ "$retried" -gt 0 ]; then
+        passed=$((passed + retried)) failed=$((failed - retried)) status=0
     fi
     # A test binary that did not build or crashed has no result line.
     [ "$status" = 0 ] || [ "$failed" -gt 0 ] || failed=1
@@ -61,10 +61,10 @@ tally() {
     else
         printf '%d passed, %d failed\n' "$passed" "$failed"
     fi
-    # A run of no test at all has shown nothing.
+    # A run without any test is a failure.
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
-# worse STATUS STATUS: returns the worse one of two exit codes of cargo test: 101 says that tests failed, others that it did not get
-# to their end.
+# worse STATUS STATUS: returns the worse of two exit codes of cargo test: 101 means that tests failed, others that it did not
+# finish.
 worse() { if [ "$1" = 0 ] || { [ "$1" = 101 ] && [ "$2" != 0 ]; }; then return "$2"; else return "$1"; fi; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All checks and all tests, with a closing line `N passed, N failed` (`, N skipped` may follow).
-# A check (formatting, lints, dependencies) that fails counts as one failure. A test that cannot run here prints one line
-# that starts with `SKIPPED:`; where everything can run (CI=true as root) that is a failure too, save for the lines that
-# scripts/allowed-skips.txt lists with a reason.
+# A failed check (formatting, lints, dependencies) counts as one failure. A test that cannot run here prints one line
+# that starts with `SKIPPED:`. Where everything can run (CI=true as root) a skip is a failure too, unless
+# scripts/allowed-skips.txt lists it with a reason.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/lib.sh
@@ -11,13 +11,13 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/tally.sh
 # shellcheck source=scripts/clock.sh
 . scripts/clock.sh
-# shellcheck source=scripts/again.sh
-. scripts/again.sh
+# shellcheck source=scripts/retry.sh
+. scripts/retry.sh
 
-# Nobody is there to press Ctrl-C in CI, and who waits for all this waits for half an hour of the machine's own time: what is known by
-# then must be told. A machine that is mostly others' is given up by the clock.
-tests_end=$FOREVER looks_end=$FOREVER clock_end=$FOREVER
-[ "${CI:-}" != true ] || tests_end=1730 looks_end=1780 clock_end=4500
+# CI stops after half an hour of the machine's own time and must print its results by then. The limit in wall time ends runs on a machine
+# that is mostly descheduled.
+tests_end=$FOREVER retries_end=$FOREVER clock_end=$FOREVER
+[ "${CI:-}" != true ] || tests_end=1730 retries_end=1780 clock_end=4500
 
 scripts/setup.sh test || exit 1
 find_rust || exit 1
@@ -49,21 +49,21 @@ advisories() {
 # Lints and all that the tests run, in one build.
 build() { cargo build --workspace --all-targets --locked; }
 
-# Always the whole workspace: of a part of it, much would be built anew with other features.
+# Always the whole workspace: for a part of it, cargo would rebuild much with other features.
 run_tests() {
     within "$tests_end" "$clock_end" cargo test --workspace --locked --no-fail-fast "$@" -- --show-output 2>&1
 }
 
-# The rest of the program is the same with and without the loader of TCP stacks, and so are the tests. In a folder of its own, so that
-# cargo lets others work meanwhile.
+# The rest of the program and the tests are the same with and without the loader of TCP stacks. It has its own target folder, so that it
+# does not block other cargo commands.
 lint_without_loader() {
     say "lints without the loader: cargo build -p throughline-stacks"
     cargo build -p throughline-stacks --lib --locked --target-dir "$target/without-loader" 2>&1 && return
     printf 'FAILED: lints without the loader\n'
-    return 1 # not cargo's 101, which stands for tests
+    return 1 # not 101, which means failed tests
 }
 
-# Test files that measure nothing. With the unit tests they take what time the others leave free.
+# Test files that measure nothing. They run with the unit tests at low priority beside the others.
 non_measuring=(advice bootstrap coverage paired fuzz)
 
 # The names of all other test files.
@@ -77,8 +77,8 @@ tests() {
     THRU_BIN=$(realpath "$target/debug/thru") || return 1
     export THRU_BIN
     mapfile -t flows < <(flows)
-    say "tests: cargo test --workspace (everything they print goes to $log)"
-    set -m # a group of processes of its own, so that Ctrl-C ends all of it
+    say "tests: cargo test --workspace (all output goes to $log)"
+    set -m # its own process group, so that Ctrl-C ends all of it
     {
         renice -n 19 "$BASHPID" >/dev/null
         lint_without_loader
@@ -101,7 +101,7 @@ tests() {
     cat "$log.non-measuring" >>"$log"
     worse "$status" "$beside_status"
     status=$?
-    [ "$status" != 124 ] || printf 'FAILED: the tests were not over in time\n'
+    [ "$status" != 124 ] || printf 'FAILED: the tests did not finish in time\n'
     return "$status"
 }
 
@@ -111,18 +111,18 @@ step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses
 advisories
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
 if ! step "build and lints" build; then
-    # What runs is tested all the same.
+    # Test what builds.
     unset RUSTC_WORKSPACE_WRAPPER
     step build build
 fi
 tests
 test_status=$?
-again=0
-# 101: cargo ran them all, and some failed.
+retried=0
+# 101: cargo ran all tests, and some failed.
 if [ "$test_status" = 101 ]; then
-    if second_look "$log" "$looks_end" "$clock_end"; then again=$(failed_flows "$log" | wc -l); fi
+    if retry "$log" "$retries_end" "$clock_end"; then retried=$(failed_flows "$log" | wc -l); fi
 fi
 
 strict=no
 [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && strict=yes
-tally "$log" "$test_status" "${#broken[@]}" "$strict" scripts/allowed-skips.txt "$again"
+tally "$log" "$test_status" "${#broken[@]}" "$strict" scripts/allowed-skips.txt "$retried"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whether the comparison's error rates are what the manual says, within 10 minutes: 2,000 simulated runs of each scenario with
-# the real stop rule, then 100 comparisons of A with A by the real program over loopback (as root in a network namespace of its
-# own). With a tolerance of 0 every difference counts; about 3 of the 100 are called different by chance, more than 10 fail.
-# THRU_TRUTH_LIVE=20 takes fewer; THRU_BIN names another program than the one that is built.
+# Checks the comparison's error rates against the manual within 10 minutes: 2,000 simulated runs of each scenario with the real
+# stop rule, then 100 comparisons of A with A by the real program over loopback (as root in its own network namespace). With a
+# tolerance of 0 every difference counts: about 3 of the 100 differ by chance, and more than 10 are a failure.
+# THRU_TRUTH_LIVE=20 runs fewer; THRU_BIN names a program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -17,7 +17,7 @@ cargo test --release --locked --quiet -p throughline-analysis --test paired --te
 
 deadline=$((SECONDS + 600))
 say "2,000 simulated runs of each scenario"
-printf '| scenario | tolerance | B/A | covered | better | worse | blocks |\n'
+printf '| scenario | tolerance | B/A | covered | better | worse | rounds |\n'
 THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test paired -- \
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
@@ -53,7 +53,7 @@ done
 
 different=0 done=0
 for seed in $(seq "$live"); do
-    [ "$SECONDS" -lt "$deadline" ] || die "10 minutes are over after $done comparisons: run it on a quieter machine"
+    [ "$SECONDS" -lt "$deadline" ] || die "10 minutes passed after $done comparisons: use a quieter machine"
     code=0
     "${inside[@]}" timeout 60 "$thru" ab --a "--time 40ms" --b "--time 40ms" --tolerance 0% --pairs 12 --gap 1ms \
         --seed "$seed" --no-store --json "$dir/ab.json" --quiet "$host" || code=$?
@@ -61,5 +61,5 @@ for seed in $(seq "$live"); do
     if grep -Eq '"answer": ?"(better|worse)"' "$dir/ab.json"; then different=$((different + 1)); fi
     done=$((done + 1))
 done
-say "A called different from A: $different of $done (more than a tenth fails)"
+say "A called different from A: $different of $done (more than 10 % is a failure)"
 [ $((different * 10)) -le "$done" ]

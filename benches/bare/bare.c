@@ -1,15 +1,15 @@
 /*
- * bare: the loops that measuring tools are built around, with nothing around them. The bench runs it beside thru to show what
- * the system calls alone allow. Both ends are this program:
+ * bare: the measurement loops without a tool around them. The bench compares thru with it to show what the system calls alone
+ * allow. Both ends are this program:
  *
- *     bare server WORK TRANSPORT PLACE BLOCK FLOWS
- *     bare client WORK TRANSPORT PLACE BLOCK FLOWS SECONDS
+ *     bare server WORK TRANSPORT ADDRESS BLOCK FLOWS
+ *     bare client WORK TRANSPORT ADDRESS BLOCK FLOWS SECONDS
  *
- * WORK: stream, sendfile, rr, rr-spin, crr, crowd-rr, crowd-stream. TRANSPORT: tcp, udp, unix, shm. PLACE: a port of 127.0.0.1,
- * or a path for unix and shm. The client prints one line of key=value: bytes and ns (as the receiver counted them) or
+ * WORK: stream, sendfile, rr, rr-spin, crr, crowd-rr, crowd-stream. TRANSPORT: tcp, udp, unix, shm. ADDRESS: a port of
+ * 127.0.0.1, or a path for unix and shm. The client prints one line of key=value: bytes and ns (as the receiver counted them) or
  * transactions and ns, and setup_ns for crowds.
  *
- * Loops hold no clock and no check but a flag that SIGALRM sets.
+ * The loops read no clock and check only a flag that SIGALRM sets.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -34,11 +34,11 @@
 
 /* Events of one epoll_wait. */
 #define EVENTS 512
-/* Messages sent in turn over a flow of a crowd's stream before the next flow is looked at. */
+/* Messages sent over a flow of a crowd's stream before the next flow. */
 #define TURN 4
 
 static volatile sig_atomic_t over;
-static const char *transport, *place;
+static const char *transport, *endpoint;
 static size_t block;
 static int flows;
 static int seconds;
@@ -56,8 +56,8 @@ static int64_t now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Sets the flag after the seconds of a measurement. Again every 100 ms from then on: a signal between the look at the flag
- * and a call that blocks would be lost. Without SA_RESTART it also ends a call that blocks. */
+/* Sets the flag after the seconds of a measurement, and again every 100 ms: a signal between the check of the flag and a
+ * blocking call would be lost. Without SA_RESTART it also ends a blocking call. */
 static void alarm_in(int s) {
     struct sigaction act = {.sa_handler = end};
     struct itimerval timer = {.it_value = {.tv_sec = s}, .it_interval = {.tv_usec = 100000}};
@@ -65,7 +65,7 @@ static void alarm_in(int s) {
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Pages of our own, touched. */
+/* Private pages, touched. */
 static char *pages(size_t size) {
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) die("mmap");
@@ -80,13 +80,13 @@ static socklen_t address(struct sockaddr_storage *to) {
     if (is("unix")) {
         struct sockaddr_un *un = (struct sockaddr_un *)to;
         un->sun_family = AF_UNIX;
-        strncpy(un->sun_path, place, sizeof un->sun_path - 1);
+        strncpy(un->sun_path, endpoint, sizeof un->sun_path - 1);
         return sizeof *un;
     }
     struct sockaddr_in *in = (struct sockaddr_in *)to;
     in->sin_family = AF_INET;
     in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    in->sin_port = htons((uint16_t)atoi(place));
+    in->sin_port = htons((uint16_t)atoi(endpoint));
     return sizeof *in;
 }
 
@@ -101,7 +101,7 @@ static void no_delay(int fd) {
     if (is("tcp")) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/* A socket that listens, or a datagram socket that is bound. */
+/* A listening socket, or a bound datagram socket. */
 static int bound(void) {
     struct sockaddr_storage to;
     socklen_t size = address(&to);
@@ -163,7 +163,7 @@ static void stream_server(void) {
     while ((n = recv(fd, buffer, block, 0)) > 0) {
         if (!start) start = now();
         tally[0] += (uint64_t)n;
-        /* As thru does: a clock read for each large piece costs a thousandth of its copy. */
+        /* As in thru: reading the clock for each large piece costs 0.1 % of its copy. */
         if (n >= 4096) last = now();
     }
     if (!last) last = now();
@@ -195,7 +195,7 @@ static void stream_client(int with_file) {
 
 /* ---- round trips over one socket ---- */
 
-/* A whole message, by blocking calls or by ones that never wait; 0 when the other end is gone or the time is over. */
+/* A whole message, with blocking or spinning calls; 0 when the other end has closed or the time is over. */
 static inline int take(int fd, char *buffer, int flags) {
     size_t got = 0;
     while (got < block) {
@@ -245,16 +245,16 @@ struct way {
 
 static struct way *shared(int make) {
     char unready[4096];
-    snprintf(unready, sizeof unready, "%s.new", place);
-    int fd = open(make ? unready : place, make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600);
+    snprintf(unready, sizeof unready, "%s.new", endpoint);
+    int fd = open(make ? unready : endpoint, make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600);
     if (fd < 0 || (make && ftruncate(fd, 2 * sizeof(struct way)) < 0)) die("shared memory");
     struct way *ways = mmap(NULL, 2 * sizeof *ways, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (ways == MAP_FAILED) die("mmap");
-    if (make && rename(unready, place) < 0) die("rename");
+    if (make && rename(unready, endpoint) < 0) die("rename");
     return ways;
 }
 
-/* A message of up to 64 bytes is written, then its number; the other end looks at the number. */
+/* Writes a message of up to 64 bytes, then its number, which the other end polls. */
 static void shm_server(void) {
     struct way *ways = shared(1);
     char buffer[64];
@@ -324,7 +324,7 @@ static void watch(int set, int fd, uint32_t events) {
     if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) die("epoll_ctl");
 }
 
-/* Answers, or takes what comes, until all connections are closed. */
+/* Answers or receives until all connections are closed. */
 static void crowd_server(int stream) {
     raise_limit();
     char *buffer = pages(block);
@@ -405,13 +405,13 @@ static void crowd_client(int stream) {
 
 int main(int argc, char **argv) {
     if (argc < 7) {
-        fprintf(stderr, "bare server|client WORK TRANSPORT PLACE BLOCK FLOWS [SECONDS]\n");
+        fprintf(stderr, "bare server|client WORK TRANSPORT ADDRESS BLOCK FLOWS [SECONDS]\n");
         return 2;
     }
     const char *work = argv[2];
     int server = strcmp(argv[1], "server") == 0;
     transport = argv[3];
-    place = argv[4];
+    endpoint = argv[4];
     block = strtoull(argv[5], NULL, 10);
     flows = atoi(argv[6]);
     seconds = argc > 7 ? atoi(argv[7]) : 1;

@@ -1,9 +1,9 @@
-//! A process between the bench and a program: it pins the program, sees to it that nothing of it outlives the bench, and says
-//! what the program and everything that it started has used.
+//! A process between the bench and a program: it pins the program, ends everything with the bench, and reports
+//! the resources that the program and its descendants used.
 //!
-//! `bench guard CORES REPORT PROGRAM ARGUMENT...`: the end of standard input is the order to end the program, so that it also
-//! ends when the bench is killed. All descendants become this process's children when their parents end (it is a subreaper),
-//! are waited for, and so are in its account, whichever way a tool forks.
+//! `bench guard CORES REPORT PROGRAM ARGUMENT...`: the end of standard input ends the program, so it also ends
+//! when the bench is killed. All descendants become this process's children when their parents end (it is a
+//! subreaper). It waits for them, so its usage includes them however a tool forks.
 
 use std::fs;
 use std::io::Read;
@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// How long a program may take to end after it was asked to.
-pub const PATIENCE: Duration = Duration::from_secs(2);
-/// Pause between two looks at what a program has left running.
+/// How long a program may take to end after SIGTERM.
+pub const END_LIMIT: Duration = Duration::from_secs(2);
+/// Interval between checks for remaining processes.
 const STEP: Duration = Duration::from_millis(2);
 
-/// What became of a program.
+/// How a program ended and what it used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Its exit code, null when a signal ended it.
@@ -42,12 +42,12 @@ pub struct Report {
     pub peak_bytes: u64,
 }
 
-/// Runs the program that the words name and writes the report.
-pub fn guard(words: &[String]) -> Result<()> {
-    let [cores, report, program, arguments @ ..] = words else {
-        anyhow::bail!("guard wants CORES REPORT PROGRAM [ARGUMENT...]");
+/// Runs the program of the command line and writes the report.
+pub fn guard(command: &[String]) -> Result<()> {
+    let [cores, report, program, arguments @ ..] = command else {
+        anyhow::bail!("usage: guard CORES REPORT PROGRAM [ARGUMENT...]");
     };
-    set_child_subreaper(Some(getpid())).context("cannot become the parent of orphans")?;
+    set_child_subreaper(Some(getpid())).context("cannot become a subreaper")?;
     pin(cores)?;
     let start = Instant::now();
     let child = Command::new(program)
@@ -56,16 +56,16 @@ pub fn guard(words: &[String]) -> Result<()> {
         .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
-    // Whether it was reaped: from then on its number may be another's.
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a PID")?;
+    // Whether it was reaped; afterwards its PID may be reused.
     let gone = Arc::new(Mutex::new(false));
     end_with_input(pid, Arc::clone(&gone));
 
     let (code, elapsed_ns) = first_end(pid, &gone, start)?;
     end_strays();
-    let usage = sys::usage_of_children().context("cannot read what the program has used")?;
+    let usage = sys::usage_of_children().context("cannot read the program's resource usage")?;
     let text = serde_json::to_string(&Report { code, elapsed_ns, cpu_ns: usage.cpu_ns, peak_bytes: usage.peak_bytes })?;
-    // Beside it and renamed, so that a reader never sees half of it.
+    // Written to another file and renamed, so that a reader never sees a partial report.
     let report = PathBuf::from(report);
     let unready = report.with_extension("new");
     fs::write(&unready, text).and_then(|()| fs::rename(&unready, &report)).context("cannot write the report")
@@ -79,24 +79,24 @@ fn pin(cores: &str) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cannot use core {cores}"))
 }
 
-/// Asks the program to end when standard input does, and makes it end when it takes too long.
+/// Terminates the program when standard input ends, and kills it if that takes too long.
 fn end_with_input(pid: Pid, gone: Arc<Mutex<bool>>) {
     thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         for signal in [Signal::TERM, Signal::KILL] {
             if !*gone.lock().unwrap_or_else(PoisonError::into_inner) {
-                // A group that has just ended needs no signal.
+                // Ignored: the group may have just ended.
                 let _ = kill_process_group(pid, signal);
             }
-            thread::sleep(PATIENCE);
+            thread::sleep(END_LIMIT);
         }
     });
 }
 
-/// Waits for the program itself, and reaps orphans that end meanwhile.
+/// Waits for the program itself, and reaps orphans.
 fn first_end(pid: Pid, gone: &Mutex<bool>, start: Instant) -> Result<(Option<i32>, u64)> {
     loop {
-        // Looked at first and reaped under the lock, so that no signal goes to a number that is free again.
+        // Detected first and reaped under the lock, so that no signal goes to a reused PID.
         waitid(rustix::process::WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).context("cannot wait")?;
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ fn first_end(pid: Pid, gone: &Mutex<bool>, start: Instant) -> Result<(Option<i32
     }
 }
 
-/// Ends what the program has left running; all of it is this process's child by now, or becomes one.
+/// Ends remaining descendants; all of them are, or become, children of this process.
 fn end_strays() {
     let start = Instant::now();
     let mut requested = false;
@@ -120,11 +120,11 @@ fn end_strays() {
             Err(_) => return,
             Ok(None) => {}
         }
-        let late = start.elapsed() > PATIENCE;
+        let late = start.elapsed() > END_LIMIT;
         if !requested || late {
             let signal = if late { Signal::KILL } else { Signal::TERM };
             for child in children() {
-                // One that has just ended needs no signal.
+                // Ignored: it may have just ended.
                 let _ = kill_process(child, signal);
             }
             requested = true;

@@ -1,29 +1,29 @@
-//! Goals and what became of them.
+//! Goals and whether they were reached.
 
 use analysis::stats::median;
 use serde::Serialize;
 
 use crate::peer::{BARE, OURS};
-use crate::record::{Curve, Shown, WorkRecord};
+use crate::record::{Curve, ToolResult, WorkRecord};
 use crate::verdict::{self, Ratio, Reached};
 use crate::work::{Against, Better, Goal, Unit};
 
-/// A goal and what became of it.
+/// A goal and whether it was reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoalRecord {
-    /// In words.
+    /// The goal as text.
     pub goal: String,
-    /// The median of what the goal is about; null where there is nothing.
+    /// The median of the goal's figure; null if there is none.
     pub median: Option<f64>,
     /// Its interval; null for fewer than five rounds.
     pub interval: Option<[f64; 2]>,
-    /// What the two are.
+    /// Which figure the median and the interval are of.
     pub of: Figure,
     /// Whether it was reached.
     pub reached: Reached,
 }
 
-/// What a goal looks at.
+/// The figure of a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
@@ -36,7 +36,7 @@ pub enum Figure {
 }
 
 impl GoalRecord {
-    /// The goal, and where ours is.
+    /// The goal and our figure.
     pub fn text(&self, unit: Unit) -> String {
         let number = |value: f64| match self.of {
             Figure::Ratio => format!("{value:.3}"),
@@ -50,7 +50,7 @@ impl GoalRecord {
     }
 }
 
-/// Judges each goal whose peers are here.
+/// Judges each goal whose peers are installed.
 pub fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
     let ours = |name: Option<&str>| -> Vec<f64> {
         let Some(ours) = shown(work, OURS) else { return Vec::new() };
@@ -113,18 +113,18 @@ pub fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
     records
 }
 
-fn shown<'a>(work: &'a WorkRecord, tool: &str) -> Option<&'a Shown> {
+fn shown<'a>(work: &'a WorkRecord, tool: &str) -> Option<&'a ToolResult> {
     work.tools.iter().find(|shown| shown.tool == tool)
 }
 
-/// The tools that a goal is about, and what they are called in it.
+/// The tools of a goal, and their names in its text.
 fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
     let own = |ratio: &Ratio| (ratio.peer, ratio.peer.to_owned());
     match to {
         Against::All(names) => work.ratios.iter().filter(|ratio| names.contains(&ratio.peer)).map(own).collect(),
         Against::Each => work.ratios.iter().filter(|ratio| ratio.peer != BARE).map(own).collect(),
         Against::BestOf(names) => {
-            // By what ours is compared with, which are not always the tools' medians: some print the best of three.
+            // By the compared figures, which are not always medians: some tools print the best of three.
             let mut named: Vec<&Ratio> = work.ratios.iter().filter(|ratio| names.contains(&ratio.peer)).collect();
             named.sort_by(|a, b| a.median.total_cmp(&b.median));
             let best = if work.better == Better::Higher { named.first() } else { named.last() };
@@ -134,10 +134,10 @@ fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Where tools gave curves: adds to each curve, the peers' own included, at how many sizes it lies inside the spread of the peers'
-/// curves of all other rounds, which is from the lowest to the highest of them at that size. Of its own round none counts, so that
-/// a peer's curve is set beside as many as ours.
-pub fn agreement(tools: &mut [Shown]) {
+/// For curves: adds to each curve, also the peers', at how many sizes it is between the lowest and the highest
+/// of the peers' curves of all other rounds. Curves of the same round do not count, so that a peer's curve is
+/// compared with as many curves as ours.
+pub fn agreement(tools: &mut [ToolResult]) {
     let theirs: Vec<(usize, Curve)> = tools
         .iter()
         .filter(|shown| shown.tool != OURS)
@@ -160,7 +160,11 @@ pub fn agreement(tools: &mut [Shown]) {
 
 fn points_inside(ours: &Curve, theirs: &[&Curve]) -> usize {
     let at = |curve: &Curve, size: u64| {
-        curve.sizes.iter().position(|other| *other == size).and_then(|place| curve.round_trips_ns.get(place).copied())
+        curve
+            .sizes
+            .iter()
+            .position(|other| *other == size)
+            .and_then(|context| curve.round_trips_ns.get(context).copied())
     };
     let inside = |(size, time): &(&u64, &f64)| {
         let spread: Vec<f64> = theirs.iter().filter_map(|curve| at(curve, **size)).collect();

@@ -1,27 +1,27 @@
-//! The machine that the numbers are from, as far as anyone needs to know it.
+//! Description of the machine.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::{RealSys, Sys};
 use serde::Serialize;
 
-/// Kernel, processor and cores. No name: who reads a result should not learn whose machine it was.
+/// Kernel, processor and cores, without a host name for privacy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Kernel version, without what a distribution adds to it.
+    /// Kernel version without the distribution's suffix.
     pub kernel: String,
     /// Processor model.
     pub cpu: String,
     /// Processors online.
     pub cores: u32,
-    /// Hypervisor or container, as far as it shows.
+    /// Hypervisor or container, if detected.
     pub virtualisation: Option<String>,
-    /// Congestion control of TCP sockets that ask for none: all tools here.
+    /// Default congestion control, which all tools here use.
     pub congestion_control: Option<String>,
 }
 
 impl Machine {
-    /// This one.
+    /// This machine.
     pub fn here() -> Self {
         let facts = host::inventory(&RealSys);
         let unknown = || "unknown".to_owned();
@@ -55,7 +55,7 @@ fn numeric(release: &str) -> &str {
     release[..end].trim_end_matches('.')
 }
 
-/// Load average over the last minute, `None` where the host does not say.
+/// Load average over the last minute; `None` if unknown.
 pub fn load() -> Option<f64> {
     RealSys.read("/proc/loadavg").ok()?.split_ascii_whitespace().next()?.parse().ok()
 }

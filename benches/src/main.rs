@@ -1,17 +1,18 @@
-//! `bench`: measures thru beside the tools that people use today, over loopback, all of them pinned alike and taking turns.
+//! `bench`: compares thru with other tools over loopback, with the same pinning and alternating runs.
 //!
-//! A work (a file under `work/`) says what is measured, in which unit and with what goal; a peer (a file under `peer/`) says
-//! how a tool does it and where its output has the number. Adding either is one file and one line in its registry.
+//! A work (a file under `work/`) defines what is measured, the unit and the goal; a peer (a file under `peer/`)
+//! defines a tool's command lines and how to parse its output. Adding either takes one file and one line in its
+//! registry.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program: printing is its job")]
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
 
 mod guard;
 mod judge;
-mod left;
 mod machine;
 mod peer;
 mod process;
 mod record;
+mod remaining;
 mod rounds;
 mod sys;
 mod table;
@@ -24,14 +25,14 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use crate::rounds::{Bench, Cores};
+use crate::rounds::{BenchRun, Cores};
 
-/// Measures thru beside iperf3, NetPIPE, netperf, neper, qperf, sockperf, nuttcp, iperf 2, xfr and bare loops, as far as they are
+/// Compares thru with iperf3, NetPIPE, netperf, neper, qperf, sockperf, nuttcp, iperf 2, xfr and bare loops, if
 /// installed.
 #[derive(Debug, Parser)]
 #[command(name = "bench", version)]
 struct Args {
-    /// Rounds; in each, every tool does every work once.
+    /// Rounds; in each, every tool runs every work once.
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
 
@@ -39,23 +40,23 @@ struct Args {
     #[arg(long, value_name = "ID")]
     work: Vec<String>,
 
-    /// Only this tool beside thru; may be given several times.
+    /// Only this tool and thru; may be given several times.
     #[arg(long, value_name = "NAME")]
     peer: Vec<String>,
 
-    /// 3 rounds and a curve up to 64 KiB; judges no goals and keeps no file.
+    /// 3 rounds and a curve up to 64 KiB; does not judge goals or write a file.
     #[arg(long)]
     quick: bool,
 
-    /// Seconds of one measurement, for tools that can be told [default: 1].
+    /// Seconds of one measurement, for tools with such an option [default: 1].
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u32>,
 
-    /// Print the document instead of the table.
+    /// Print the JSON document instead of the table.
     #[arg(long)]
     json: bool,
 
-    /// Seed of the order and of the intervals [default: from the clock, recorded].
+    /// Seed of the order and the intervals [default: from the clock; it is recorded].
     #[arg(long)]
     seed: Option<u64>,
 
@@ -63,23 +64,23 @@ struct Args {
     #[arg(long, value_name = "CLIENT,SERVER", default_value = "1,0")]
     cores: Cores,
 
-    /// The thru to measure [default: the one beside this program].
+    /// The thru program to measure [default: the one in this program's folder].
     #[arg(long, value_name = "FILE")]
     thru: Option<PathBuf>,
 
-    /// Folder that the raw numbers are written to.
+    /// Folder for the raw numbers.
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
 
-    /// A remark to keep with the numbers.
+    /// A note to store with the numbers.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
 
 fn main() -> ExitCode {
-    // Between us and each program stands a guard, which is this program too.
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let done = match words.split_first() {
+    // This program is also the guard of each program that it runs.
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let done = match command.split_first() {
         Some((first, rest)) if first == "guard" => guard::guard(rest),
         _ => run(&Args::parse()),
     };
@@ -99,7 +100,7 @@ fn run(args: &Args) -> Result<()> {
         }
         return Ok(());
     }
-    let bench = Bench {
+    let bench = BenchRun {
         works: work::chosen(&args.work)?,
         tools: peer::installed(&thru(args)?, &args.peer)?,
         rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 5 }),
@@ -109,7 +110,7 @@ fn run(args: &Args) -> Result<()> {
         seed: args.seed.unwrap_or_else(machine::clock_seed),
     };
     if bench.rounds == 0 || bench.seconds == 0 {
-        bail!("--rounds and --seconds start at 1");
+        bail!("--rounds and --seconds must be at least 1");
     }
     let record = bench.run(args.note.clone())?;
     if args.json {
@@ -124,17 +125,15 @@ fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The thru that is measured: the one that was named, else the one that was built together with this program.
+/// The thru to measure: the given one, else the one in this program's folder.
 fn thru(args: &Args) -> Result<PathBuf> {
     let path = match &args.thru {
         Some(path) => path.clone(),
-        None => {
-            std::env::current_exe().context("cannot tell where this program is: use --thru")?.with_file_name("thru")
-        }
+        None => std::env::current_exe().context("cannot find this program's path; use --thru")?.with_file_name("thru"),
     };
     if !path.is_file() {
-        bail!("{} is missing: build it with `cargo build --release -p throughline`, or use --thru", path.display());
+        bail!("{} does not exist; build it with `cargo build --release -p throughline`, or use --thru", path.display());
     }
-    // PVM starts its tasks by whole paths.
+    // PVM starts its tasks by absolute paths.
     path.canonicalize().with_context(|| format!("cannot find {}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Programs that are started on a core, and do not outlive us.
+//! Programs that run on given cores and end with this process.
 
 use std::fs;
 use std::io::Read;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::guard::{PATIENCE, Report};
+use crate::guard::{END_LIMIT, Report};
 
-/// Pause between two looks at something that has no event to wait for.
+/// Polling interval.
 const STEP: Duration = Duration::from_millis(5);
-/// How long a server may take until it listens.
+/// Time limit for a server to listen.
 const START: Duration = Duration::from_secs(10);
 
-/// A program and what it needs.
+/// A program and its environment.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     /// Its command line.
@@ -28,27 +28,27 @@ pub struct Program {
     pub env: Vec<(&'static str, String)>,
 }
 
-/// What a program left behind.
+/// A program's output and report.
 #[derive(Debug, Default)]
 pub struct Ended {
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// How it ended, and what it used.
+    /// How it ended and what it used.
     pub report: Report,
 }
 
-/// What shows that a server can be spoken to.
+/// How to detect that a server is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// It listens on this TCP port, or has bound this UDP port.
+    /// It listens on this TCP port or has bound this UDP port.
     Port(u16),
-    /// This file is there.
+    /// This file exists.
     File(PathBuf),
 }
 
-/// A program under a guard (`guard.rs`), pinned to cores; it ends when this is dropped, and when we are killed.
+/// A program under a guard (`guard.rs`), pinned to cores; it ends when this is dropped or when we are killed.
 #[derive(Debug)]
 pub struct Running {
     guard: Child,
@@ -57,12 +57,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program on `cores`. `heard` keeps what it prints for [`run`]; a server's words go nowhere.
-    pub fn start(cores: &[u32], program: &Program, heard: bool) -> Result<Self> {
-        let out = || if heard { Stdio::piped() } else { Stdio::null() };
+    /// Starts the program on `cores`. `capture` keeps its output for [`run`]; a server's output is discarded.
+    pub fn start(cores: &[u32], program: &Program, capture: bool) -> Result<Self> {
+        let out = || if capture { Stdio::piped() } else { Stdio::null() };
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
-        let mut guard = Command::new(std::env::current_exe().context("cannot tell where this program is")?)
+        let mut guard = Command::new(std::env::current_exe().context("cannot find this program's path")?)
             .args(["guard", &cores.join(",")])
             .arg(folder.path().join("report"))
             .args(&program.argv)
@@ -70,7 +70,7 @@ impl Running {
             .stdin(Stdio::piped())
             .stdout(out())
             .stderr(out())
-            // Ctrl-C is for us; the guard sees that we are gone by the end of its input.
+            // Ctrl-C goes only to us; the guard notices the end of its input.
             .process_group(0)
             .spawn()
             .context("cannot start a guard")?;
@@ -78,7 +78,7 @@ impl Running {
         Ok(Self { guard, line, folder })
     }
 
-    /// Waits until the server can be spoken to.
+    /// Waits until the server is ready.
     pub fn wait_for(&mut self, ready: &Ready) -> Result<()> {
         let start = Instant::now();
         while !is_ready(ready) {
@@ -98,23 +98,22 @@ impl Running {
         Ok(())
     }
 
-    /// Ends the program and everything that it started, and says what they used.
+    /// Ends the program and everything that it started; returns what they used.
     pub fn stop(mut self) -> Result<Report> {
         self.end();
         self.report()
     }
 
     fn report(&self) -> Result<Report> {
-        let text =
-            fs::read_to_string(self.folder.path().join("report")).context("the program's guard left no report")?;
+        let text = fs::read_to_string(self.folder.path().join("report")).context("the guard wrote no report")?;
         Ok(serde_json::from_str(&text)?)
     }
 
     fn end(&mut self) {
         self.line = None;
         let start = Instant::now();
-        // The guard asks, waits, insists, and does the same with what is left then.
-        while start.elapsed() < 4 * PATIENCE {
+        // The guard terminates the program, waits, kills it, and does the same with its descendants.
+        while start.elapsed() < 4 * END_LIMIT {
             match self.guard.try_wait() {
                 Ok(None) => thread::sleep(STEP),
                 Ok(Some(_)) | Err(_) => return,
@@ -131,13 +130,13 @@ impl Drop for Running {
     }
 }
 
-/// Runs the program on `cores` to its end, or ends it at `limit`.
+/// Runs the program on `cores` until it ends or reaches `limit`.
 pub fn run(cores: &[u32], program: &Program, limit: Duration) -> Result<Ended> {
     let start = Instant::now();
     let mut running = Running::start(cores, program, true)?;
     let (reported, end) = mpsc::channel();
     let readers = [pipe(running.guard.stdout.take(), reported.clone()), pipe(running.guard.stderr.take(), reported)];
-    // Both pipes are closed when the guard is done; it may still have to end then.
+    // Both pipes are closed when the guard is done; it may end shortly afterwards.
     for _ in &readers {
         if end.recv_timeout(limit.saturating_sub(start.elapsed())).is_err() {
             bail!("{} took longer than {} s and was ended", program.argv.join(" "), limit.as_secs());
@@ -168,8 +167,8 @@ fn is_ready(ready: &Ready) -> bool {
     }
 }
 
-/// Whether a socket of this network namespace listens on the TCP port, or is bound to the UDP one. Looked up instead of tried:
-/// NPtcp's receiver takes the first connection for its peer.
+/// Whether a socket of this network namespace listens on the TCP port or is bound to the UDP one. Read from
+/// /proc, because NPtcp's receiver takes the first connection for its peer.
 fn listening(port: u16) -> bool {
     ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"]
         .iter()
@@ -186,7 +185,7 @@ fn listens(line: &str, port: u16) -> bool {
     local == Some(port) && fields.nth(1).is_some_and(|state| state == "0A" || state == "07")
 }
 
-/// A TCP port that nothing uses right now.
+/// A free TCP port.
 pub fn free_port() -> Result<u16> {
     let probe = std::net::TcpListener::bind(("127.0.0.1", 0)).context("cannot find a free port")?;
     Ok(probe.local_addr()?.port())

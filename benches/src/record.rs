@@ -1,4 +1,4 @@
-//! The document that a run leaves: every number of every round, and what follows from them.
+//! The document of a run: all numbers of all rounds and the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::judge::{self, GoalRecord};
 use crate::machine::Machine;
 use crate::peer::{Job, OURS, PEERS, Reading, Tool};
 use crate::process::Program;
-use crate::rounds::{Bench, Outcome};
+use crate::rounds::{BenchRun, Outcome};
 use crate::verdict::{self, Ratio, Reached};
 use crate::work::{Better, Cost, Unit, Work};
 
@@ -23,27 +23,27 @@ pub struct Record {
     pub schema: u32,
     /// When it started, UTC.
     pub started: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// With which tools.
+    /// The tools.
     pub tools: Vec<ToolVersion>,
     /// Rounds of each work.
     pub rounds: u32,
-    /// Seconds of a measurement, for tools that can be told.
+    /// Seconds of a measurement, for tools with such an option.
     pub seconds: u32,
-    /// A quick look.
+    /// Whether it is a quick run.
     pub quick: bool,
     /// Cores of client and server.
     pub cores: [u32; 2],
     /// Seed of the order and of the intervals.
     pub seed: u64,
-    /// What the person who ran it wants to be known.
+    /// The user's note.
     pub note: Option<String>,
     /// The works.
     pub works: Vec<WorkRecord>,
 }
 
-/// A tool and its version, null where it does not tell.
+/// A tool and its version, null if unknown.
 #[derive(Debug, Serialize)]
 pub struct ToolVersion {
     name: &'static str,
@@ -51,36 +51,36 @@ pub struct ToolVersion {
 }
 
 /// The order of the tools in a round.
-pub type Order = Vec<&'static str>;
+pub type ToolOrder = Vec<&'static str>;
 
-/// What one tool gave in one work.
+/// One tool's results in one work.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shown {
+pub struct ToolResult {
     /// The tool.
     pub tool: &'static str,
-    /// What was run at the server's side, null where the client starts both ends; ports and paths change from round to round and
-    /// stand as PORT and FILE.
+    /// The server's command line, null if the client starts both ends. Ports and paths change in each round and
+    /// are replaced by PORT and FILE.
     pub server: Option<String>,
-    /// What was run at the client's side.
+    /// The client's command line.
     pub client: String,
-    /// A number for each round, null where it failed.
+    /// A number for each round, null for a failed round.
     pub values: Vec<Option<f64>>,
-    /// The best of the three legs that each round's number is of: what is compared with a tool that prints the best of three.
+    /// The best of each round's three legs, for comparison with a tool that prints the best of three.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub best: Vec<Option<f64>>,
     /// Other numbers by name, for each round.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// Processor time and memory of both ends for each round.
+    /// CPU time and memory of both ends for each round.
     pub used: Vec<Option<Used>>,
-    /// Median processor time of the client's end in the work's `cost_unit`; null where it was not measured.
+    /// Median CPU time of the client's end in the work's `cost_unit`; null if not measured.
     pub client_cost: Option<f64>,
-    /// Of the server's end; null also where the client starts both ends, whose time is then all in `client_cost`.
+    /// Of the server's end; null also if the client starts both ends, whose time is then in `client_cost`.
     pub server_cost: Option<f64>,
-    /// Of curves: sizes and round trips for each round, null where it failed.
+    /// Of curves: sizes and round trips for each round, null for a failed round.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Option<Curve>>,
-    /// Why rounds failed.
+    /// Reasons of failed rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
     /// Median of the rounds.
@@ -89,22 +89,22 @@ pub struct Shown {
     pub range: Option<[f64; 2]>,
 }
 
-/// What a tool's processes used in a round, all descendants included, as the kernel accounted it.
+/// Resource usage of a tool's processes in a round, with all descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Used {
-    /// Processor time of the client's end, ns.
+    /// CPU time of the client's end, ns.
     pub client_cpu_ns: u64,
-    /// Of the server's end; null where the client starts both.
+    /// Of the server's end; null if the client starts both.
     pub server_cpu_ns: Option<u64>,
     /// The largest resident set of one process of the client's end, bytes.
     pub client_peak_bytes: u64,
     /// Of the server's end.
     pub server_peak_bytes: Option<u64>,
-    /// Bytes or exchanges that were moved meanwhile; null where there is no such thing.
+    /// Bytes or exchanges moved; null if not applicable.
     pub amount: Option<f64>,
 }
 
-/// A curve as a tool gave it.
+/// A tool's curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// Block sizes, bytes.
@@ -118,35 +118,35 @@ pub struct Curve {
 pub struct WorkRecord {
     /// Its id.
     pub id: &'static str,
-    /// What it is.
+    /// Its title.
     pub title: &'static str,
     /// Unit of all values.
     pub unit: Unit,
-    /// Which values are good.
+    /// Which values are better.
     pub better: Better,
-    /// What processor time is divided by.
+    /// The unit of CPU cost.
     pub cost_unit: Cost,
     /// One-minute load averages before and after; the bench itself keeps up to two cores busy.
     pub load: [Option<f64>; 2],
     /// The order of the tools, round by round.
-    pub order: Vec<Order>,
+    pub order: Vec<ToolOrder>,
     /// The tools' numbers, ours first.
-    pub tools: Vec<Shown>,
+    pub tools: Vec<ToolResult>,
     /// Ours divided by each peer's.
     pub ratios: Vec<Ratio>,
-    /// What thru has to reach; empty for a quick look.
+    /// The goals of thru; empty for a quick run.
     pub goals: Vec<GoalRecord>,
 }
 
 impl ToolVersion {
-    /// Of this tool.
+    /// The version of this tool.
     pub fn of(tool: &Tool) -> Self {
         Self { name: tool.peer.name(), version: tool.version.clone() }
     }
 }
 
-impl Shown {
-    /// Nothing yet.
+impl ToolResult {
+    /// Without results.
     pub fn new(tool: &'static str, job: &Job) -> Self {
         let program = |program: &Program| plain(&program.argv);
         Self {
@@ -197,7 +197,8 @@ impl Shown {
         self.server_cost = self.cost(cost, |used| used.server_cpu_ns);
     }
 
-    /// What is compared with this peer: the best of three legs with its best of three, else the rounds' numbers.
+    /// The numbers to compare with this peer: the best of three legs if it prints the best of three, else the
+    /// rounds' numbers.
     fn beside(&self, peer: &str) -> &[Option<f64>] {
         let best = PEERS.iter().any(|known| known.name() == peer && known.prints_best_of_three());
         if best && !self.best.is_empty() { &self.best } else { &self.values }
@@ -216,19 +217,19 @@ impl Shown {
         median(&self.used.iter().flatten().filter_map(each).collect::<Vec<_>>())
     }
 
-    /// The rounds' numbers of this name that are there.
+    /// The numbers of this name, without failed rounds.
     pub fn also(&self, name: &str) -> Vec<f64> {
         self.also.get(name).into_iter().flatten().copied().flatten().collect()
     }
 }
 
-/// A command line as anyone would type it: programs without their folders, changing numbers by name.
+/// A command line without folders and changing numbers.
 fn plain(argv: &[String]) -> String {
-    let word = |(place, word): (usize, &String)| {
+    let word = |(context, word): (usize, &String)| {
         let name = Path::new(word).file_name().map_or(word.clone(), |name| name.to_string_lossy().into_owned());
         match word.rsplit_once(':') {
-            // A launcher is given the program by its whole path.
-            _ if place == 0 || name == OURS => name,
+            // A launcher gets the program by its absolute path.
+            _ if context == 0 || name == OURS => name,
             Some((host, port)) if is_port(port) => format!("{host}:PORT"),
             _ if is_port(word) => "PORT".to_owned(),
             _ if name == "result" => "FILE".to_owned(),
@@ -238,7 +239,7 @@ fn plain(argv: &[String]) -> String {
     argv.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Ports that the kernel hands out for free have five digits and no block or time here has.
+/// Ephemeral ports have five digits; no block or time here has.
 fn is_port(word: &str) -> bool {
     word.parse::<u16>().is_ok_and(|port| port >= 32_768)
 }
@@ -247,14 +248,14 @@ impl WorkRecord {
     /// Compares the tools.
     pub fn new(
         work: &'static Work,
-        mut tools: Vec<Shown>,
-        order: Vec<Order>,
+        mut tools: Vec<ToolResult>,
+        order: Vec<ToolOrder>,
         load: [Option<f64>; 2],
-        bench: &Bench,
+        bench: &BenchRun,
     ) -> Self {
         judge::agreement(&mut tools);
         let ours = tools.iter().find(|shown| shown.tool == OURS);
-        let pair = |shown: &Shown| {
+        let pair = |shown: &ToolResult| {
             verdict::ratio(shown.tool, ours?.beside(shown.tool), &shown.values, work.better, bench.seed)
         };
         let ratios = tools.iter().filter(|shown| shown.tool != OURS).filter_map(pair).collect();
@@ -278,7 +279,7 @@ impl WorkRecord {
 }
 
 impl Record {
-    /// The rows that fall short of a goal, for people.
+    /// The rows that miss a goal, as text.
     pub fn short(&self) -> Vec<String> {
         let of = |work: &WorkRecord| -> Vec<String> {
             let short = work.goals.iter().filter(|goal| goal.reached == Reached::Short);
@@ -287,7 +288,7 @@ impl Record {
         self.works.iter().flat_map(of).collect()
     }
 
-    /// Writes it to a file of its own in `folder`, named after date and machine.
+    /// Writes it to a new file in `folder`, named after date and machine.
     pub fn write(&self, folder: &Path) -> Result<PathBuf> {
         let minute: String = self.started.chars().take(16).filter(|c| *c != ':').collect();
         let file = folder.join(format!("{minute}-{}.json", self.machine.slug()));
@@ -301,13 +302,13 @@ impl Record {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::peer::Place;
+    use crate::peer::JobContext;
     use crate::rounds::Cores;
     use crate::work::WORKS;
 
-    fn place() -> Place {
+    fn context() -> JobContext {
         let program = "tool".to_owned();
-        Place { program, port: 1, second_port: 2, seconds: 1, cores: [1, 0], folder: PathBuf::new() }
+        JobContext { program, port: 1, second_port: 2, seconds: 1, cores: [1, 0], folder: PathBuf::new() }
     }
 
     pub fn outcome(value: f64) -> Outcome {
@@ -321,19 +322,20 @@ pub mod tests {
         Outcome { reading: Reading::from(value), used }
     }
 
-    pub fn shown(tool: &'static str, values: &[f64]) -> Shown {
-        let job = Job::new(&place(), Vec::new(), Vec::new(), |_, _| Ok(1.0.into()));
-        let mut shown = Shown::new(tool, &job);
+    pub fn shown(tool: &'static str, values: &[f64]) -> ToolResult {
+        let job = Job::new(&context(), Vec::new(), Vec::new(), |_, _| Ok(1.0.into()));
+        let mut shown = ToolResult::new(tool, &job);
         for (round, value) in (0..).zip(values) {
             shown.take(round, Ok(outcome(*value)), Cost::PerGigabyte);
         }
         shown
     }
 
-    pub fn compared(id: &str, tools: Vec<Shown>) -> WorkRecord {
+    pub fn compared(id: &str, tools: Vec<ToolResult>) -> WorkRecord {
         let work = WORKS.iter().find(|work| work.id == id).unwrap();
         let cores = Cores { client: 1, server: 0 };
-        let bench = Bench { works: Vec::new(), tools: Vec::new(), rounds: 5, seconds: 1, quick: false, cores, seed: 1 };
+        let bench =
+            BenchRun { works: Vec::new(), tools: Vec::new(), rounds: 5, seconds: 1, quick: false, cores, seed: 1 };
         WorkRecord::new(work, tools, Vec::new(), [None, None], &bench)
     }
 
@@ -376,10 +378,10 @@ pub mod tests {
 
     #[test]
     fn documents_hold_no_folders_and_no_ports() {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let argv = words("some/where/thru stream 127.0.0.1:41234 --block 131072 --json other/place/result");
+        let command_line = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let argv = command_line("some/where/thru stream 127.0.0.1:41234 --block 131072 --json other/place/result");
         assert_eq!(plain(&argv), "thru stream 127.0.0.1:PORT --block 131072 --json FILE");
-        assert_eq!(plain(&words("NPtcp -P 51234 -u 8388608")), "NPtcp -P PORT -u 8388608");
-        assert_eq!(plain(&words("mpirun.openmpi -n 1 some/where/thru rr")), "mpirun.openmpi -n 1 thru rr");
+        assert_eq!(plain(&command_line("NPtcp -P 51234 -u 8388608")), "NPtcp -P PORT -u 8388608");
+        assert_eq!(plain(&command_line("mpirun.openmpi -n 1 some/where/thru rr")), "mpirun.openmpi -n 1 thru rr");
     }
 }

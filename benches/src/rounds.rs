@@ -1,4 +1,4 @@
-//! Rounds in which every tool has its turn, in an order drawn anew for each.
+//! Rounds in which every tool runs once, in a new random order.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use analysis::stats::SplitMix64;
 use anyhow::{Context, Result, bail};
 
-use crate::left::Left;
 use crate::machine::{self, Machine};
-use crate::peer::{Amount, Job, OURS, Place, Reading, Tool};
+use crate::peer::{Amount, Job, JobContext, OURS, Reading, Tool};
 use crate::process::{self, Ended, Running};
-use crate::record::{Order, Record, Shown, ToolVersion, Used, WorkRecord};
+use crate::record::{Record, ToolOrder, ToolResult, ToolVersion, Used, WorkRecord};
+use crate::remaining::Remaining;
 use crate::work::{Task, Work};
 
-/// Longest time that a measurement may take beyond the seconds that it was told.
+/// Longest time that a measurement may take beyond its requested seconds.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The same for a curve; NPtcp's on a busy machine needs most.
+/// The same for a curve; NPtcp's takes longest on a busy machine.
 const CURVE_LIMIT: Duration = Duration::from_secs(300);
-/// A tool that gave nothing in this many rounds, the first ones, is left out of the others.
-const PATIENCE: usize = 2;
+/// A tool that fails in this many first rounds is skipped in the others.
+const MAX_FAILED_ROUNDS: usize = 2;
 /// Load average above which the numbers carry a warning.
 const BUSY: f64 = 0.5;
 
-/// Everything that is settled before the first round.
-pub struct Bench {
+/// The settings of a run.
+pub struct BenchRun {
     /// Works, one after another.
     pub works: Vec<&'static Work>,
     /// Tools, ours first.
@@ -33,9 +33,9 @@ pub struct Bench {
     pub rounds: u32,
     /// Length of a measurement, s.
     pub seconds: u32,
-    /// A quick look, which judges nothing.
+    /// A quick run, which judges no goals.
     pub quick: bool,
-    /// Where client and server run.
+    /// The cores of client and server.
     pub cores: Cores,
     /// Seed of the order and of the intervals.
     pub seed: u64,
@@ -44,13 +44,13 @@ pub struct Bench {
 /// The two cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cores {
-    /// Of all clients.
+    /// The core of all clients.
     pub client: u32,
-    /// Of all servers.
+    /// The core of all servers.
     pub server: u32,
 }
 
-/// What one measurement gave.
+/// The result of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The tool's numbers.
@@ -60,7 +60,7 @@ pub struct Outcome {
 }
 
 impl Cores {
-    /// Client's and server's.
+    /// Both cores.
     pub fn both(self) -> [u32; 2] {
         [self.client, self.server]
     }
@@ -70,28 +70,28 @@ impl FromStr for Cores {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (client, server) = text.split_once(',').context("write two cores, such as 1,0")?;
+        let (client, server) = text.split_once(',').context("give two cores, such as 1,0")?;
         let number = |text: &str| text.trim().parse().with_context(|| format!("'{text}' is not a core"));
         Ok(Self { client: number(client)?, server: number(server)? })
     }
 }
 
-impl Bench {
+impl BenchRun {
     /// Runs all works.
     pub fn run(&self, note: Option<String>) -> Result<Record> {
         let machine = Machine::here();
         for core in self.cores.both() {
             if core >= machine.cores {
-                bail!("core {core} is not there, this machine has {}: choose others with --cores", machine.cores);
+                bail!("core {core} does not exist; this machine has {}; choose others with --cores", machine.cores);
             }
         }
         if let Some(load) = machine::load().filter(|load| *load > BUSY) {
-            eprintln!("this machine is busy (load {load:.2}): the numbers will be noisy");
+            eprintln!("the machine is busy (load {load:.2}); the numbers will be noisy");
         }
         let mut random = SplitMix64::new(self.seed);
         let mut works = Vec::new();
         let started = jiff::Timestamp::now();
-        let mut left = Left::new(self.plan()?);
+        let mut left = Remaining::new(self.plan()?);
         eprintln!("{} works, {} rounds: {left}", self.works.len(), self.rounds);
         for work in &self.works {
             works.push(self.work(work, &mut random, &mut left)?);
@@ -111,13 +111,13 @@ impl Bench {
         })
     }
 
-    /// The measurements to come, and how long each may take.
+    /// The planned measurements and their guessed durations.
     fn plan(&self) -> Result<Vec<(&'static str, &'static str, u32, f64)>> {
         let mut plan = Vec::new();
         for work in &self.works {
             let task = work.task(self.quick);
             for tool in &self.tools {
-                if tool.peer.job(task, &self.place(tool, task, Path::new(""))?).is_some() {
+                if tool.peer.job(task, &self.context(tool, task, Path::new(""))?).is_some() {
                     plan.push((work.id, tool.peer.name(), self.rounds, task.guess(self.seconds)));
                 }
             }
@@ -125,26 +125,27 @@ impl Bench {
         Ok(plan)
     }
 
-    fn work(&self, work: &'static Work, random: &mut SplitMix64, left: &mut Left) -> Result<WorkRecord> {
+    fn work(&self, work: &'static Work, random: &mut SplitMix64, left: &mut Remaining) -> Result<WorkRecord> {
         let task = work.task(self.quick);
-        let mut tools: Vec<Shown> = Vec::new();
+        let mut tools: Vec<ToolResult> = Vec::new();
         for tool in &self.tools {
-            if let Some(job) = tool.peer.job(task, &self.place(tool, task, Path::new(""))?) {
-                tools.push(Shown::new(tool.peer.name(), &job));
+            if let Some(job) = tool.peer.job(task, &self.context(tool, task, Path::new(""))?) {
+                tools.push(ToolResult::new(tool.peer.name(), &job));
             }
         }
         let load_before = machine::load();
-        let mut orders: Vec<Order> = Vec::new();
+        let mut orders: Vec<ToolOrder> = Vec::new();
         for round in 0..self.rounds {
             let mut turns: Vec<usize> = (0..tools.len()).collect();
             random.shuffle(&mut turns);
             orders.push(turns.iter().map(|turn| tools[*turn].tool).collect());
             for turn in turns {
                 let shown = &mut tools[turn];
-                let tool = self.tools.iter().find(|tool| tool.peer.name() == shown.tool).context("a tool vanished")?;
+                let tool =
+                    self.tools.iter().find(|tool| tool.peer.name() == shown.tool).context("the tool is missing")?;
                 let start = Instant::now();
-                let outcome = if shown.values.len() >= PATIENCE && shown.values.iter().all(Option::is_none) {
-                    Err(anyhow::anyhow!("left out, for it gave nothing in the first {PATIENCE} rounds"))
+                let outcome = if shown.values.len() >= MAX_FAILED_ROUNDS && shown.values.iter().all(Option::is_none) {
+                    Err(anyhow::anyhow!("skipped: it failed in the first {MAX_FAILED_ROUNDS} rounds"))
                 } else {
                     self.measure(tool, task, work)
                 };
@@ -158,13 +159,13 @@ impl Bench {
             }
         }
         if tools.iter().any(|shown| shown.tool == OURS && shown.values.iter().all(Option::is_none)) {
-            eprintln!("{}: thru gave no number in any round", work.id);
+            eprintln!("{}: thru failed in every round", work.id);
         }
         Ok(WorkRecord::new(work, tools, orders, [load_before, machine::load()], self))
     }
 
-    fn place(&self, tool: &Tool, task: Task, folder: &Path) -> Result<Place> {
-        Ok(Place {
+    fn context(&self, tool: &Tool, task: Task, folder: &Path) -> Result<JobContext> {
+        Ok(JobContext {
             program: tool.program.to_string_lossy().into_owned(),
             port: process::free_port()?,
             second_port: process::free_port()?,
@@ -177,18 +178,18 @@ impl Bench {
     /// One measurement: a fresh server, one client, a number.
     fn measure(&self, tool: &Tool, task: Task, work: &Work) -> Result<Outcome> {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let place = self.place(tool, task, folder.path())?;
-        let job = tool.peer.job(task, &place).context("the tool does not know this task")?;
+        let context = self.context(tool, task, folder.path())?;
+        let job = tool.peer.job(task, &context).context("the tool does not support this task")?;
         let mut server = None;
         if let Some(program) = job.server() {
             let running = server.insert(Running::start(&[self.cores.server], &program, false)?);
             running.wait_for(&job.ready)?;
         }
-        let (ended, reading) = self.client(&job, &place, task)?;
+        let (ended, reading) = self.client(&job, &context, task)?;
         let server = server.map(Running::stop).transpose()?;
         let value = reading.value;
         if !(value.is_finite() && value > 0.0) {
-            bail!("{value} is no result");
+            bail!("{value} is not a valid result");
         }
         let used = Used {
             client_cpu_ns: ended.report.cpu_ns,
@@ -196,7 +197,7 @@ impl Bench {
             client_peak_bytes: ended.report.peak_bytes,
             server_peak_bytes: server.as_ref().map(|report| report.peak_bytes),
             amount: match reading.amount {
-                Amount::Follows => work.unit.amount(value, f64::from(place.seconds)),
+                Amount::Follows => work.unit.amount(value, f64::from(context.seconds)),
                 Amount::Known(amount) => Some(amount),
                 Amount::Unknown => None,
             },
@@ -215,25 +216,25 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// The client's runs, of which the one with the median time is told.
-    fn client(&self, job: &Job, place: &Place, task: Task) -> Result<(Ended, Reading)> {
+    /// Runs the client; returns the run with the median time.
+    fn client(&self, job: &Job, context: &JobContext, task: Task) -> Result<(Ended, Reading)> {
         let beyond = if matches!(task, Task::Curve { .. }) { CURVE_LIMIT } else { LIMIT };
-        let limit = beyond + Duration::from_secs(u64::from(place.seconds));
+        let limit = beyond + Duration::from_secs(u64::from(context.seconds));
         let cores = if job.spread { self.cores.both().to_vec() } else { vec![self.cores.client] };
         let mut runs = Vec::new();
         for _ in 0..job.runs {
             let ended = process::run(&cores, &job.client(), limit)?;
             let code = ended.report.code;
             if code != Some(0) && (code.is_none() || code != job.also_code) {
-                let words = ended.stderr.trim().lines().next_back().or(ended.stdout.trim().lines().next_back());
+                let command = ended.stderr.trim().lines().next_back().or(ended.stdout.trim().lines().next_back());
                 let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-                bail!("ended with {code}: {}", words.unwrap_or("no words"));
+                bail!("ended with {code}: {}", command.unwrap_or("no message"));
             }
             runs.push(ended);
         }
         runs.sort_by_key(|ended| ended.report.elapsed_ns);
         let ended = runs.swap_remove(runs.len() / 2);
-        let result = std::fs::read_to_string(place.file()).unwrap_or_default();
+        let result = std::fs::read_to_string(context.file()).unwrap_or_default();
         let reading = (job.read)(&ended, &result)?;
         Ok((ended, reading))
     }

@@ -1,10 +1,10 @@
-//! The one system call here that has no safe face in a crate that the workspace uses.
+//! The one system call here without a safe wrapper in our dependencies.
 #![allow(unsafe_code, reason = "getrusage(2) wants a pointer; see its SAFETY comment")]
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What all descendants that were waited for have used.
+/// Resource usage of all reaped descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Processor time, user and system, ns (the kernel gives microseconds).

@@ -1,16 +1,16 @@
-//! The table that people read.
+//! The table for the terminal.
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::judge::GoalRecord;
 use crate::peer::OURS;
-use crate::record::{Record, Shown, WorkRecord};
+use crate::record::{Record, ToolResult, WorkRecord};
 use crate::verdict::{Ratio, Reached, Standing};
 
-/// One line under the head.
+/// One line under the header.
 const LOOK: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// The whole run: what it ran on, a row for each tool of each work, and the goals.
+/// The whole run: the machine, a row for each tool of each work, and the goals.
 pub fn render(record: &Record) -> String {
     let mut table = Table::new();
     table.load_style(LOOK);
@@ -26,8 +26,8 @@ pub fn render(record: &Record) -> String {
         "CPU server",
     ]);
     for work in &record.works {
-        for (place, shown) in work.tools.iter().enumerate() {
-            let title = if place == 0 { work.title } else { "" };
+        for (row_number, shown) in work.tools.iter().enumerate() {
+            let title = if row_number == 0 { work.title } else { "" };
             table.add_row(row(title, work, shown));
         }
     }
@@ -55,7 +55,7 @@ pub fn render(record: &Record) -> String {
     let judged = |goal: &&GoalRecord| goal.reached != Reached::Unknown;
     let count = record.works.iter().flat_map(|work| &work.goals).filter(judged).count();
     if short.is_empty() && count > 0 {
-        text += &format!("none of the {count} goals that could be judged falls short\n");
+        text += &format!("none of the {count} judged goals falls short\n");
     }
     text.trim_end().to_owned()
 }
@@ -65,9 +65,9 @@ fn head(record: &Record) -> String {
     let busiest = record.works.iter().filter_map(|work| work.load[0]).fold(0.0, f64::max);
     format!(
         "{}, Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
-         spread: smallest to largest; interval: 95 % bootstrap of the median of the rounds' ratios, from 5 rounds on\n\
-         CPU: processor time of all processes of an end, median, for each decimal gigabyte, exchange or command; under a launcher \
-         both ends are in the first column",
+         spread: smallest to largest; interval: 95 % bootstrap interval of the median ratio, from 5 rounds on\n\
+         CPU: CPU time of all processes of an end, median, per decimal gigabyte, exchange or command; with a launcher both ends \
+         are in the first column",
         record.started,
         machine.kernel,
         machine.cpu,
@@ -81,7 +81,7 @@ fn head(record: &Record) -> String {
     )
 }
 
-fn row(title: &str, work: &WorkRecord, shown: &Shown) -> Vec<Cell> {
+fn row(title: &str, work: &WorkRecord, shown: &ToolResult) -> Vec<Cell> {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let number = |value: Option<f64>| value.map_or("none".to_owned(), |value| work.unit.text(value));
     let spread =

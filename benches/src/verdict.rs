@@ -1,4 +1,4 @@
-//! What paired rounds say: ahead, level or behind, and whether a goal is met.
+//! The result of paired rounds: ahead, level or behind, and whether a goal is met.
 
 use analysis::stats::{Interval, median, median_interval};
 use serde::Serialize;
@@ -7,12 +7,12 @@ use crate::work::Better;
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// A row falls short when the interval's worse end is not even this close to the goal: two tools that are equal would otherwise
-/// miss a goal of 1.00 in half of all runs.
+/// A row misses its goal if the interval's worse end is further from it than this. Otherwise two equal tools
+/// would miss a goal of 1.00 in half of all runs.
 const CLOSE: f64 = 0.97;
 
-/// Fewest rounds that anything is concluded from. The bootstrap interval of the median is then the whole range, which holds the
-/// true median in 1 - 2^(1-n) of all cases: 94 % of five rounds, 75 % of three.
+/// Fewest rounds for a conclusion. The bootstrap interval of the median is then the whole range, which contains
+/// the true median with probability 1 - 2^(1-n): 94 % with five rounds, 75 % with three.
 const LEAST_ROUNDS: usize = 5;
 
 /// Ours divided by a peer's, round by round.
@@ -28,11 +28,11 @@ pub struct Ratio {
     pub high: Option<f64>,
     /// Rounds.
     pub rounds: usize,
-    /// What it means.
+    /// The conclusion.
     pub standing: Standing,
 }
 
-/// Where ours stands beside a peer.
+/// Our result compared with a peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -42,7 +42,7 @@ pub enum Standing {
     Level,
     /// The whole interval is on the bad side of 1.
     Behind,
-    /// There are too few rounds for an interval, or neither way is the good one.
+    /// Too few rounds for an interval, or neither direction is better.
     Unknown,
 }
 
@@ -52,13 +52,13 @@ pub enum Standing {
 pub enum Reached {
     /// The interval's worse end is within 3 % of the goal or better.
     Met,
-    /// It is not.
+    /// It is further away.
     Short,
-    /// There are too few rounds for an interval.
+    /// Too few rounds for an interval.
     Unknown,
 }
 
-/// Pairs ours with a peer's numbers of the same rounds; `None` when there is no common round.
+/// Pairs our numbers with a peer's of the same rounds; `None` without a common round.
 pub fn ratio(
     peer: &'static str,
     ours: &[Option<f64>],
@@ -99,8 +99,8 @@ fn standing(interval: &Interval, better: Better) -> Standing {
     }
 }
 
-/// Judges an interval by a bound that it should be at least (or, where lower is better, at most). Where near is better the
-/// bound says nothing, and [`within`] does.
+/// Judges an interval by a lower bound (or, if lower is better, an upper bound). If near is better, use
+/// [`within`].
 pub fn reached(interval: Option<[f64; 2]>, bound: f64, better: Better) -> Reached {
     let Some([low, high]) = interval else { return Reached::Unknown };
     let close = match better {

@@ -1,4 +1,4 @@
-//! The guard that the bench puts between itself and each program, as real processes.
+//! Tests of the guard with real processes.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::Read;
@@ -29,7 +29,7 @@ fn what_a_program_says_and_how_it_ends_come_through() {
     let report = folder.path().join("report");
     let mut guard = guarded(&report, "echo out; exit 7");
     let mut said = String::new();
-    // Read to its end, that is to the guard's, before the wait closes the guard's input: that would be an order.
+    // Read to the end before the wait closes the guard's input, which would end the program.
     guard.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     guard.wait().unwrap();
     assert_eq!(said, "out\n");
@@ -44,14 +44,14 @@ fn time_of_a_child_that_its_parent_never_waited_for_is_in_the_account() {
     let report = folder.path().join("report");
     let used = |script: &str| {
         let mut guard = guarded(&report, script);
-        // Its end would be the order to end the program, and a wait closes it.
+        // A wait closes its input, which would end the program.
         let input = guard.stdin.take();
         guard.wait().unwrap();
         drop(input);
         read(&report)["cpu_ns"].as_u64().unwrap()
     };
     let nothing = used("exit 0");
-    // The child turns in circles until the guard makes it end; its parent is gone by then.
+    // The child loops until the guard kills it; its parent has already ended.
     assert!(used("trap '' TERM; (while :; do :; done) & exit 0") > 10 * nothing);
 }
 
@@ -61,7 +61,7 @@ fn the_end_of_input_ends_the_program_and_its_children() {
     let report = folder.path().join("report");
     let mut guard = guarded(&report, "sleep 1000 & sleep 1000");
     drop(guard.stdin.take());
-    // The children hold its standard output: that it ends shows that they are gone.
+    // The children hold its standard output, so its end shows that they have ended.
     let mut said = Vec::new();
     guard.stdout.take().unwrap().read_to_end(&mut said).unwrap();
     guard.wait().unwrap();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Amount, Job, Peer, Place, Reading, words};
+use super::{Amount, Job, JobContext, Peer, Reading, command_line};
 use crate::process::{Ended, Ready};
 use crate::work::{Over, Task};
 
@@ -22,7 +22,7 @@ impl Peer for Bare {
         None
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let (loops, block, flows) = match task {
             Task::Stream { block } => ("stream", block, 1),
             Task::Uncopied { block } => ("sendfile", block, 1),
@@ -39,18 +39,18 @@ impl Peer for Bare {
             Task::Spinning { over: Over::Shm, .. } => "shm",
             _ => "tcp",
         };
-        let meeting = place.folder.join("meeting");
+        let meeting = context.folder.join("meeting");
         let (at, ready) = match transport {
             "unix" | "shm" => (meeting.to_string_lossy().into_owned(), Ready::File(meeting)),
-            _ => (place.port.to_string(), Ready::Port(place.port)),
+            _ => (context.port.to_string(), Ready::Port(context.port)),
         };
-        let both = |side: &str| words(&format!("bare {side} {loops} {transport} {at} {block} {flows}"));
+        let both = |side: &str| command_line(&format!("bare {side} {loops} {transport} {at} {block} {flows}"));
         let mut client = both("client");
-        client.push(place.seconds.to_string());
+        client.push(context.seconds.to_string());
         let per_second = matches!(task, Task::Connects { .. } | Task::Crowd { stream: false, .. });
         Some(Job {
             ready,
-            ..Job::new(place, both("server"), client, if per_second { exchanges } else { time_or_rate })
+            ..Job::new(context, both("server"), client, if per_second { exchanges } else { time_or_rate })
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Reading, words};
+use super::{Job, JobContext, Peer, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -22,19 +22,19 @@ impl Peer for Iperf2 {
         Some("-v")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Stream { block } = task else { return None };
-        let Place { port, seconds, .. } = place;
+        let JobContext { port, seconds, .. } = context;
         Some(Job::new(
-            place,
-            words(&format!("iperf -s -p {port} -l {block}")),
-            words(&format!("iperf -c 127.0.0.1 -p {port} -l {block} -t {seconds} -y C")),
+            context,
+            command_line(&format!("iperf -s -p {port} -l {block}")),
+            command_line(&format!("iperf -c 127.0.0.1 -p {port} -l {block} -t {seconds} -y C")),
             read,
         ))
     }
 }
 
-/// The last column of its comma-separated line is what the client sent, in bit/s.
+/// The last column of its comma-separated line is the client's rate in bit/s.
 fn read(ended: &Ended, _: &str) -> Result<Reading> {
     let line = ended.stdout.lines().rfind(|line| line.matches(',').count() >= 8);
     let rate: Option<f64> = line.and_then(|line| line.rsplit(',').next()).and_then(|text| text.trim().parse().ok());

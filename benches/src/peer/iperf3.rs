@@ -1,12 +1,12 @@
-//! iperf3, without options that change what it measures: the distribution's, a newer one that is installed beside it, and
-//! whichever of them knows UDP_SEGMENT and UDP_GRO.
+//! iperf3 with default options: the distribution's, a newer one on PATH, and the newest with UDP_SEGMENT and
+//! UDP_GRO.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Job, Peer, Place, Read, Reading, everywhere_on_path, says, version_of, words};
+use super::{Job, JobContext, Peer, Read, Reading, command_line, everywhere_on_path, says, version_of};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -19,22 +19,22 @@ pub struct Iperf3 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Debian's, or the only one that is here.
+    /// Debian's, or the only one.
     Packaged,
-    /// The newest on PATH, where it is newer than that.
+    /// The newest on PATH, if it is newer.
     Newest,
     /// The newest, with `--gsro`.
     Segmenting,
 }
 
-/// What a package installs.
+/// The packaged version.
 pub static PACKAGED: Iperf3 = Iperf3 { name: "iperf3", kind: Kind::Packaged };
-/// One that somebody has built.
+/// A newer, self-built version.
 pub static NEWEST: Iperf3 = Iperf3 { name: "iperf3-new", kind: Kind::Newest };
-/// For datagrams that are segments of one send.
+/// For segmented datagrams.
 pub static SEGMENTING: Iperf3 = Iperf3 { name: "iperf3-gsro", kind: Kind::Segmenting };
 
-/// Bytes that it sends at a time over TCP when it is not told otherwise.
+/// Its default block size over TCP, bytes.
 const OWN_BLOCK: u64 = 128 << 10;
 
 impl Peer for Iperf3 {
@@ -58,7 +58,7 @@ impl Peer for Iperf3 {
         choose(self.kind, &here, |file| says(file, "--help").contains("--gsro"))
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let segments = self.kind == Kind::Segmenting;
         let length = |block| if block == OWN_BLOCK { String::new() } else { format!(" -l {block}") };
         let (flags, read): (String, Read) = match task {
@@ -68,27 +68,27 @@ impl Peer for Iperf3 {
             Task::Uncopied { block } => (format!(" -Z{}", length(block)), received),
             Task::Datagrams { block, .. } => (format!(" -u -b 0 -l {block}"), arrived),
             Task::Paced { rate } => (format!(" -u -b {rate} -l 1472"), arrived),
-            Task::Start => return Some(super::start_job(place, "--version")),
+            Task::Start => return Some(super::start_job(context, "--version")),
             _ => return None,
         };
-        let Place { program, port, seconds, .. } = place;
+        let JobContext { program, port, seconds, .. } = context;
         Some(Job::new(
-            place,
-            words(&format!("{program} -s -p {port}")),
-            words(&format!("{program} -c 127.0.0.1 -p {port} -t {seconds} -J{flags}")),
+            context,
+            command_line(&format!("{program} -s -p {port}")),
+            command_line(&format!("{program} -c 127.0.0.1 -p {port} -t {seconds} -J{flags}")),
             read,
         ))
     }
 }
 
-/// The numbers of a version.
+/// The parts of a version number.
 type Version = Vec<u64>;
 
 fn parts(version: &str) -> Version {
     version.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// Of the programs that are here in PATH's order, the one of a kind.
+/// Selects the program of a kind from those on PATH.
 fn choose(kind: Kind, here: &[(Version, PathBuf)], segments: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let in_usr = |(_, file): &&(Version, PathBuf)| file.parent() == Some(Path::new("/usr/bin"));
     let packaged = here.iter().find(in_usr).or(here.first())?;
@@ -101,7 +101,7 @@ fn choose(kind: Kind, here: &[(Version, PathBuf)], segments: impl Fn(&Path) -> b
     Some(chosen.1.clone())
 }
 
-/// Over UDP it prints what was sent and the share that was lost.
+/// Over UDP it prints the sent rate and the lost share.
 fn arrived(ended: &Ended, _: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(&ended.stdout).context("iperf3 printed no document")?;
     let figure = |name: &str| document.pointer(&format!("/end/sum/{name}")).and_then(Value::as_f64);

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::{Ended, Program, Ready};
 use crate::work::{STARTS, Task};
 
-/// Our own tool, which the others are peers of.
+/// Our own tool.
 pub const OURS: &str = thru::NAME;
 
 /// Our own tool without its observers.
@@ -52,18 +52,18 @@ pub static PEERS: &[&dyn Peer] = &[
     &netpipe::NetpipePvm,
 ];
 
-/// A tool that can do some of the works.
+/// A tool that supports some of the works.
 pub trait Peer: Sync {
     /// Its name in the table.
     fn name(&self) -> &'static str;
 
-    /// The programs that it needs; the first is asked for its version.
+    /// The programs that it needs; the version is that of the first.
     fn programs(&self) -> &'static [&'static str];
 
-    /// What makes it print its version; `None` for one that cannot.
+    /// Its version flag; `None` if it has none.
     fn version(&self) -> Option<&'static str>;
 
-    /// Where its first program is, `None` where something that it needs is missing.
+    /// The path of its first program; `None` if a program is missing.
     fn find(&self) -> Option<PathBuf> {
         let files: Vec<PathBuf> =
             self.programs().iter().filter_map(|name| everywhere_on_path(name).into_iter().next()).collect();
@@ -75,60 +75,60 @@ pub trait Peer: Sync {
         false
     }
 
-    /// How it does the task, `None` for a task that it does not know.
-    fn job(&self, task: Task, place: &Place) -> Option<Job>;
+    /// Its job for the task; `None` if it does not support the task.
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job>;
 }
 
-/// What a job is given.
+/// The context of a job.
 #[derive(Debug)]
-pub struct Place {
+pub struct JobContext {
     /// The tool's first program.
     pub program: String,
     /// A free TCP port.
     pub port: u16,
     /// Another one.
     pub second_port: u16,
-    /// Length of a measurement, for tools that can be told.
+    /// Length of a measurement, for tools with such an option.
     pub seconds: u32,
     /// Cores of client and server.
     pub cores: [u32; 2],
-    /// An empty folder of the measurement's own.
+    /// An empty folder for this measurement.
     pub folder: PathBuf,
 }
 
-impl Place {
-    /// A file that does not exist yet, for tools that write their result to one.
+impl JobContext {
+    /// A path for tools that write their result to a file.
     pub fn file(&self) -> String {
         self.folder.join("result").to_string_lossy().into_owned()
     }
 }
 
-/// One measurement: a server, a client, and where the number is.
+/// One measurement: a server, a client, and the parser of the result.
 pub struct Job {
-    /// The server's command line, `None` where the client starts both ends.
+    /// The server's command line; `None` if the client starts both ends.
     server: Option<Vec<String>>,
-    /// What shows that the server can be spoken to.
+    /// How to detect that the server is ready.
     pub ready: Ready,
     /// The client's command line.
     client: Vec<String>,
     /// Variables of both ends' environment beside ours.
     env: Vec<(&'static str, String)>,
-    /// The client starts both ends, and puts them on their cores itself.
+    /// The client starts both ends and pins them itself.
     pub spread: bool,
-    /// How often the client is run; the reading is that of the median time.
+    /// Number of client runs; the reading is that of the run with the median time.
     pub runs: u32,
-    /// Exit code beside 0 that comes with a number.
+    /// Another accepted exit code than 0.
     pub also_code: Option<i32>,
-    /// Finds the number.
+    /// Parses the result.
     pub read: Read,
 }
 
 impl Job {
-    /// A server that listens on the place's port, and a client.
-    pub fn new(place: &Place, server: Vec<String>, client: Vec<String>, read: Read) -> Self {
+    /// A server that listens on the context's port, and a client.
+    pub fn new(context: &JobContext, server: Vec<String>, client: Vec<String>, read: Read) -> Self {
         Self {
             server: Some(server),
-            ready: Ready::Port(place.port),
+            ready: Ready::Port(context.port),
             client,
             env: Vec::new(),
             spread: false,
@@ -149,42 +149,42 @@ impl Job {
     }
 
     /// A client alone.
-    pub fn alone(place: &Place, client: Vec<String>, read: Read) -> Self {
-        Self { server: None, ..Self::new(place, Vec::new(), client, read) }
+    pub fn alone(context: &JobContext, client: Vec<String>, read: Read) -> Self {
+        Self { server: None, ..Self::new(context, Vec::new(), client, read) }
     }
 }
 
-/// Asks the tool for its version again and again.
-fn start_job(place: &Place, flag: &str) -> Job {
-    let argv = vec![place.program.clone(), flag.to_owned()];
+/// Runs the tool's version flag repeatedly.
+fn start_job(context: &JobContext, flag: &str) -> Job {
+    let argv = vec![context.program.clone(), flag.to_owned()];
     let read: Read = |ended, _| Ok((ended.report.elapsed_ns as f64).into());
-    Job { runs: STARTS, ..Job::alone(place, argv, read) }
+    Job { runs: STARTS, ..Job::alone(context, argv, read) }
 }
 
-/// Takes the symbols out of a copy of the program and says how large that is.
-fn binary_job(place: &Place) -> Job {
+/// Strips a copy of the program and prints its size.
+fn binary_job(context: &JobContext) -> Job {
     let mut argv = vec!["sh".to_owned(), "-c".to_owned(), "strip -o \"$1\" \"$0\" && stat -c %s \"$1\"".to_owned()];
-    argv.extend([place.program.clone(), place.file()]);
+    argv.extend([context.program.clone(), context.file()]);
     let read: Read = |ended, _| {
-        let bytes: f64 = ended.stdout.trim().parse().context("strip and stat said no size")?;
+        let bytes: f64 = ended.stdout.trim().parse().context("strip and stat printed no size")?;
         Ok(bytes.into())
     };
-    Job::alone(place, argv, read)
+    Job::alone(context, argv, read)
 }
 
-/// Finds the number in what the client left behind; `result` is the text of the place's file, empty without one.
+/// Parses the client's output; `result` is the text of the result file, empty without one.
 pub type Read = fn(ended: &Ended, result: &str) -> Result<Reading>;
 
-/// A number in the work's unit, and what else is worth keeping.
+/// A number in the work's unit, and further figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The number.
     pub value: f64,
     /// Other numbers by name; the name ends with the unit.
     pub also: BTreeMap<&'static str, f64>,
-    /// How much was moved in the time that the processor time is of.
+    /// The amount moved during the measured CPU time.
     pub amount: Amount,
-    /// The best of three legs, where the number is of all three.
+    /// The best of three legs, if the number is of all three.
     pub best: Option<f64>,
     /// Of a curve: block sizes and whole round trips, ns.
     pub curve: Vec<(u64, f64)>,
@@ -193,11 +193,11 @@ pub struct Reading {
 /// Bytes or exchanges that were moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
-    /// They follow from the number and the seconds that the tool was told.
+    /// Computed from the number and the seconds.
     Follows,
-    /// The tool says.
+    /// Reported by the tool.
     Known(f64),
-    /// Nobody knows: it did more than what the number is of.
+    /// Unknown: the tool moved more than the number covers.
     Unknown,
 }
 
@@ -207,21 +207,21 @@ impl From<f64> for Reading {
     }
 }
 
-/// A tool that is here.
+/// An installed tool.
 pub struct Tool {
     /// The tool.
     pub peer: &'static dyn Peer,
-    /// Its version, as far as it tells.
+    /// Its version, if known.
     pub version: Option<String>,
     /// Its first program.
     pub program: PathBuf,
 }
 
-/// The tools that are here, ours first; those that are not are named on standard error. `only` leaves the others out.
+/// The installed tools, ours first; names missing ones on standard error. `only` selects tools.
 pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
     if let Some(name) = only.iter().find(|name| PEERS.iter().all(|peer| peer.name() != **name)) {
         let known: Vec<&str> = PEERS.iter().map(|peer| peer.name()).collect();
-        bail!("no tool is called '{name}': there are {}", known.join(", "));
+        bail!("unknown tool '{name}'; known tools: {}", known.join(", "));
     }
     let mut tools = Vec::new();
     let mut missing = Vec::new();
@@ -240,7 +240,7 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         }
     }
     if !missing.is_empty() {
-        eprintln!("not installed, left out: {}", missing.join(", "));
+        eprintln!("not installed, skipped: {}", missing.join(", "));
     }
     Ok(tools)
 }
@@ -252,7 +252,7 @@ fn everywhere_on_path(program: &str) -> Vec<PathBuf> {
     files.filter(|file| fs::metadata(file).is_ok_and(|is| is.is_file())).collect()
 }
 
-/// What a program prints when it is called with one flag.
+/// A program's output with one flag.
 fn says(program: &Path, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else { return String::new() };
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -262,7 +262,7 @@ fn version_of(program: &Path, flag: &str) -> Option<String> {
     find_version(&says(program, flag))
 }
 
-/// The first thing that looks like `3.12` or `6.1.2`.
+/// The first version number such as `3.12` or `6.1.2`.
 fn find_version(text: &str) -> Option<String> {
     text.split(|c: char| !(c.is_ascii_digit() || c == '.'))
         .map(|word| word.trim_matches('.'))
@@ -270,8 +270,8 @@ fn find_version(text: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A command line of words that hold no spaces.
-fn words(line: &str) -> Vec<String> {
+/// Splits a command line at spaces.
+fn command_line(line: &str) -> Vec<String> {
     line.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
@@ -280,9 +280,9 @@ mod tests {
     use super::*;
     use crate::work::WORKS;
 
-    fn place() -> Place {
+    fn context() -> JobContext {
         let program = "some/where/tool".to_owned();
-        Place { program, port: 6000, second_port: 6001, seconds: 2, cores: [1, 0], folder: "folder".into() }
+        JobContext { program, port: 6000, second_port: 6001, seconds: 2, cores: [1, 0], folder: "folder".into() }
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
     fn every_work_has_ours_and_a_peer_and_every_server_is_told_where_it_is_waited_for() {
         for work in WORKS {
             let jobs: Vec<(&str, Job)> =
-                PEERS.iter().filter_map(|peer| Some((peer.name(), peer.job(work.task, &place())?))).collect();
+                PEERS.iter().filter_map(|peer| Some((peer.name(), peer.job(work.task, &context())?))).collect();
             assert_eq!(jobs[0].0, OURS, "{}", work.id);
             assert!(jobs.len() > 1 || work.task == Task::Binary, "{} has no peer", work.id);
             for (name, job) in jobs {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Read, Reading, words};
+use super::{Job, JobContext, Peer, Read, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -22,20 +22,20 @@ impl Peer for Neper {
         None
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let (program, read): (String, Read) = match task {
             Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => {
                 (format!("tcp_rr -Q {bytes} -R {bytes}"), round_trip)
             }
             Task::Connects { .. } => ("tcp_crr".to_owned(), exchanges),
             Task::Crowd { flows, stream: false } => (format!("tcp_rr -F {flows} -T 2"), exchanges),
-            // -M: the server sends. Only a reader prints a rate, and the client's words are kept.
+            // -M: the server sends. Only a reader prints a rate, and only the client's output is parsed.
             Task::Crowd { flows, stream: true } => (format!("tcp_stream -M -B 16384 -F {flows} -T 2"), stream),
             _ => return None,
         };
-        let Place { port, second_port, seconds, .. } = place;
+        let JobContext { port, second_port, seconds, .. } = context;
         let both = format!("{program} -C {port} -P {second_port} -l {seconds}");
-        Some(Job::new(place, words(&both), words(&format!("{both} -c -H 127.0.0.1")), read))
+        Some(Job::new(context, command_line(&both), command_line(&format!("{both} -c -H 127.0.0.1")), read))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Read, Reading, words};
+use super::{Job, JobContext, Peer, Read, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -22,25 +22,26 @@ impl Peer for Netperf {
         Some("-V")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        let Place { port, seconds, .. } = place;
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
+        let JobContext { port, seconds, .. } = context;
         let (test, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-t TCP_STREAM -f m -- -m {block}"), rate),
             Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => {
                 (format!("-t TCP_RR -- -r {bytes},{bytes}"), round_trip)
             }
             Task::Connects { .. } => ("-t TCP_CRR -- -r 1,1".to_owned(), exchanges),
-            // Its usual output gives the sender's count on one line and the receiver's on another; keyed values tell them apart.
+            // Its default output has the sender's and the receiver's counts on separate lines; keyed values
+            // identify them.
             Task::Datagrams { block, segmented: false } => {
                 (format!("-t UDP_STREAM -f m -- -m {block} -R 1 -k REMOTE_RECV_THROUGHPUT"), arrived)
             }
             _ => return None,
         };
         Some(Job::new(
-            place,
-            words(&format!("netserver -D -4 -p {port}")),
+            context,
+            command_line(&format!("netserver -D -4 -p {port}")),
             // -P 0 -v 0: nothing but the number.
-            words(&format!("netperf -H 127.0.0.1 -4 -p {port} -l {seconds} -P 0 -v 0 {test}")),
+            command_line(&format!("netperf -H 127.0.0.1 -4 -p {port} -l {seconds} -P 0 -v 0 {test}")),
             read,
         ))
     }
@@ -56,7 +57,7 @@ fn rate(ended: &Ended, _: &str) -> Result<Reading> {
     Ok((number(ended)? * 1e6).into())
 }
 
-/// Of datagrams, what the other end received.
+/// For datagrams, the receiver's rate.
 fn arrived(ended: &Ended, _: &str) -> Result<Reading> {
     let find = |line: &str| line.trim().strip_prefix("REMOTE_RECV_THROUGHPUT=")?.parse::<f64>().ok();
     let rate = ended.stdout.lines().find_map(find).context("netperf printed no REMOTE_RECV_THROUGHPUT")?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Amount, Job, Peer, Place, Read, Reading, words};
+use super::{Amount, Job, JobContext, Peer, Read, Reading, command_line};
 use crate::process::{Ended, Ready};
 use crate::work::{Launcher, Task};
 
@@ -32,7 +32,7 @@ impl Peer for Netpipe {
         true
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let (flags, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-s -p 0 -l {block} -u {block}"), rate),
             Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => {
@@ -41,10 +41,10 @@ impl Peer for Netpipe {
             Task::Curve { last } => (format!("-u {last}"), curve),
             _ => return None,
         };
-        let both = format!("NPtcp -P {} {flags}", place.port);
-        let mut client = words(&format!("{both} -h 127.0.0.1 -o"));
-        client.push(place.file());
-        Some(Job::new(place, words(&both), client, read))
+        let both = format!("NPtcp -P {} {flags}", context.port);
+        let mut client = command_line(&format!("{both} -h 127.0.0.1 -o"));
+        client.push(context.file());
+        Some(Job::new(context, command_line(&both), client, read))
     }
 }
 
@@ -61,11 +61,11 @@ impl Peer for NetpipeMpi {
         None
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Launched { by: Launcher::Mpi, bytes } = task else { return None };
-        let mut command = words(&format!("NPopenmpi -p 0 -l {bytes} -u {bytes} -o"));
-        command.push(place.file());
-        Some(Job::mpirun(place, &command, round_trip))
+        let mut command = command_line(&format!("NPopenmpi -p 0 -l {bytes} -u {bytes} -o"));
+        command.push(context.file());
+        Some(Job::mpirun(context, &command, round_trip))
     }
 }
 
@@ -82,21 +82,21 @@ impl Peer for NetpipePvm {
         None
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Launched { by: Launcher::Pvm, bytes } = task else { return None };
-        // Both sides want the same sizes, and the transmitter finds the receiver among the machine's tasks. That it is there by
-        // then cannot be seen from outside.
+        // Both ends need the same sizes, and the transmitter finds the receiver among the machine's tasks. Its
+        // start cannot be detected from outside.
         let both = format!("NPpvm -p 0 -l {bytes} -u {bytes}");
-        let ready = place.folder.join("ready");
+        let ready = context.folder.join("ready");
         let script = format!(
             "pvmd -nlocalhost & while [ ! -e {} ]; do sleep 0.01; done; {both} & sleep 0.3; : > {}; wait",
-            place.pvm_file().display(),
+            context.pvm_file().display(),
             ready.display()
         );
         let server = vec!["sh".to_owned(), "-c".to_owned(), script];
-        let mut client = words(&format!("{both} -h localhost -o"));
-        client.push(place.file());
-        Some(Job { ready: Ready::File(ready), env: place.pvm_env(), ..Job::new(place, server, client, round_trip) })
+        let mut client = command_line(&format!("{both} -h localhost -o"));
+        client.push(context.file());
+        Some(Job { ready: Ready::File(ready), env: context.pvm_env(), ..Job::new(context, server, client, round_trip) })
     }
 }
 
@@ -110,8 +110,8 @@ fn first(result: &str) -> Result<[f64; 3]> {
     result.lines().next().and_then(columns).context("NetPIPE wrote no line of three columns")
 }
 
-/// A reading of something that it did all the time it ran: it repeats until it knows how often to repeat, and does not say how
-/// often that was. What it moved is the rate times its own time.
+/// NetPIPE runs the exchange all the time, also to find its repeat count, and does not print the total. The
+/// amount is the rate times its run time.
 fn all_along(value: f64, per_second: f64, ended: &Ended) -> Reading {
     let mut reading = Reading::from(value);
     reading.amount = Amount::Known(per_second * ended.report.elapsed_ns as f64 / 1e9);
@@ -125,8 +125,8 @@ fn rate(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(all_along(bits_per_second, bits_per_second / 8.0, ended))
 }
 
-/// The best of three means, where other tools give one mean. It is half a round trip, printed in units of 10 ns; the rate beside
-/// it has more digits.
+/// The best of three means; other tools print one mean. It is half a round trip in units of 10 ns; the rate has
+/// more digits.
 fn round_trip(ended: &Ended, result: &str) -> Result<Reading> {
     let [bytes, mbps, half] = first(result)?;
     let half = if mbps > 0.0 { bytes * 8.0 / (mbps * 1_048_576.0) } else { half };
@@ -144,7 +144,7 @@ fn curve(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-impl Place {
+impl JobContext {
     /// The file that a PVM daemon makes when it can be spoken to.
     pub fn pvm_file(&self) -> std::path::PathBuf {
         self.folder.join(format!("pvmd.{}", rustix::process::getuid().as_raw()))
@@ -162,14 +162,14 @@ impl Place {
 
 impl Job {
     /// Two processes of mpirun, the first on the client's core and the second on the server's; both in the client's account.
-    pub fn mpirun(place: &Place, command: &[String], read: Read) -> Self {
-        let [client, server] = place.cores;
-        let mut argv = words("mpirun.openmpi --allow-run-as-root --bind-to none");
+    pub fn mpirun(context: &JobContext, command: &[String], read: Read) -> Self {
+        let [client, server] = context.cores;
+        let mut argv = command_line("mpirun.openmpi --allow-run-as-root --bind-to none");
         for (separator, core) in [("", client), (":", server)] {
-            argv.extend(words(&format!("{separator} -n 1 taskset -c {core}")));
+            argv.extend(command_line(&format!("{separator} -n 1 taskset -c {core}")));
             argv.extend_from_slice(command);
         }
-        Self { spread: true, ..Self::alone(place, argv, read) }
+        Self { spread: true, ..Self::alone(context, argv, read) }
     }
 }
 

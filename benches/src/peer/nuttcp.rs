@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Reading, words};
+use super::{Job, JobContext, Peer, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -22,13 +22,13 @@ impl Peer for Nuttcp {
         Some("-V")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Stream { block } = task else { return None };
-        let Place { port, second_port, seconds, .. } = place;
+        let JobContext { port, second_port, seconds, .. } = context;
         Some(Job::new(
-            place,
-            words(&format!("nuttcp -S -P {port} --nofork")),
-            words(&format!("nuttcp -t -P {port} -p {second_port} -l{block} -T{seconds} -fparse 127.0.0.1")),
+            context,
+            command_line(&format!("nuttcp -S -P {port} --nofork")),
+            command_line(&format!("nuttcp -t -P {port} -p {second_port} -l{block} -T{seconds} -fparse 127.0.0.1")),
             read,
         ))
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Read, Reading, words};
+use super::{Job, JobContext, Peer, Read, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -22,18 +22,18 @@ impl Peer for Qperf {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        let Place { port, second_port, seconds, .. } = place;
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
+        let JobContext { port, second_port, seconds, .. } = context;
         let (test, read): (String, Read) = match task {
             Task::Stream { block } => (format!("-m {block} tcp_bw"), rate),
             Task::RoundTrip { bytes } => (format!("-m {bytes} tcp_lat"), round_trip),
             _ => return None,
         };
         Some(Job::new(
-            place,
-            words(&format!("qperf -lp {port}")),
+            context,
+            command_line(&format!("qperf -lp {port}")),
             // -uu: plain units, no prefixes.
-            words(&format!("qperf 127.0.0.1 -lp {port} -ip {second_port} -t {seconds} -uu {test}")),
+            command_line(&format!("qperf 127.0.0.1 -lp {port} -ip {second_port} -t {seconds} -uu {test}")),
             read,
         ))
     }

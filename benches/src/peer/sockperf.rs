@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Job, Peer, Place, Reading, words};
+use super::{Job, JobContext, Peer, Reading, command_line};
 use crate::process::Ended;
 use crate::work::{Over, Task};
 
@@ -25,25 +25,27 @@ impl Peer for Sockperf {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let (bytes, flags) = match task {
             Task::RoundTrip { bytes } | Task::SpinningBesideBlocking { bytes } => (bytes, "--tcp"),
             Task::Spinning { bytes, over: Over::Tcp } => (bytes, "--tcp --nonblocked"),
             Task::Spinning { bytes, over: Over::Udp } => (bytes, "--nonblocked"),
             _ => return None,
         };
-        let Place { port, seconds, .. } = place;
+        let JobContext { port, seconds, .. } = context;
         let size = bytes.max(LEAST);
         Some(Job::new(
-            place,
-            words(&format!("sockperf server {flags} -i 127.0.0.1 -p {port}")),
-            words(&format!("sockperf ping-pong {flags} -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt")),
+            context,
+            command_line(&format!("sockperf server {flags} -i 127.0.0.1 -p {port}")),
+            command_line(&format!(
+                "sockperf ping-pong {flags} -i 127.0.0.1 -p {port} -m {size} -t {seconds} --full-rtt"
+            )),
             read,
         ))
     }
 }
 
-/// The mean of `====> avg-rtt=18.350 (std-dev=...)`, in us; colours come even into a pipe.
+/// The mean of `====> avg-rtt=18.350 (std-dev=...)`, in µs; it prints colours even to a pipe.
 fn read(ended: &Ended, _: &str) -> Result<Reading> {
     let after = |text: &str, mark: &str| text.split_once(mark).map(|(_, rest)| rest.trim_start().to_owned());
     let number =

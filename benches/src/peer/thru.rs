@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Amount, Job, Peer, Place, Read, Reading, binary_job, start_job, words};
+use super::{Amount, Job, JobContext, Peer, Read, Reading, binary_job, command_line, start_job};
 use crate::process::{Ended, Ready};
 use crate::work::{Launcher, Over, Task};
 
@@ -11,9 +11,9 @@ pub(super) const NAME: &str = "thru";
 pub(super) const UNOBSERVED: &str = "thru-unobserved";
 const BEFORE: &str = "thru-before";
 
-/// Measured, but with too few trials to claim an interval: it is asked for one trial or three, as each peer makes one.
+/// The exit code for too few trials for an interval: it runs one trial or three, like the peers.
 const UNTRUSTED: i32 = 8;
-/// Trials where a number is compared with NPtcp's, which is the best of three means, and parts that a curve's passes make for it.
+/// Trials for a comparison with NPtcp, which prints the best of three means, and the parts of a curve's passes.
 const LEGS: usize = 3;
 /// From this rate on single sends cannot keep up.
 const FAST: u64 = 2_000_000_000;
@@ -34,11 +34,11 @@ impl Peer for Thru {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         if let Task::Observed { stream } = task {
-            return Some(observed(stream, "series", place));
+            return Some(observed(stream, "series", context));
         }
-        let host = format!("127.0.0.1:{}", place.port);
+        let host = format!("127.0.0.1:{}", context.port);
         let (subcommand, read): (String, Read) = match task {
             Task::Stream { block } => (format!("stream {host} --block {block}"), best_goodput),
             Task::Uncopied { block } => (format!("stream {host} --block {block} --engine auto"), after_trying),
@@ -69,18 +69,18 @@ impl Peer for Thru {
             Task::Crowd { flows, stream: true } => {
                 (format!("stream {host} --block 16384 --flows {flows} --threads 2"), goodput)
             }
-            // As it comes: with the memory ceiling, and up to its own budget.
+            // With default options: with the memory ceiling, and up to its own budget.
             Task::Curve { last } => (format!("curve {host} --to {last}"), curve),
-            Task::Launched { by, bytes } => return Some(launched(by, bytes, place)),
-            Task::Start => return Some(start_job(place, "--version")),
-            Task::Binary => return Some(binary_job(place)),
+            Task::Launched { by, bytes } => return Some(launched(by, bytes, context)),
+            Task::Start => return Some(start_job(context, "--version")),
+            Task::Binary => return Some(binary_job(context)),
             Task::Observed { .. } => return None,
         };
-        Some(between(task, &host, &subcommand, read, place))
+        Some(between(task, &host, &subcommand, read, context))
     }
 }
 
-/// The same program with its observers off, as a peer of itself.
+/// The same program without observers, as a peer of itself.
 pub struct Unobserved;
 
 impl Peer for Unobserved {
@@ -96,13 +96,13 @@ impl Peer for Unobserved {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Observed { stream } = task else { return None };
-        Some(observed(stream, "off", place))
+        Some(observed(stream, "off", context))
     }
 }
 
-/// Another build of the same program, `thru-before` on PATH, to see what a change costs.
+/// Another build, `thru-before` on PATH, to measure the cost of a change.
 pub struct Before;
 
 impl Peer for Before {
@@ -118,62 +118,62 @@ impl Peer for Before {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
-        Thru.job(task, place)
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
+        Thru.job(task, context)
     }
 }
 
 /// A stream or round trips with so many readings of the hosts.
-fn observed(stream: bool, observe: &str, place: &Place) -> Job {
-    let host = format!("127.0.0.1:{}", place.port);
+fn observed(stream: bool, observe: &str, context: &JobContext) -> Job {
+    let host = format!("127.0.0.1:{}", context.port);
     let (subcommand, read): (String, Read) = if stream {
         (format!("stream {host} --block 131072 --observe {observe}"), goodput)
     } else {
         (format!("rr {host} --block 1 --observe {observe}"), round_trip)
     };
-    between(Task::Observed { stream }, &host, &subcommand, read, place)
+    between(Task::Observed { stream }, &host, &subcommand, read, context)
 }
 
 /// An agent and a client of it.
-fn between(task: Task, host: &str, subcommand: &str, read: Read, place: &Place) -> Job {
-    let mut server = vec![place.program.clone()];
-    server.extend(words(&format!("serve --listen {host}")));
-    Job { also_code: Some(UNTRUSTED), ..Job::new(place, server, client(task, subcommand, place), read) }
+fn between(task: Task, host: &str, subcommand: &str, read: Read, context: &JobContext) -> Job {
+    let mut server = vec![context.program.clone()];
+    server.extend(command_line(&format!("serve --listen {host}")));
+    Job { also_code: Some(UNTRUSTED), ..Job::new(context, server, client(task, subcommand, context), read) }
 }
 
 /// The client's command line.
-fn client(task: Task, subcommand: &str, place: &Place) -> Vec<String> {
-    let mut client = vec![place.program.clone()];
-    client.extend(words(subcommand));
+fn client(task: Task, subcommand: &str, context: &JobContext) -> Vec<String> {
+    let mut client = vec![context.program.clone()];
+    client.extend(command_line(subcommand));
     match task {
         Task::Curve { .. } => {}
         // NetPIPE prints the best of three. Each is as long as the others' one: how a connection begins is in all of them.
         Task::Stream { .. } | Task::RoundTrip { .. } | Task::SpinningBesideBlocking { .. } => {
-            client.extend(words(&format!("--time {}s --trials {LEGS}", place.seconds)));
+            client.extend(command_line(&format!("--time {}s --trials {LEGS}", context.seconds)));
         }
-        _ => client.extend(words(&format!("--time {}s --trials 1", place.seconds))),
+        _ => client.extend(command_line(&format!("--time {}s --trials 1", context.seconds))),
     }
-    client.extend(words("--no-store --quiet --json"));
-    client.push(place.file());
+    client.extend(command_line("--no-store --quiet --json"));
+    client.push(context.file());
     client
 }
 
-/// Under mpirun both processes are told the same; in a virtual machine the command starts its far end by itself, on the
-/// daemon's core.
-fn launched(by: Launcher, bytes: u64, place: &Place) -> Job {
+/// Under mpirun both processes have the same command line; in a PVM virtual machine the command starts its far
+/// end itself, on the daemon's core.
+fn launched(by: Launcher, bytes: u64, context: &JobContext) -> Job {
     let task = Task::Launched { by, bytes };
     let job = match by {
         Launcher::Mpi => {
-            let command = client(task, &format!("rr --transport mpi --block {bytes}"), place);
-            Job::mpirun(place, &command, round_trip)
+            let command = client(task, &format!("rr --transport mpi --block {bytes}"), context);
+            Job::mpirun(context, &command, round_trip)
         }
         Launcher::Pvm => {
-            let command = client(task, &format!("rr --transport pvm --block {bytes}"), place);
-            let daemon = words("pvmd -nlocalhost");
+            let command = client(task, &format!("rr --transport pvm --block {bytes}"), context);
+            let daemon = command_line("pvmd -nlocalhost");
             Job {
-                ready: Ready::File(place.pvm_file()),
-                env: place.pvm_env(),
-                ..Job::new(place, daemon, command, round_trip)
+                ready: Ready::File(context.pvm_file()),
+                env: context.pvm_env(),
+                ..Job::new(context, daemon, command, round_trip)
             }
         }
     };
@@ -184,8 +184,7 @@ fn figure(document: &Value, name: &str) -> Option<f64> {
     document.pointer(&format!("/outcomes/0/summary/{name}")).and_then(Value::as_f64)
 }
 
-/// Numbers that matter in some works: the share of datagrams that were lost, how evenly they were sent, how long it took until
-/// all flows were there.
+/// Further figures of some works: lost datagrams, evenness of sending, time until all flows are open.
 fn extras(document: &Value, reading: &mut Reading) {
     if let (Some(lost), Some(rate)) = (figure(document, "packets_lost"), figure(document, "packets_per_s")) {
         let seconds = figure(document, "duration_ns").unwrap_or(0.0) / 1e9;
@@ -193,7 +192,7 @@ fn extras(document: &Value, reading: &mut Reading) {
     }
     let near = |name: &str| document.pointer(&format!("/outcomes/0/trials/0/near/{name}")).and_then(Value::as_f64);
     reading.also.extend(near("pacing/p99_ns").map(|error| ("distance_error_p99_ns", error)));
-    // Null with one flow, whose set-up interests nobody.
+    // Null with one flow.
     let Some(fairness) = figure(document, "fairness") else { return };
     reading.also.insert("fairness_percent", 100.0 * fairness);
     let setup = |end: &str| document.pointer(&format!("/passes/0/{end}/setup_ns")).and_then(Value::as_f64);
@@ -208,7 +207,7 @@ fn goodput(_: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// Of `--engine auto`, which sends by each way for a moment before it measures: bytes that are in no document.
+/// With `--engine auto` it tries each send method before it measures; those bytes are not in the document.
 fn after_trying(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(Reading { amount: Amount::Unknown, ..goodput(ended, result)? })
 }
@@ -225,7 +224,7 @@ fn round_trip(_: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// What `of` finds in each trial.
+/// The value of `of` in each trial.
 fn of_trials<'a>(document: &'a Value, of: impl Fn(&Value) -> Option<f64> + 'a) -> impl Iterator<Item = f64> + 'a {
     let trials = document.pointer("/outcomes/0/trials").and_then(Value::as_array);
     trials.into_iter().flatten().filter_map(of)
@@ -245,7 +244,7 @@ fn best_round_trip(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(Reading { best, amount: known(exchanges), ..round_trip(ended, result)? })
 }
 
-/// What was moved in all trials.
+/// The amount moved in all trials.
 fn known(amount: Option<f64>) -> Amount {
     amount.map_or(Amount::Unknown, Amount::Known)
 }
@@ -279,8 +278,8 @@ fn curve(ended: &Ended, result: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// A size and the least of three mean round trips, ns, each over a third of its legs: NPtcp's are means over a tenth of a second, and
-/// a leg is over some milliseconds, among which there are many a lucky moment.
+/// A size and the shortest of three mean round trips, ns, each over a third of its legs. NPtcp's means cover
+/// 0.1 s each, a leg some milliseconds, so single legs would give lower minima.
 fn least(outcome: &Value) -> Option<(u64, f64)> {
     let legs = outcome.pointer("/trials")?.as_array()?;
     let means = legs.chunks(legs.len().div_ceil(LEGS).max(1)).filter_map(mean_of_legs);

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Job, Peer, Place, Reading, words};
+use super::{Job, JobContext, Peer, Reading, command_line};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -23,7 +23,7 @@ impl Peer for Xfr {
         Some("--version")
     }
 
-    fn job(&self, task: Task, place: &Place) -> Option<Job> {
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let flags = match task {
             // Without options it sends by sendfile, and random bytes.
             Task::Stream { block: 131_072 } => "--no-zerocopy --zeros".to_owned(),
@@ -32,17 +32,17 @@ impl Peer for Xfr {
             Task::Paced { rate } => format!("-u -b {rate} -l 1472 --zeros"),
             _ => return None,
         };
-        let Place { port, seconds, .. } = place;
+        let JobContext { port, seconds, .. } = context;
         Some(Job::new(
-            place,
-            words(&format!("xfr --no-update-check serve -p {port} -B 127.0.0.1")),
-            words(&format!("xfr --no-update-check 127.0.0.1 -p {port} -t {seconds} {flags} --json")),
+            context,
+            command_line(&format!("xfr --no-update-check serve -p {port} -B 127.0.0.1")),
+            command_line(&format!("xfr --no-update-check 127.0.0.1 -p {port} -t {seconds} {flags} --json")),
             read,
         ))
     }
 }
 
-/// Its rate is what the server counted, in decimal Mbit/s.
+/// Its rate is the server's count, in decimal Mbit/s.
 fn read(ended: &Ended, _: &str) -> Result<Reading> {
     let document: Value = serde_json::from_str(&ended.stdout).context("xfr printed no document")?;
     let rate = document.pointer("/throughput_mbps").and_then(Value::as_f64).context("no rate in xfr's document")?;

@@ -2,7 +2,7 @@
 
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// One after another. The bare loop stands where netperf and neper are not installed.
+/// One after another. The bare loop replaces netperf and neper if they are not installed.
 pub static WORK: Work = Work {
     id: "crr",
     title: "connect, request, response, close, one at a time",

@@ -2,8 +2,9 @@
 
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// `memory_bytes` is the largest process of the client and that of the server together; `setup_ns` the time until all
-/// connections are there. The bare loop, one epoll set in one thread, is no neper: it is the most that a loop can do.
+/// `memory_bytes` is the largest process of the client and that of the server together; `setup_ns` the time
+/// until all connections are open. The bare loop, one epoll set in one thread, is not a tool like neper but an
+/// upper bound.
 const GOALS: &[Goal] = &[
     Goal::Ratio { to: Against::All(&["neper"]), of: 1.1 },
     Goal::Ratio { to: Against::All(&["bare"]), of: 0.98 },

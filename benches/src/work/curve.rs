@@ -1,4 +1,4 @@
-//! NetPIPE's whole curve: how long one has to wait for it, and whether it is the same curve.
+//! NetPIPE's whole curve: the time that it takes, and whether the curves agree.
 
 use super::{Better, Goal, Task, Unit, Work};
 

@@ -1,10 +1,10 @@
-//! Datagrams one way: what arrives of one UDP flow that is sent as fast as the tool can.
+//! Datagrams in one direction: the received rate of one UDP flow at the tool's highest sending rate.
 
 use super::goal::IPERF3;
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// What an Ethernet frame carries. Newer iperf3 have UDP_SEGMENT (`--gsro`); older ones make a call and a way through the stack
-/// for each datagram.
+/// The payload of an Ethernet frame. Newer iperf3 have UDP_SEGMENT (`--gsro`); older ones send each datagram
+/// separately.
 pub static WORK: Work = Work {
     id: "udp",
     title: "UDP, 1472 B datagrams, segments of one send, received",
@@ -18,7 +18,7 @@ pub static WORK: Work = Work {
     ],
 };
 
-/// Small ones.
+/// Small datagrams.
 pub static SMALL: Work = Work {
     id: "udp64",
     title: "UDP, 64 B datagrams, segments of one send, received",
@@ -31,7 +31,7 @@ pub static SMALL: Work = Work {
     ],
 };
 
-/// Small ones, each with its own way through the stack; thru hands many over in one call (sendmmsg, recvmmsg).
+/// Small datagrams without segmentation; thru passes many in one call (sendmmsg, recvmmsg).
 pub static CALLS: Work = Work {
     id: "udp64-single",
     title: "UDP, 64 B datagrams, each on its own, received",

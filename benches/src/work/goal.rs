@@ -1,4 +1,4 @@
-//! What thru has to reach in a work.
+//! Goals of thru in a work.
 
 use super::Better;
 
@@ -12,7 +12,7 @@ pub enum Goal {
         /// The multiple.
         of: f64,
     },
-    /// At least (at most) this number, in the work's unit.
+    /// At least (or at most) this number, in the work's unit.
     Value(f64),
     /// This number, give or take a share of it.
     Within {
@@ -21,34 +21,34 @@ pub enum Goal {
         /// The share.
         share: f64,
     },
-    /// Of a number that thru gives beside the main one, at least or at most so much.
+    /// At least or at most this value of another figure of thru.
     Also {
         /// Its name.
         name: &'static str,
-        /// Which ones are good.
+        /// Which values are better.
         better: Better,
         /// The bound, in the unit that the name ends with.
         bound: f64,
     },
-    /// A number beside the main one whose median is no worse than a peer's.
+    /// Another figure whose median is no worse than a peer's.
     NoWorseThan {
         /// Its name.
         name: &'static str,
-        /// Which ones are good.
+        /// Which values are better.
         better: Better,
         /// The peer.
         peer: &'static str,
     },
 }
 
-/// The peers that a goal is about; those that are not here cost no row.
+/// The peers of a goal; missing ones are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// Each of these.
     All(&'static [&'static str]),
-    /// Of these the one with the best median in this run.
+    /// The one of these with the best median in this run.
     BestOf(&'static [&'static str]),
-    /// Each tool but the bare loops.
+    /// Each tool except the bare loops.
     Each,
 }
 

@@ -1,8 +1,8 @@
-//! Round trips between processes that a launcher has started, beside NetPIPE's modules for the same libraries.
+//! Round trips between processes of a launcher, compared with NetPIPE's modules for the same libraries.
 
 use super::{Better, Launcher, Task, Unit, Work};
 
-/// OpenMPI, by way of shared memory on one machine; MPI waits by spinning.
+/// OpenMPI over shared memory on one machine; MPI waits by spinning.
 pub static MPI: Work = Work {
     id: "mpi",
     title: "MPI round trip, 1 byte, two processes of mpirun",

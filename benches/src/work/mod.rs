@@ -1,4 +1,4 @@
-//! What is measured. Each work is one file, or a few that are of one kind, and one line in [`WORKS`].
+//! What is measured. Each work, or group of similar works, is one file and one line in [`WORKS`].
 
 mod connect;
 mod crowd;
@@ -58,96 +58,96 @@ pub static WORKS: &[&Work] = &[
 pub struct Work {
     /// Its name on the command line and in documents.
     pub id: &'static str,
-    /// What it is, for people.
+    /// Its title.
     pub title: &'static str,
-    /// What tools are asked to do.
+    /// The task for the tools.
     pub task: Task,
-    /// Unit of the number that comes back.
+    /// Unit of the result.
     pub unit: Unit,
-    /// Which numbers are good.
+    /// Which numbers are better.
     pub better: Better,
-    /// What thru has to reach in this release.
+    /// The goals of thru.
     pub goals: &'static [Goal],
 }
 
-/// A job that a tool may know how to do.
+/// A task that a tool may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Blocks one way over one TCP connection, for the seconds of a measurement: goodput.
+    /// Blocks in one direction over one TCP connection: goodput.
     Stream {
         /// Bytes of one send.
         block: u64,
     },
-    /// The same, by calls that do not copy at the sender.
+    /// The same with a zero-copy send method.
     Uncopied {
         /// Bytes of one send.
         block: u64,
     },
-    /// Datagrams one way over one UDP flow as fast as the tool can: what arrives.
+    /// Datagrams in one direction over one UDP flow as fast as possible: the received rate.
     Datagrams {
         /// Bytes of one datagram.
         block: u64,
-        /// Whether the kernel joins and cuts them (UDP_SEGMENT, UDP_GRO) where the tool can have that.
+        /// With UDP_SEGMENT and UDP_GRO, if the tool supports them.
         segmented: bool,
     },
-    /// Datagrams of 1472 B over one UDP flow at a rate: what arrives.
+    /// Datagrams of 1472 B over one UDP flow at a rate: the received rate.
     Paced {
         /// Decimal bit/s.
         rate: u64,
     },
-    /// A message there and one of the same size back over one TCP connection, by blocking calls: the mean round trip.
+    /// Round trips of equal messages over one TCP connection with blocking calls: the mean.
     RoundTrip {
         /// Bytes of a message.
         bytes: u64,
     },
-    /// The same over one connection that never sleeps.
+    /// The same with spinning ends.
     Spinning {
         /// Bytes of a message.
         bytes: u64,
         /// What carries them.
         over: Over,
     },
-    /// As `RoundTrip`, with a thru that never sleeps beside tools that block.
+    /// As `RoundTrip`, with a spinning thru and blocking peers.
     SpinningBesideBlocking {
         /// Bytes of a message.
         bytes: u64,
     },
-    /// A TCP connection for each exchange of a byte: exchanges a second.
+    /// A TCP connection for each one-byte exchange: exchanges per second.
     Connects {
-        /// thru has two flows in a thread that never sleeps; the peers have one and block.
+        /// thru has two flows in a spinning thread; the peers have one and block.
         spinning: bool,
     },
-    /// Many TCP connections at once, over two threads where the tool can be told.
+    /// Many TCP connections at once, over two threads if the tool has such an option.
     Crowd {
         /// Connections.
         flows: u32,
-        /// Blocks one way, not round trips of a byte.
+        /// Streams instead of one-byte round trips.
         stream: bool,
     },
-    /// A message there and back between two processes that a launcher has started: the mean round trip.
+    /// Round trips between two processes of a launcher: the mean.
     Launched {
         /// The launcher.
         by: Launcher,
         /// Bytes of a message.
         bytes: u64,
     },
-    /// As `Stream` of 128 KiB or as `RoundTrip` of a byte, with thru's observers on beside thru with them off.
+    /// As `Stream` of 128 KiB or `RoundTrip` of a byte, thru with observers compared with thru without.
     Observed {
-        /// Blocks one way, not round trips.
+        /// A stream instead of round trips.
         stream: bool,
     },
-    /// Round trips at NetPIPE's sizes, from 1 byte: how long the command takes.
+    /// Round trips at NetPIPE's sizes, from 1 byte: the command's duration.
     Curve {
         /// The largest size, bytes.
         last: u64,
     },
-    /// Asking a program for its version: how long that takes.
+    /// The duration of a program's version flag.
     Start,
-    /// The size of a program without symbols.
+    /// The size of the stripped program.
     Binary,
 }
 
-/// What carries a spinning round trip.
+/// The transport of a spinning round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// TCP.
@@ -160,7 +160,7 @@ pub enum Over {
     Shm,
 }
 
-/// A library whose messages carry a round trip.
+/// The message library of a round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
     /// MPI's, between the two processes of mpirun.
@@ -186,19 +186,19 @@ pub enum Unit {
     Bytes,
 }
 
-/// Which numbers are good.
+/// Which numbers are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Large ones.
     Higher,
-    /// Small ones.
+    /// Small datagrams.
     Lower,
-    /// Those near to what was asked for.
+    /// Those near to the requested value.
     Near,
 }
 
-/// What the processor time of a measurement is divided by.
+/// The unit of a measurement's CPU cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Cost {
     /// Seconds for each decimal gigabyte.
@@ -213,7 +213,7 @@ pub enum Cost {
 }
 
 impl Work {
-    /// The task, cut short for a quick look.
+    /// The task, shortened for a quick run.
     pub fn task(&self, quick: bool) -> Task {
         match self.task {
             Task::Curve { last } if quick => Task::Curve { last: last.min(64 << 10) },
@@ -221,7 +221,7 @@ impl Work {
         }
     }
 
-    /// What processor time is divided by.
+    /// The unit of CPU cost.
     pub fn cost(&self) -> Cost {
         match (self.task, self.unit) {
             (Task::Curve { .. } | Task::Start | Task::Binary, _) | (_, Unit::Bytes) => Cost::Whole,
@@ -232,13 +232,13 @@ impl Work {
 }
 
 impl Task {
-    /// Seconds of one measurement where `requested` were asked for. A paced sender of 850 datagrams a second needs two for the 1,000
-    /// distances that a 99th percentile rests on.
+    /// Seconds of one measurement for a requested time. A paced sender of 850 datagrams per second needs two
+    /// for the 1,000 intervals of a 99th percentile.
     pub fn seconds(self, requested: u32) -> u32 {
         if matches!(self, Self::Paced { .. }) { requested.max(2) } else { requested }
     }
 
-    /// How long a measurement takes in about, start and end included, s; a guess until there are some.
+    /// Guessed duration of a measurement with start and end, s.
     pub fn guess(self, seconds: u32) -> f64 {
         match self {
             Self::Curve { .. } => 35.0,
@@ -260,7 +260,7 @@ impl Unit {
         }
     }
 
-    /// How much was moved at this rate in that time: bytes or exchanges, `None` where there is no such thing.
+    /// The amount moved at this rate in that time: bytes or exchanges; `None` if not applicable.
     pub fn amount(self, value: f64, seconds: f64) -> Option<f64> {
         match self {
             Self::BitsPerSecond => Some(value * seconds / 8.0),
@@ -272,7 +272,7 @@ impl Unit {
 }
 
 impl Cost {
-    /// What `cpu_ns` come to where `amount` (bytes or exchanges) was moved.
+    /// The cost of `cpu_ns` for `amount` (bytes or exchanges).
     pub fn of(self, cpu_ns: f64, amount: Option<f64>) -> Option<f64> {
         match self {
             Self::PerGigabyte => Some(cpu_ns / amount?),
@@ -281,22 +281,22 @@ impl Cost {
         }
     }
 
-    /// With its unit, for people.
+    /// With its unit.
     pub fn text(self, value: f64) -> String {
         let unit = match self {
             Self::PerGigabyte => "s/GB",
-            Self::PerExchange => "us",
+            Self::PerExchange => "µs",
             Self::Whole => "s",
         };
         format!("{} {unit}", model::units::three_digits(value))
     }
 }
 
-/// The works with these ids, all where none is named.
+/// The works with these ids; all if none is given.
 pub fn chosen(ids: &[String]) -> Result<Vec<&'static Work>> {
     if let Some(id) = ids.iter().find(|id| WORKS.iter().all(|work| work.id != **id)) {
         let known: Vec<&str> = WORKS.iter().map(|work| work.id).collect();
-        bail!("no work is called '{id}': there are {}", known.join(", "));
+        bail!("unknown work '{id}'; known works: {}", known.join(", "));
     }
     Ok(WORKS.iter().copied().filter(|work| ids.is_empty() || ids.iter().any(|id| work.id == id)).collect())
 }
@@ -324,8 +324,8 @@ mod tests {
 
     #[test]
     fn ids_differ_and_peers_that_goals_name_exist() {
-        for (place, work) in WORKS.iter().enumerate() {
-            assert!(WORKS[..place].iter().all(|other| other.id != work.id), "{}", work.id);
+        for (at, work) in WORKS.iter().enumerate() {
+            assert!(WORKS[..at].iter().all(|other| other.id != work.id), "{}", work.id);
             for name in work.goals.iter().flat_map(named) {
                 assert!(crate::peer::PEERS.iter().any(|peer| peer.name() == name), "{}: {name}", work.id);
             }
@@ -334,10 +334,10 @@ mod tests {
 
     #[test]
     fn processor_time_is_divided_by_what_was_moved() {
-        // 10 Gbit/s for 2 s are 2.5 GB; 5 s of processor time for them are 2 s for each.
+        // 10 Gbit/s for 2 s are 2.5 GB; 5 s of CPU time are 2 s/GB.
         let bytes = Unit::BitsPerSecond.amount(10e9, 2.0);
         assert_eq!(Cost::PerGigabyte.of(5e9, bytes), Some(2.0));
-        // A round trip of 20 us for 2 s makes 100,000; 1 s for them are 10 us for each.
+        // 2 s of round trips of 20 µs are 100,000; 1 s of CPU time is 10 µs each.
         assert_eq!(Cost::PerExchange.of(1e9, Unit::Nanoseconds.amount(20e3, 2.0)), Some(10.0));
         assert_eq!(Cost::PerExchange.of(1e9, None), None);
         assert_eq!(Cost::Whole.of(1e9, None), Some(1.0));

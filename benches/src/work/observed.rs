@@ -1,9 +1,9 @@
-//! What the observers cost: thru with its readings ten times a second beside thru with none.
+//! The cost of observers: thru with readings at 10 Hz compared with thru without.
 
 use super::{Against, Better, Goal, Task, Unit, Work};
 use crate::peer::UNOBSERVED;
 
-/// A stream, which takes every cycle that a core has.
+/// A stream, which fills a core.
 pub static STREAM: Work = Work {
     id: "observe",
     title: "TCP stream, 128 KiB blocks, both hosts observed at 10 Hz",

@@ -1,4 +1,4 @@
-//! Datagrams at a rate: how near the tool comes to it, and how evenly it sends.
+//! Datagrams at a rate: how close the tool is to it, and how evenly it sends.
 
 use super::{Better, Goal, Task, Unit, Work};
 
@@ -7,7 +7,7 @@ const fn rate(value: f64) -> Goal {
     Goal::Within { value, share: 0.005 }
 }
 
-/// Below 10,000 datagrams a second: the 99th percentile of how far the distances of sends are from the right one, 50 us.
+/// Below 10,000 datagrams per second: the 99th percentile of the error of send intervals, 50 µs.
 const EVEN: Goal = Goal::Also { name: "distance_error_p99_ns", better: Better::Lower, bound: 50e3 };
 
 /// 850 datagrams a second.

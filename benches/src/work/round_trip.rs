@@ -1,11 +1,11 @@
-//! One byte there and one back by blocking calls.
+//! One-byte round trips with blocking calls.
 
 use super::{Against, Better, Goal, Task, Unit, Work};
 
 /// The tools that make a blocking round trip in a loop of two calls.
 pub const BLOCKING: &[&str] = &["netperf", "NPtcp", "sockperf"];
 
-/// All tools sleep in a blocking call while they wait; a spinning one would not be a peer.
+/// All tools wait in a blocking call; a spinning tool is not comparable.
 pub static WORK: Work = Work {
     id: "rtt",
     title: "TCP round trip, 1 byte, blocking",

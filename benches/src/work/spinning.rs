@@ -1,9 +1,9 @@
-//! Round trips of calls that never wait, both ends on a core each.
+//! Spinning round trips, each end on its own core.
 
 use super::round_trip::BLOCKING;
 use super::{Against, Better, Goal, Over, Task, Unit, Work};
 
-/// What `--spin` saves beside the tools that sleep.
+/// What `--spin` saves compared with blocking tools.
 pub static BESIDE_BLOCKING: Work = Work {
     id: "rtt-saved",
     title: "TCP round trip, 1 byte, thru spinning, peers blocking",
@@ -13,7 +13,7 @@ pub static BESIDE_BLOCKING: Work = Work {
     goals: &[Goal::Ratio { to: Against::BestOf(BLOCKING), of: 0.48 }],
 };
 
-/// 14 bytes are the least that sockperf sends.
+/// 14 bytes are sockperf's smallest message.
 pub static TCP: Work = Work {
     id: "rtt-spin",
     title: "TCP round trip, 14 bytes, spinning",
@@ -33,7 +33,7 @@ pub static UDP: Work = Work {
     goals: &[Goal::Ratio { to: Against::All(&["sockperf"]), of: 0.9 }],
 };
 
-/// Over a Unix domain socket, where only the bare loop is a peer.
+/// Over a Unix domain socket; the only peer is the bare loop.
 pub static UNIX: Work = Work {
     id: "rtt-spin-unix",
     title: "Unix socket round trip, 1 byte, spinning",

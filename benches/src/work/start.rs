@@ -1,4 +1,4 @@
-//! What the program costs before it measures anything.
+//! Start-up time and size of the program.
 
 use super::{Better, Goal, Task, Unit, Work};
 
@@ -15,7 +15,7 @@ pub static WORK: Work = Work {
     goals: &[Goal::Value(10e6)],
 };
 
-/// As it would be shipped.
+/// As released.
 pub static BINARY: Work = Work {
     id: "binary",
     title: "size of the stripped program",

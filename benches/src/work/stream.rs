@@ -3,7 +3,7 @@
 use super::goal::IPERF3;
 use super::{Against, Better, Goal, Task, Unit, Work};
 
-/// 128 KiB is what iperf3 sends at a time when it is not told otherwise.
+/// 128 KiB is iperf3's default block.
 pub static WORK: Work = Work {
     id: "stream",
     title: "TCP stream, 128 KiB blocks, 1 flow",
@@ -17,7 +17,7 @@ pub static WORK: Work = Work {
     ],
 };
 
-/// Sent without a copy: `--engine auto` beside `iperf3 -Z`.
+/// Zero-copy: `--engine auto` compared with `iperf3 -Z`.
 pub static UNCOPIED: Work = Work {
     id: "uncopied",
     title: "TCP stream, 128 KiB blocks, sender without copy",
@@ -27,14 +27,14 @@ pub static UNCOPIED: Work = Work {
     goals: &[Goal::Ratio { to: Against::All(IPERF3), of: 1.05 }],
 };
 
-/// The bare loop stands where netperf is not installed; it does no more than netperf must.
+/// The bare loop replaces netperf if that is not installed.
 const SMALL_GOALS: &[Goal] = &[
     Goal::Ratio { to: Against::All(&["netperf"]), of: 1.0 },
     Goal::Ratio { to: Against::All(&["bare"]), of: 0.98 },
     Goal::Ratio { to: Against::All(IPERF3), of: 1.2 },
 ];
 
-/// A call for each 64 bytes: what the tool itself costs.
+/// A call for each 64 bytes: the tool's own cost.
 pub static SMALL: Work = Work {
     id: "stream64",
     title: "TCP stream, 64 B blocks, 1 flow",

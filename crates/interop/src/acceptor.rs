@@ -1,4 +1,5 @@
-//! The front of a server whose clients each hold a control connection: who may come in, and how many at a time.
+//! The acceptor of servers whose clients have a control connection: limits who may connect and how many at a
+//! time.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,12 +13,12 @@ use crate::line::{Input, Line};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{Admission, InteropError, Service, plain};
 
-/// A client that has come.
+/// A connected client.
 pub(crate) struct ClientSession<'a> {
     pub(crate) service: &'a Service,
     /// Its control connection.
     pub(crate) line: Line,
-    /// Where it came to.
+    /// The local address that it connected to.
     pub(crate) here: SocketAddr,
     pub(crate) session_deadline: SessionDeadline,
     unauthenticated: Option<&'a AtomicUsize>,
@@ -26,13 +27,14 @@ pub(crate) struct ClientSession<'a> {
 impl ClientSession<'_> {
     /// The machine for a measurement; `None` while others have it.
     pub(crate) fn admit(&mut self) -> Option<Admission> {
-        self.leave();
-        self.session_deadline.lengthen(self.service.hold());
+        self.mark_authenticated();
+        self.session_deadline.extend(self.service.hold());
         (self.service.admit)()
     }
 
-    /// Whether to go on with what it asked for: it is there, and its time is not over. What it says meanwhile is for nobody.
-    pub(crate) fn going(&mut self) -> impl FnMut() -> bool + '_ {
+    /// Whether to go on: the client is connected and its deadline has not passed. Anything that it sends is
+    /// discarded.
+    pub(crate) fn may_continue(&mut self) -> impl FnMut() -> bool + '_ {
         let Self { service, line, session_deadline, .. } = self;
         move || {
             let left = matches!(line.glance(&mut [0; 64]), Ok(Input::Ended) | Err(_));
@@ -40,22 +42,22 @@ impl ClientSession<'_> {
         }
     }
 
-    /// Why its data did not come within `limit`.
+    /// The error for data that did not arrive within `limit`.
     pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
         let peer = self.line.peer();
-        match self.going()() {
+        match self.may_continue()() {
             true => InteropError::Silent {
                 address: peer.to_string(),
                 peer: program,
                 seconds: limit.as_secs(),
-                during: "where its data was due",
+                during: "while its data was expected",
             },
             false => InteropError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
         }
     }
 
-    /// It is no stranger any more.
-    pub(crate) fn leave(&mut self) {
+    /// No longer counts it among the unauthenticated connections.
+    pub(crate) fn mark_authenticated(&mut self) {
         if let Some(unauthenticated) = self.unauthenticated.take() {
             unauthenticated.fetch_sub(1, Ordering::SeqCst);
         }
@@ -64,17 +66,18 @@ impl ClientSession<'_> {
 
 impl Drop for ClientSession<'_> {
     fn drop(&mut self) {
-        self.leave();
+        self.mark_authenticated();
     }
 }
 
-/// Listens on the service's addresses until it is told to stop, and gives each client to `conduct`, in a thread of its own.
+/// Listens on the service's addresses until the service stops and runs `conduct` for each client in its own
+/// thread.
 pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
-    attend(service, program, &open(service)?, conduct);
+    accept_clients(service, program, &open(service)?, conduct);
     Ok(())
 }
 
-/// Serves the one client of a connection that somebody else has accepted.
+/// Serves one client over a connection that was accepted elsewhere.
 pub(crate) fn serve_one(
     service: &Service,
     program: &'static str,
@@ -83,21 +86,21 @@ pub(crate) fn serve_one(
 ) -> Result<(), InteropError> {
     let failed = |source| InteropError::socket("serve the client of", program, source);
     let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
-    let session_deadline = SessionDeadline::loose(&socket);
+    let session_deadline = SessionDeadline::unlimited(&socket);
     let line = Line::over(socket, peer)?;
     let said = conduct(&mut ClientSession { service, line, here, session_deadline, unauthenticated: None })?;
-    (service.news)(&format!("{peer}: {program} {said}"));
+    (service.log)(&format!("{peer}: {program} {said}"));
     Ok(())
 }
 
-/// Serves a client to its end; what is to be said of it then.
+/// Serves a client until it ends; returns the line for the log.
 pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, InteropError> + Sync + 'a;
 
 /// A listener for each of the service's addresses.
 pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, InteropError> {
     let mut listeners: Vec<(TcpListener, SocketAddr)> = Vec::new();
     for wanted in &service.addresses {
-        // Port 0 asks for any; the second address then takes the one that the first got.
+        // Port 0 means any free port; all addresses share the one that the first got.
         let port = listeners.first().map_or(0, |(_, address)| address.port());
         let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
         let listener = TcpListener::from(foreign::listen(wanted, &EndOptions::default())?);
@@ -108,8 +111,8 @@ pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, 
     Ok(listeners)
 }
 
-/// Serves who comes to these listeners until the service is told to stop.
-pub(crate) fn attend(
+/// Accepts clients on these listeners until the service stops.
+pub(crate) fn accept_clients(
     service: &Service,
     program: &'static str,
     listeners: &[(TcpListener, SocketAddr)],
@@ -135,7 +138,7 @@ pub(crate) fn attend(
                             Ok(line) => line,
                             Err(error) => {
                                 unauthenticated.fetch_sub(1, Ordering::SeqCst);
-                                return (service.news)(&format!("{peer}: {error}"));
+                                return (service.log)(&format!("{peer}: {error}"));
                             }
                         };
                         let mut client_session = ClientSession {
@@ -163,7 +166,7 @@ pub(crate) fn attend(
     });
 }
 
-/// Says how a client's session ended.
+/// Logs how a client's session ended.
 pub(crate) fn report(
     service: &Service,
     program: &str,
@@ -174,12 +177,12 @@ pub(crate) fn report(
     let said = match said {
         Ok(said) => said,
         Err(_) if session_deadline.was_cut() && service.stopping() => {
-            format!("{program} was cut off, for the service stops")
+            format!("{program} was disconnected because the server stops")
         }
         Err(_) if session_deadline.was_cut() => {
-            format!("{program} was cut off, for its time was over (--max-time, 30 s before it measures)")
+            format!("{program} was disconnected at its time limit (--max-time; 30 s before a test)")
         }
-        Err(error) => return (service.news)(&format!("{peer}: {error}")),
+        Err(error) => return (service.log)(&format!("{peer}: {error}")),
     };
-    (service.news)(&format!("{peer}: {said}"));
+    (service.log)(&format!("{peer}: {said}"));
 }

@@ -1,31 +1,31 @@
-//! Why there is no result from another program.
+//! Errors of measurements with another program.
 
 use std::io;
 use std::path::PathBuf;
 
 use speak::SpeakError;
 
-/// A failure, with the address and what the user can do.
+/// A failure, with the address and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InteropError {
     /// No such program is known.
-    #[error("no program called '{name}' is spoken to: this build knows {known}")]
+    #[error("unknown program '{name}'; known programs: {known}")]
     Unknown {
-        /// What was asked for.
+        /// What was requested.
         name: String,
-        /// What there is, separated by commas.
+        /// The known programs, separated by commas.
         known: String,
     },
-    /// The protocol has no words for it.
+    /// The protocol cannot express it.
     #[error("{what}: {remedy}")]
     Unsupported {
-        /// What was asked for.
+        /// What was requested.
         what: String,
         /// What would work.
         remedy: String,
     },
-    /// A file of keys or users is not what it is to be.
+    /// A file of keys or users is invalid.
     #[error("{} {what}", path.display())]
     File {
         /// Which.
@@ -34,15 +34,15 @@ pub enum InteropError {
         what: String,
     },
     /// The host's name means nothing.
-    #[error("cannot resolve '{host}': {reason}; check the name, or give an address")]
+    #[error("cannot resolve '{host}': {reason}; check the name or give an address")]
     Resolve {
         /// As the user wrote it.
         host: String,
         /// The resolver's answer.
         reason: String,
     },
-    /// Nobody answers there.
-    #[error("cannot reach {peer} at {address}: {source}; start it there, or give its port as HOST:PORT")]
+    /// Nothing answers at the address.
+    #[error("cannot reach {peer} at {address}: {source}; check that it runs there, or give its port as HOST:PORT")]
     Unreachable {
         /// The program that was expected.
         peer: &'static str,
@@ -56,11 +56,11 @@ pub enum InteropError {
     Peer {
         /// Host and port.
         address: String,
-        /// What and when.
+        /// The error and the step.
         error: SpeakError,
     },
     /// The other program said nothing for too long.
-    #[error("{address}: {peer} said nothing for {seconds} s {during}")]
+    #[error("{address}: {peer} sent nothing for {seconds} s {during}")]
     Silent {
         /// Host and port.
         address: String,
@@ -68,7 +68,7 @@ pub enum InteropError {
         peer: &'static str,
         /// How long it was waited for.
         seconds: u64,
-        /// What was due.
+        /// What was expected.
         during: &'static str,
     },
     /// A call on a socket failed.
@@ -84,7 +84,7 @@ pub enum InteropError {
     /// The measuring path failed.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
-    /// The user stopped it before there was anything to keep.
+    /// The user stopped it before there was a result.
     #[error("interrupted; finished trials are kept")]
     Interrupted,
 }

@@ -7,14 +7,14 @@ use engine::transport::{Link, transport};
 use engine::{EngineError, LegTally, Signals, TrialPlan};
 use model::Interval;
 
-/// Lets the data flow and waits for the end of all links. `live` gets this end's series as it comes, which is looked for for at most
-/// `step` each time; `meanwhile` is called in between, with the flags that end the links and the time since the start.
+/// Moves the data and waits for the end of all links. `live` receives this end's series; `on_step` is called at
+/// least every `step` with the signals that end the links and the time since the start.
 pub(crate) fn run(
     plan: &TrialPlan,
     links: Vec<Link>,
     step: Duration,
     live: &mut dyn FnMut(Interval),
-    meanwhile: &mut dyn FnMut(&Signals, Duration),
+    on_step: &mut dyn FnMut(&Signals, Duration),
 ) -> Result<LegTally, EngineError> {
     let carrier = transport(plan.spec.transport.as_str())?;
     let signals = Signals::new();
@@ -24,7 +24,7 @@ pub(crate) fn run(
         let flags = &signals;
         let engine = scope.spawn(move || {
             engine::run(plan, carrier, links, flags, &mut |interval| {
-                // Nobody listens any more where the test has failed.
+                // The receiver is gone if the test has failed.
                 let _ = tell.send(interval);
             })
         });
@@ -34,7 +34,7 @@ pub(crate) fn run(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            meanwhile(&signals, started.elapsed());
+            on_step(&signals, started.elapsed());
         }
         engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
     })

@@ -1,7 +1,8 @@
-//! Measurements with other programs, in both roles. What they say is in `speak`, as state machines; what moves the data are the
-//! engine's loops; here are the sockets, the waiting, and the translation between a [`Spec`] and what the other program calls it.
+//! Measurements with other programs, in both roles. The protocols are state machines in `speak`, and the engine
+//! moves the data. This crate has the sockets, the timeouts and the translation between a [`Spec`] and each
+//! program's own parameters.
 //!
-//! A protocol is one module with a [`Speaks`] and one line in [`SPOKEN`].
+//! A protocol is one module with a [`PeerProtocol`] and one line in [`PROTOCOLS`].
 
 mod acceptor;
 mod error;
@@ -29,11 +30,11 @@ pub use error::InteropError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
 pub use service::{Admission, Limits, Service};
 
-/// Length of a moment's trial, ns.
-const FIRST_LOOK_NS: u64 = 50_000_000;
+/// Length of the pilot trial, ns.
+const PILOT_NS: u64 = 50_000_000;
 
-/// Every program that can be spoken to.
-pub static SPOKEN: &[&dyn Speaks] = &[
+/// The protocols of all supported programs.
+pub static PROTOCOLS: &[&dyn PeerProtocol] = &[
     &iperf3::Iperf3,
     &netperf::Netperf,
     &netpipe::NetPipe,
@@ -43,26 +44,26 @@ pub static SPOKEN: &[&dyn Speaks] = &[
     &stamp::Stamp,
 ];
 
-/// The program called `name`.
+/// The protocol of the program called `name`.
 ///
 /// # Errors
-/// Where there is none of that name; the message lists those there are.
-pub fn spoken(name: &str) -> Result<&'static dyn Speaks, InteropError> {
-    SPOKEN.iter().copied().find(|spoken| spoken.name() == name).ok_or_else(|| InteropError::Unknown {
+/// Where the name is unknown; the message lists the known ones.
+pub fn protocol(name: &str) -> Result<&'static dyn PeerProtocol, InteropError> {
+    PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name).ok_or_else(|| InteropError::Unknown {
         name: name.into(),
-        known: SPOKEN.iter().map(|spoken| spoken.name()).collect::<Vec<_>>().join(", "),
+        known: PROTOCOLS.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", "),
     })
 }
 
-/// What speaks one program's protocol.
-pub trait Speaks: Sync {
+/// The protocol of another program, in both roles.
+pub trait PeerProtocol: Sync {
     /// The program's name in options and records.
     fn name(&self) -> &'static str;
 
-    /// The port that its servers listen on where nothing else is said.
+    /// The default port of its servers.
     fn port(&self) -> u16;
 
-    /// Refuses what its protocol has no words for; of programs whose clients alone are served, everything.
+    /// Refuses what the protocol cannot express; everything, if only the program's clients are supported.
     ///
     /// # Errors
     /// What, and what to leave out.
@@ -70,14 +71,15 @@ pub trait Speaks: Sync {
         let _ = spec;
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name} here"),
-            format!("its clients are served (thru serve --speak {name}), its servers are not measured with"),
+            format!("--speak {name} with this command"),
+            format!("only its clients are supported: thru serve --speak {name}"),
         ))
     }
 
-    /// A moment's trial of the same kind: finds out whether the server is there, takes such a test, and which version it is.
-    fn first_look(&self, spec: &Spec) -> Spec {
-        Spec { stop: Stop::TimeNs(FIRST_LOOK_NS), warmup_ns: 0, ..spec.clone() }
+    /// The spec of a pilot trial: it shows whether the server runs, accepts such a test, and which version it
+    /// is.
+    fn pilot(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::TimeNs(PILOT_NS), warmup_ns: 0, ..spec.clone() }
     }
 
     /// Measures once with a server.
@@ -95,7 +97,7 @@ pub trait Speaks: Sync {
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
     }
 
-    /// Makes of a spec what the program's nature leaves no choice in, such as its transport.
+    /// Sets what the program allows only one value for, such as the transport.
     fn shape(&self, spec: &mut Spec) {
         let _ = spec;
     }
@@ -108,16 +110,16 @@ pub trait Speaks: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("a login with --speak {name}"),
-            format!("{name} knows no users: leave it out"),
+            format!("{name} has no logins; leave it out"),
         ))
     }
 
-    /// What is known of its servers' version before anything was said; nothing where a moment's trial is to find it out.
+    /// The servers' version, if the protocol alone determines it; otherwise the pilot trial finds it.
     fn version(&self) -> Option<&'static str> {
         None
     }
 
-    /// Refuses what cannot be a curve with this program: the specs of its points, ascending.
+    /// Refuses a curve that the program cannot measure; `points` are the specs of its sizes, ascending.
     ///
     /// # Errors
     /// What, and what to do instead.
@@ -126,11 +128,11 @@ pub trait Speaks: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("a curve with --speak {name}"),
-            "it is for netpipe: use thru stream or thru rr",
+            "only netpipe has curves; use thru stream or thru rr",
         ))
     }
 
-    /// Measures all points of a curve in one conversation.
+    /// Measures all points of a curve in one session.
     ///
     /// # Errors
     /// Why there is no result at all.
@@ -145,37 +147,37 @@ pub trait Speaks: Sync {
         Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
     }
 
-    /// Refuses options of the program that its server here does not have, see [`Service::words`].
+    /// Refuses options of the program that its server here does not have, see [`Service::options`].
     ///
     /// # Errors
     /// Which.
-    fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        if words.is_empty() {
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        if options.is_empty() {
             return Ok(());
         }
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name}:{words}"),
-            format!("{name} tells its server all it needs: leave the options out"),
+            format!("--speak {name}:{options}"),
+            format!("{name}'s server needs no options; leave them out"),
         ))
     }
 
-    /// Serves the program's clients until the service is told to stop.
+    /// Serves the program's clients until the service stops.
     ///
     /// # Errors
     /// Where it cannot listen.
     fn serve(&self, service: &Service) -> Result<(), InteropError>;
 
-    /// Serves the one client of this connection, which inetd has accepted. The service's addresses are not looked at.
+    /// Serves the client of one connection that inetd has accepted. Ignores the service's addresses.
     ///
     /// # Errors
-    /// Where it fails, and of programs whose servers need a port of their own.
+    /// Where it fails, or the program's server needs its own port.
     fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
         let _ = (service, socket);
         let name = self.name();
         Err(InteropError::unsupported(
             format!("--inetd with --speak {name}"),
-            "its server needs a port of its own: leave --inetd out (netperf, nttcp and nuttcp can be started by inetd)",
+            "its server needs its own port; leave --inetd out (it works with netperf, nttcp and nuttcp)",
         ))
     }
 }
@@ -185,13 +187,13 @@ pub trait Speaks: Sync {
 pub struct Server<'a> {
     /// Its name or address, with or without a port.
     pub host: &'a str,
-    /// Whom to log in as, where the program knows users.
+    /// The login, for programs with users.
     pub login: Option<&'a Login>,
 }
 
-/// Whoever is told how a trial goes.
+/// Observer of a trial's progress.
 pub trait TrialObserver {
-    /// All connections are up: data flows from now on.
+    /// All connections are open: data flows from now on.
     fn starting(&mut self, setup_ns: u64);
 
     /// An entry of this end's series.
@@ -201,22 +203,22 @@ pub trait TrialObserver {
     fn stopped(&mut self);
 }
 
-/// What both sides of a trial counted.
+/// What both ends of a trial counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sides {
     /// As this end counted.
     pub near: EndTally,
-    /// As the other program told; what it does not tell is absent.
+    /// As the other program reported; unreported counts are absent.
     pub far: EndTally,
     /// Why the trial ended early, if it did.
     pub failure: Option<String>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
-    /// What is known of the other program's version, such as `iperf3 3.2 to 3.13`.
+    /// The other program's version as far as known, such as `iperf3 3.2 to 3.13`.
     pub version: String,
 }
 
-/// What a curve's conversation brought.
+/// The result of a curve's session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// Of each point that was reached, in their order: its trials as the near and the far end counted them.

@@ -1,4 +1,4 @@
-//! A control connection: bytes both ways, with limits on how long anything is waited for.
+//! A control connection with time limits on every operation.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -14,13 +14,13 @@ use crate::InteropError;
 
 /// How long a connection attempt to one address may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a refused connection is tried again.
+/// How long a refused connection is retried.
 const REFUSED_LIMIT: Duration = Duration::from_millis(300);
-/// How long the peer may take to make room for what is said.
+/// Time limit for the peer to accept written bytes.
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 
-/// Between two looks at whether to give up.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between checks for cancellation.
+const STEP: Duration = Duration::from_millis(50);
 
 /// A control connection.
 pub(crate) struct Line {
@@ -28,19 +28,19 @@ pub(crate) struct Line {
     peer: SocketAddr,
 }
 
-/// How long something is waited for.
-pub(crate) struct Patience<'a> {
-    /// Who has to say it.
+/// How long to wait, for whom, and when to give up.
+pub(crate) struct Wait<'a> {
+    /// The program that is waited for.
     pub(crate) program: &'static str,
     /// At most this long.
     pub(crate) limit: Duration,
-    /// When, for the message.
+    /// The step, for the error message.
     pub(crate) during: &'static str,
     /// Whether to give up now.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
-/// What came.
+/// The result of a read.
 pub(crate) enum Input {
     /// So many bytes.
     Bytes(usize),
@@ -64,11 +64,13 @@ impl Line {
             Some((address, source)) => {
                 InteropError::Unreachable { peer: program, address: address.to_string(), source }
             }
-            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
         })
     }
 
-    /// A connection that stands already.
+    /// An established connection.
     pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", peer, source);
         socket.set_nodelay(true).map_err(failed)?;
@@ -76,7 +78,8 @@ impl Line {
         Ok(Self { socket, peer })
     }
 
-    /// The same with the spec's options for its near end, for programs whose data goes over the connection that they speak on.
+    /// Connects with the spec's options for the near end, for programs that send data over the control
+    /// connection.
     pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, InteropError> {
         let mut last = None;
         for address in resolve(host, port, spec.family)? {
@@ -90,12 +93,14 @@ impl Line {
                 InteropError::Unreachable { peer: program, address: address.to_string(), source }
             }
             Some((_, error)) => error.into(),
-            None => InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() },
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
         })
     }
 
-    /// Makes its calls wait again as this needs it, after others had the connection.
-    pub(crate) fn regain(&self) -> Result<(), InteropError> {
+    /// Restores blocking mode and timeouts after the engine has used the connection.
+    pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
         self.socket.set_nonblocking(false).map_err(failed)?;
         self.socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)
@@ -107,44 +112,44 @@ impl Line {
 
     /// The address of this end.
     pub(crate) fn here(&self) -> Result<SocketAddr, InteropError> {
-        self.socket.local_addr().map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.local_addr().map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
     pub(crate) fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
-    /// Waits until bytes are there, at most this long, and leaves them there.
+    /// Waits for bytes up to a limit and leaves them in the socket.
     pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("hear", self.peer, source);
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
-        sorted(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
+        input_of(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
     }
 
     /// Waits for bytes, at most this long.
     pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("hear", self.peer, source);
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
     }
 
     /// Waits for bytes; `None` at the end of the connection.
-    pub(crate) fn wait(&mut self, into: &mut [u8], patience: &Patience<'_>) -> Result<Option<usize>, InteropError> {
-        let deadline = Instant::now() + patience.limit;
+    pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, InteropError> {
+        let deadline = Instant::now() + wait.limit;
         loop {
-            // Also of a peer that is never silent.
-            if (patience.cancelled)() {
+            // Checked also for a peer that sends all the time.
+            if (wait.cancelled)() {
                 return Err(InteropError::Interrupted);
             }
-            match self.hear(into, LOOK)? {
+            match self.hear(into, STEP)? {
                 Input::Bytes(count) => return Ok(Some(count)),
                 Input::Ended => return Ok(None),
                 Input::Nothing if Instant::now() > deadline => {
                     return Err(InteropError::Silent {
                         address: self.peer.to_string(),
-                        peer: patience.program,
-                        seconds: patience.limit.as_secs(),
-                        during: patience.during,
+                        peer: wait.program,
+                        seconds: wait.limit.as_secs(),
+                        during: wait.during,
                     });
                 }
                 Input::Nothing => {}
@@ -152,10 +157,10 @@ impl Line {
         }
     }
 
-    /// Looks whether there are bytes.
+    /// Reads without waiting.
     pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         let peer = self.peer;
-        let failed = |source| InteropError::socket("hear", peer, source);
+        let failed = |source| InteropError::socket("receive from", peer, source);
         self.socket.set_nonblocking(true).map_err(failed)?;
         let heard = self.read(into);
         self.socket.set_nonblocking(false).map_err(failed)?;
@@ -164,31 +169,34 @@ impl Line {
 
     fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         loop {
-            if let Some(heard) = sorted(self.socket.read(into)) {
-                return heard.map_err(|source| InteropError::socket("hear", self.peer, source));
+            if let Some(heard) = input_of(self.socket.read(into)) {
+                return heard.map_err(|source| InteropError::socket("receive from", self.peer, source));
             }
         }
     }
 
-    /// The connection's socket once more, for payload.
+    /// A duplicate of the socket, for payload.
     pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
-        let socket = self.socket.try_clone().map_err(|source| InteropError::socket("keep open", self.peer, source))?;
+        let socket = self
+            .socket
+            .try_clone()
+            .map_err(|source| InteropError::socket("duplicate the connection to", self.peer, source))?;
         Ok(socket.into())
     }
 
-    /// Says no more.
+    /// Closes the sending direction.
     pub(crate) fn finish(&self) {
-        // Where it fails the connection is gone.
+        // If it fails, the connection is already closed.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Says no more, and waits until the peer has closed, too, at most this long.
+    /// Closes the sending direction and waits until the peer has closed, up to a limit.
     pub(crate) fn close(mut self, limit: Duration) {
-        self.part(limit);
+        self.finish_and_wait(limit);
     }
 
-    /// The same of a connection in whose place another one comes.
-    pub(crate) fn part(&mut self, limit: Duration) {
+    /// Likewise, for a connection that will be replaced.
+    pub(crate) fn finish_and_wait(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut rest = [0; 64];
         self.finish();
@@ -199,33 +207,33 @@ impl Line {
         }
     }
 
-    /// What a machine says of this peer.
+    /// A state machine's error with this peer's address.
     pub(crate) fn wrong(&self, error: SpeakError) -> InteropError {
         InteropError::Peer { address: self.peer.to_string(), error }
     }
 }
 
-/// What a call brought; `None` where it is to be made again.
-fn sorted(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
+/// Classifies a read; `None` if it must be repeated.
+fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
     Some(Ok(match read {
         Ok(0) => Input::Ended,
         Ok(count) => Input::Bytes(count),
         Err(error) => match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Input::Nothing,
             ErrorKind::Interrupted => return None,
-            // What a peer that went away in anger had still to say is lost: the connection has ended.
+            // After a reset nothing more can be read: the connection has ended.
             ErrorKind::ConnectionReset => Input::Ended,
             _ => return Some(Err(error)),
         },
     }))
 }
 
-/// Whether a call is to be made again.
-pub(crate) fn later(error: &std::io::Error) -> bool {
+/// Whether a call can be repeated.
+pub(crate) fn would_block(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Some servers open their port anew after each test: a refusal is believed when it stands for a while.
+/// Some servers reopen their port after each test, so a refusal is retried for a while.
 fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
     let deadline = Instant::now() + REFUSED_LIMIT;
     loop {
@@ -238,7 +246,7 @@ fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
     }
 }
 
-/// The same with a spec's options.
+/// Likewise, with a spec's options.
 fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
     let deadline = Instant::now() + REFUSED_LIMIT;
     loop {

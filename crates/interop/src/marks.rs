@@ -1,4 +1,4 @@
-//! Datagrams without numbers, between marks: what nttcp and nuttcp send.
+//! Datagrams without numbers between begin and end marks, as nttcp and nuttcp send them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use engine::transport::foreign;
 
 /// What a datagram is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum DatagramKind {
     /// A mark before the data; the last of them starts the clock.
     Begin,
     /// Data.
@@ -17,7 +17,8 @@ pub(crate) enum Sort {
     End,
 }
 
-/// What the marks told; written by the measuring thread alone. Times are of this host's monotonic clock, 0 for never.
+/// Arrival times of the marks by this host's monotonic clock, 0 for never. Only the measuring thread writes
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct MarkTimes {
     begun_ns: AtomicU64,
@@ -30,42 +31,44 @@ impl MarkTimes {
         self.ended_ns.load(Ordering::Relaxed) > 0
     }
 
-    /// From mark to mark, ns; `None` where one of them did not come.
+    /// Time between the marks, ns; `None` if one of them did not arrive.
     pub(crate) fn span_ns(&self) -> Option<u64> {
         let [begun, ended] = [&self.begun_ns, &self.ended_ns].map(|at| at.load(Ordering::Relaxed));
         (begun > 0 && ended > 0).then(|| ended.saturating_sub(begun))
     }
 }
 
-/// The header that such datagrams do not have: they are numbered as they come, so that what is lost shows in the bytes alone.
-pub(crate) struct Between<F> {
+/// Numbers datagrams without a header in order of arrival; losses show only in the byte counts.
+pub(crate) struct MarkedDatagrams<F> {
     sort: F,
     mark_times: Arc<MarkTimes>,
     next: u64,
 }
 
-impl<F> Between<F> {
+impl<F> MarkedDatagrams<F> {
     pub(crate) fn new(sort: F, mark_times: Arc<MarkTimes>) -> Self {
         Self { sort, mark_times, next: 0 }
     }
 }
 
-impl<F: FnMut(&[u8]) -> Sort + Send + 'static> foreign::Header for Between<F> {
+impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> foreign::Header for MarkedDatagrams<F> {
     #[inline]
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
     #[inline]
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
         match (self.sort)(datagram) {
-            Sort::Data if !self.mark_times.ended() => {
+            DatagramKind::Data if !self.mark_times.ended() => {
                 let number = self.next;
                 self.next += 1;
                 return Some(number);
             }
-            Sort::Data => {}
-            Sort::Begin => self.mark_times.begun_ns.store(now_ns(), Ordering::Relaxed),
-            Sort::End if !self.mark_times.ended() => self.mark_times.ended_ns.store(now_ns(), Ordering::Relaxed),
-            Sort::End => {}
+            DatagramKind::Data => {}
+            DatagramKind::Begin => self.mark_times.begun_ns.store(now_ns(), Ordering::Relaxed),
+            DatagramKind::End if !self.mark_times.ended() => {
+                self.mark_times.ended_ns.store(now_ns(), Ordering::Relaxed)
+            }
+            DatagramKind::End => {}
         }
         None
     }
@@ -80,11 +83,11 @@ mod tests {
     fn what_stands_between_the_marks_is_data() {
         let mark_times = Arc::new(MarkTimes::default());
         let sort = |datagram: &[u8]| match datagram {
-            b"begin" => Sort::Begin,
-            b"end" => Sort::End,
-            _ => Sort::Data,
+            b"begin" => DatagramKind::Begin,
+            b"end" => DatagramKind::End,
+            _ => DatagramKind::Data,
         };
-        let mut header = Between::new(sort, mark_times.clone());
+        let mut header = MarkedDatagrams::new(sort, mark_times.clone());
         let datagrams: [&[u8]; 6] = [b"begin", b"one", b"two", b"end", b"late", b"end"];
         let numbers = datagrams.map(|datagram| header.read(datagram));
         assert_eq!(numbers, [None, Some(0), Some(1), None, None, None]);

@@ -15,11 +15,11 @@ use socket2::{Domain, Socket, Type};
 
 use crate::{InteropError, legs};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 pub(crate) const STEP: Duration = Duration::from_millis(20);
-/// The same of a receiver of datagrams, whose sender waits for an answer to its last one.
-const BRIEF_STEP: Duration = Duration::from_millis(5);
-/// More than anybody sends: a receiver takes what comes until its end.
+/// The same for a receiver of datagrams, whose sender waits for an answer to the last one.
+const DATAGRAM_STEP: Duration = Duration::from_millis(5);
+/// More than any sender sends: a receiver reads until the end.
 const ALL_BYTES: u64 = 1 << 62;
 
 /// One end's part of a transfer.
@@ -30,7 +30,7 @@ pub(crate) struct Work {
 /// What one end moved.
 pub(crate) struct Moved {
     pub(crate) legs: LegTally,
-    /// Open until they are let go; those of a sender say no more.
+    /// Open until dropped; those of a sender are shut down for writing.
     pub(crate) sockets: Vec<OwnedFd>,
 }
 
@@ -48,16 +48,16 @@ impl Work {
         Self { plan: TrialPlan { role, trial: 0, flows: 0..spec.flows, legs: vec![leg], spec } }
     }
 
-    /// Moves the data over connections, one for each flow. Receivers take all until their ends.
+    /// Moves the data over connections, one for each flow. Receivers read until the end.
     pub(crate) fn streams(
         self,
         sockets: Vec<OwnedFd>,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
-        let links = sockets.iter().map(|socket| Ok(foreign::stream(kept(socket)?, &self.plan.spec)));
+        let links = sockets.iter().map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
         let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
-        let legs = legs::run(&self.plan, links, STEP, live, meanwhile)?;
+        let legs = legs::run(&self.plan, links, STEP, live, on_step)?;
         if sends(&self.plan.spec, self.plan.role) {
             // Where it fails the connection is gone, which ends the data as well.
             for socket in &sockets {
@@ -67,28 +67,28 @@ impl Work {
         Ok(Moved { legs, sockets })
     }
 
-    /// Moves datagrams over one socket. A receiver ends when `meanwhile` stops it.
+    /// Moves datagrams over one socket. A receiver ends when `on_step` stops it.
     pub(crate) fn datagrams(
         self,
         socket: OwnedFd,
         header: impl foreign::Header,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
-        let link = foreign::datagrams(kept(&socket)?, header)?;
-        let legs = legs::run(&self.plan, vec![link], BRIEF_STEP, live, meanwhile)?;
+        let link = foreign::datagrams(duplicate(&socket)?, header)?;
+        let legs = legs::run(&self.plan, vec![link], DATAGRAM_STEP, live, on_step)?;
         Ok(Moved { legs, sockets: vec![socket] })
     }
 }
 
-fn kept(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
+fn duplicate(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
     socket
         .try_clone()
         .map_err(|error| EngineError::Thread(format!("cannot keep a connection open: {error}; raise `ulimit -n`")))
 }
 
 impl Moved {
-    /// What was counted here, and why it ended early, if it did.
+    /// What this end counted.
     pub(crate) fn tally(&mut self) -> EndTally {
         self.legs.legs.pop().unwrap_or_default()
     }
@@ -138,16 +138,16 @@ fn first_free<T>(
     Err(last)
 }
 
-/// The next connection from `from`, prepared as the end of `role` wants it; `None` where `still` no longer holds. Whoever else
-/// connects is turned away.
+/// The next connection from `from`, prepared for the end of `role`; `None` once `keep_waiting` is false.
+/// Connections from other hosts are closed.
 pub(crate) fn accept(
     listener: &TcpListener,
     from: IpAddr,
     spec: &Spec,
     role: Role,
-    still: &mut dyn FnMut() -> bool,
+    keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<Option<OwnedFd>, InteropError> {
-    while still() {
+    while keep_waiting() {
         let Some((socket, peer)) = next(listener) else { continue };
         if peer.ip() == from {
             foreign::prepare(socket.as_fd(), spec, role)?;
@@ -157,12 +157,16 @@ pub(crate) fn accept(
     Ok(None)
 }
 
-/// Connects the socket to whoever at `from` sends the first datagram, which stays to be read; false where `still` no longer holds.
-/// What others send is thrown away.
-pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> bool) -> Result<bool, InteropError> {
+/// Connects the socket to the sender of the first datagram from `from` and leaves that datagram in the socket;
+/// false once `keep_waiting` is false. Datagrams of other hosts are discarded.
+pub(crate) fn connect_to_first_sender(
+    socket: &UdpSocket,
+    from: IpAddr,
+    keep_waiting: &mut dyn FnMut() -> bool,
+) -> Result<bool, InteropError> {
     let failed = |source| InteropError::socket("receive data from", from, source);
     let mut front = [0; 1];
-    while still() {
+    while keep_waiting() {
         if !readable(socket) {
             continue;
         }
@@ -176,27 +180,27 @@ pub(crate) fn meet(socket: &UdpSocket, from: IpAddr, still: &mut dyn FnMut() -> 
     Ok(false)
 }
 
-/// The next connection, if there is one soon.
+/// The next connection, if one arrives soon.
 pub(crate) fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     if !readable(listener) {
         return None;
     }
     let accepted = listener.accept().ok();
     if accepted.is_none() {
-        // Without descriptors left it stays where it is and is readable at once again: who asks in a loop would do nothing else.
+        // Without free descriptors the connection stays queued and the listener readable: do not spin.
         std::thread::sleep(STEP);
     }
     accepted
 }
 
-/// Whether there is something to read or to accept, looked for for a moment.
+/// Whether there is something to read or to accept; waits up to [`STEP`].
 pub(crate) fn readable(socket: impl AsFd) -> bool {
     let limit = Timespec { tv_sec: 0, tv_nsec: STEP.as_nanos() as i64 };
     let mut wanted = [PollFd::new(&socket, PollFlags::IN)];
     matches!(rustix::event::poll(&mut wanted, Some(&limit)), Ok(1))
 }
 
-/// Connects to where the other program is about to listen: it may say so a moment before it does.
+/// Connects to the other program's data port. It may announce the port shortly before it listens.
 pub(crate) fn dial(spec: &Spec, target: SocketAddr, flow: u32) -> Result<OwnedFd, InteropError> {
     const LIMIT: Duration = Duration::from_secs(1);
     let deadline = Instant::now() + LIMIT;

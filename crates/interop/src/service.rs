@@ -1,4 +1,4 @@
-//! A server for another program's clients.
+//! Settings of a server for another program's clients.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -22,31 +22,33 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Why so many streams with such blocks are more than this host gives, if they are: a thread has one to send and one to receive.
+    /// Why these streams would exceed the memory limit, if they would: each has one buffer to send and one to
+    /// receive.
     pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<String> {
         let bytes = streams.saturating_mul(2).saturating_mul(block);
         (bytes > self.memory_bytes).then(|| format!("{bytes} bytes of buffers; up to {} are given", self.memory_bytes))
     }
 }
 
-/// Holds the machine for a measurement while it lives.
+/// Reserves the machine for a measurement until it is dropped.
 pub type Admission = Box<dyn Any + Send>;
 
-/// How a server works.
+/// Settings of a server.
 pub struct Service {
-    /// Where it listens.
+    /// The addresses to listen on.
     pub addresses: Vec<SocketAddr>,
-    /// The program's own options, as its users give them to it: for those whose two ends have to be told the same.
-    pub words: String,
-    /// Who may measure, for programs whose clients log in ([`crate::Speaks::check_login`]); everybody where absent.
+    /// The program's own options, for programs whose two ends need the same ones.
+    pub options: String,
+    /// Who may measure, for programs whose clients log in ([`crate::PeerProtocol::check_login`]); absent admits
+    /// everyone.
     pub users: Option<Users>,
-    /// What clients may do.
+    /// Limits on clients.
     pub limits: Limits,
-    /// Asked for each client: `None` where the machine has no place for one more measurement.
+    /// Called for each client: `None` if no further measurement can run.
     pub admit: Box<dyn Fn() -> Option<Admission> + Send + Sync>,
-    /// Hears what happens, a line at a time.
-    pub news: Box<dyn Fn(&str) + Send + Sync>,
-    /// Hears each address that it listens on, once it does.
+    /// Called with each log line.
+    pub log: Box<dyn Fn(&str) + Send + Sync>,
+    /// Called with each address once it listens.
     pub listening: Box<dyn Fn(SocketAddr) + Send + Sync>,
     /// Set to end it.
     pub stop: AtomicBool,

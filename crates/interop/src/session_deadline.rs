@@ -1,5 +1,5 @@
-//! How long a client may hold on to this host. A peer that feeds a session without end, or a byte at a time, is never silent, so that no wait
-//! for it ends: its connection is shut from outside when its time is over, and the session finds it ended.
+//! Deadlines of sessions. A peer that sends all the time, or a byte at a time, never causes a timeout. So
+//! another thread shuts its connection down at the deadline, and the session sees the end of the connection.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,28 +9,28 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::Service;
 
-/// What a client may take in all until it is admitted to a measurement.
+/// Time limit of a client until it is admitted to a measurement.
 const UNAUTHENTICATED: Duration = Duration::from_secs(30);
-/// What a session may take to end by itself, where its time is over or the service stops.
+/// Time for a session to end by itself after its deadline or when the service stops.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// Interval between checks.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The leashes of a service's clients.
+/// The deadlines of a service's sessions.
 #[derive(Default)]
 pub(crate) struct SessionDeadlines {
     clients: Mutex<Vec<Weak<Mutex<Client>>>>,
 }
 
-/// One client's; it is off the leash when this is dropped.
+/// The deadline of one session; dropping it removes the deadline.
 pub(crate) struct SessionDeadline {
     client: Arc<Mutex<Client>>,
 }
 
 struct Client {
-    /// The connection that it speaks on.
+    /// Its control connection.
     socket: Option<OwnedFd>,
-    /// Until when it may; `None` for ever.
+    /// The deadline; `None` for no limit.
     until: Option<Instant>,
     cut: bool,
 }
@@ -39,21 +39,21 @@ impl Client {
     fn cut(&mut self) {
         self.cut = true;
         if let Some(socket) = &self.socket {
-            // Where it fails the connection is gone.
+            // If it fails, the connection is already closed.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }
 }
 
 impl SessionDeadlines {
-    /// Takes the client of a connection, as a stranger.
+    /// Adds an unauthenticated connection.
     pub(crate) fn take(&self, socket: impl AsFd) -> SessionDeadline {
         let session_deadline = SessionDeadline::of(socket, Instant::now().checked_add(UNAUTHENTICATED));
         lock(&self.clients).push(Arc::downgrade(&session_deadline.client));
         session_deadline
     }
 
-    /// Cuts whose time is over, until the service stops and the last client has gone.
+    /// Closes connections after their deadline, until the service stops and the last client has left.
     pub(crate) fn watch(&self, service: &Service) {
         let mut stopped: Option<Instant> = None;
         loop {
@@ -80,8 +80,8 @@ impl SessionDeadlines {
 }
 
 impl SessionDeadline {
-    /// Of a client that nobody watches over.
-    pub(crate) fn loose(socket: impl AsFd) -> Self {
+    /// A session without a deadline.
+    pub(crate) fn unlimited(socket: impl AsFd) -> Self {
         Self::of(socket, None)
     }
 
@@ -90,19 +90,19 @@ impl SessionDeadline {
         Self { client: Arc::new(Mutex::new(Client { socket, until, cut: false })) }
     }
 
-    /// From now on it may stay for this long, and a moment to end by itself.
-    pub(crate) fn lengthen(&self, hold: Duration) {
+    /// Sets the deadline to this long from now, plus a grace period.
+    pub(crate) fn extend(&self, hold: Duration) {
         lock(&self.client).until = hold.checked_add(GRACE).and_then(|hold| Instant::now().checked_add(hold));
     }
 
-    /// Whether its time is over, but for the moment to end by itself.
+    /// Whether the deadline has passed, without the grace period.
     pub(crate) fn is_over(&self) -> bool {
         let client = lock(&self.client);
         client.cut || client.until.is_some_and(|until| Instant::now() + GRACE > until)
     }
 
-    /// It speaks on another connection now.
-    pub(crate) fn moves_to(&self, socket: impl AsFd) {
+    /// The session continues on another connection.
+    pub(crate) fn move_to(&self, socket: impl AsFd) {
         let mut client = lock(&self.client);
         client.socket = socket.as_fd().try_clone_to_owned().ok();
         if client.cut {
@@ -110,7 +110,7 @@ impl SessionDeadline {
         }
     }
 
-    /// Whether its time was over.
+    /// Whether the connection was closed at the deadline.
     pub(crate) fn was_cut(&self) -> bool {
         lock(&self.client).cut
     }
@@ -135,30 +135,30 @@ mod tests {
     fn service() -> Service {
         Service {
             addresses: Vec::new(),
-            words: String::new(),
+            options: String::new(),
             users: None,
             limits: crate::Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: None, memory_bytes: 8 << 30 },
             admit: Box::new(|| None),
-            news: Box::new(|_| {}),
+            log: Box::new(|_| {}),
             listening: Box::new(|_| {}),
             stop: false.into(),
         }
     }
 
     #[test]
-    fn whose_time_is_over_is_cut_and_others_go_on_until_the_service_stops() {
+    fn sessions_end_at_their_deadline_or_when_the_service_stops() {
         let (service, session_deadlines) = (service(), SessionDeadlines::default());
         let ([mut there, here], [mut other, kept]) = (pair(), pair());
         let (brief, long) = (session_deadlines.take(&here), session_deadlines.take(&kept));
         lock(&brief.client).until = Some(Instant::now());
-        long.lengthen(Duration::MAX);
+        long.extend(Duration::MAX);
         std::thread::scope(|scope| {
             scope.spawn(|| session_deadlines.watch(&service));
             assert_eq!(there.read(&mut [0]).unwrap(), 0);
             assert!(brief.was_cut() && !long.was_cut());
-            // Where it goes on to, it is cut as well.
+            // Its new connection is closed as well.
             let [mut next, socket] = pair();
-            brief.moves_to(&socket);
+            brief.move_to(&socket);
             assert_eq!(next.read(&mut [0]).unwrap(), 0);
             service.stop.store(true, std::sync::atomic::Ordering::SeqCst);
             assert_eq!(other.read(&mut [0]).unwrap(), 0);

@@ -1,4 +1,4 @@
-//! What can be said to none of the programs, and what to the older ones.
+//! Options that no program, or none of the older ones, supports.
 
 use std::ops::RangeInclusive;
 
@@ -6,14 +6,14 @@ use model::{EndOptions, Spec};
 
 use crate::InteropError;
 
-/// What to do about an option of the far end.
-pub(crate) const REMEDY: &str = "it has no words for that: leave it out, or give it for this end alone (VALUE,)";
+/// Remedy for an option of the far end.
+pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or set it for this end only (VALUE,)";
 
-/// What to do about both directions.
-pub(crate) const ONE_WAY: &str = "it has one direction: leave it out, or give --reverse";
+/// Remedy for both directions.
+pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use --reverse";
 
-/// The first flag of a spec that no program has words for.
-pub(crate) fn beyond_all(spec: &Spec) -> Option<&'static str> {
+/// The first flag of a spec that no program supports.
+pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
     let others = [
         (spec.processes > 1, "--processes"),
         (spec.probe.is_some(), "--probe"),
@@ -38,11 +38,11 @@ pub(crate) fn beyond_all(spec: &Spec) -> Option<&'static str> {
     others.into_iter().find(|(there, _)| *there).map(|(_, what)| what)
 }
 
-/// What one of the older programs can be asked for: bytes from a buffer, one after the other.
-pub(crate) struct Plain {
+/// What one of the older programs can measure: transfers from one buffer.
+pub(crate) struct Capabilities {
     /// Its name.
     pub(crate) program: &'static str,
-    /// The patterns that it has, and what to do about the others.
+    /// Its patterns, and the remedy for others.
     pub(crate) patterns: (&'static [&'static str], &'static str),
     /// Most flows over TCP and over UDP.
     pub(crate) flows: [u32; 2],
@@ -50,43 +50,46 @@ pub(crate) struct Plain {
     pub(crate) blocks: [RangeInclusive<u64>; 2],
 }
 
-impl Plain {
-    /// Whether all of them have words for it; directions, stops and the far end's buffers are each program's own.
+impl Capabilities {
+    /// Refuses what the program cannot express. Directions, stops and the far end's buffers are checked by each
+    /// program.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
         let carrier = match spec.transport.as_str() {
             "tcp" => 0,
             "udp" => 1,
-            other => return Err(self.lacks(&format!("--transport {other}"), "it speaks TCP and, with --udp, UDP")),
+            other => {
+                return Err(self.unsupported(&format!("--transport {other}"), "use TCP, or UDP with --udp"));
+            }
         };
         let (patterns, remedy) = self.patterns;
         if !patterns.contains(&spec.pattern.as_str()) {
-            return Err(self.lacks(spec.pattern.as_str(), remedy));
+            return Err(self.unsupported(spec.pattern.as_str(), remedy));
         }
         let flows = self.flows[carrier];
         if !(1..=flows).contains(&spec.flows) {
             let takes = match flows {
-                1 => format!("it takes one over {}", spec.transport),
-                most => format!("it takes 1 to {most} over {}", spec.transport),
+                1 => format!("use one over {}", spec.transport),
+                most => format!("use 1 to {most} over {}", spec.transport),
             };
-            return Err(self.lacks(&format!("--flows {}", spec.flows), &takes));
+            return Err(self.unsupported(&format!("--flows {}", spec.flows), &takes));
         }
         let blocks = &self.blocks[carrier];
         if !blocks.contains(&spec.block) {
-            let takes = format!("it takes {} to {} bytes", blocks.start(), blocks.end());
-            return Err(self.lacks(&format!("--block {}", spec.block), &takes));
+            let takes = format!("use {} to {} bytes", blocks.start(), blocks.end());
+            return Err(self.unsupported(&format!("--block {}", spec.block), &takes));
         }
-        beyond_plain(spec).map_or(Ok(()), |what| Err(self.lacks(what, REMEDY)))
+        unsupported_by_simple(spec).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))
     }
 
-    /// What it cannot do, and what to do about it.
-    pub(crate) fn lacks(&self, what: &str, remedy: &str) -> InteropError {
+    /// An error with what is unsupported and the remedy.
+    pub(crate) fn unsupported(&self, what: &str, remedy: &str) -> InteropError {
         InteropError::unsupported(format!("{what} with {}", self.program), remedy)
     }
 }
 
-/// The first flag of a spec that the older programs, which set buffers and TCP_NODELAY alone, have no words for.
-pub(crate) fn beyond_plain(spec: &Spec) -> Option<&'static str> {
+/// The first flag of a spec that the older programs, which set only buffers and TCP_NODELAY, do not support.
+pub(crate) fn unsupported_by_simple(spec: &Spec) -> Option<&'static str> {
     let EndOptions { cc, mss, dscp, max_pacing_bps, pin, .. } = &spec.far;
     let others = [
         (cc.is_some(), "--cc at the far end"),
@@ -97,5 +100,5 @@ pub(crate) fn beyond_plain(spec: &Spec) -> Option<&'static str> {
         (spec.warmup_ns > 0, "--warmup"),
         (spec.far.sndbuf != spec.far.rcvbuf, "--sndbuf and --rcvbuf of different values at the far end"),
     ];
-    beyond_all(spec).or_else(|| others.into_iter().find(|(there, _)| *there).map(|(_, what)| what))
+    unsupported_by_all(spec).or_else(|| others.into_iter().find(|(there, _)| *there).map(|(_, what)| what))
 }

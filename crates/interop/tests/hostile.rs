@@ -1,5 +1,5 @@
-//! Our server under clients that mean no good: broken messages, lengths that lie, streams that belong to nobody, and what the
-//! published advisories against iperf3's own server were about. The server goes on, and a good client is served afterwards.
+//! Our iperf3 server under hostile clients: broken messages, wrong lengths, foreign streams, and the published
+//! advisories against iperf3's server. The server keeps running and serves a valid client afterwards.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use interop::{Server, TrialObserver, spoken};
+use interop::{Server, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
 impl Served {
@@ -18,7 +18,7 @@ impl Served {
         Self::of("iperf3", "", LIMITS, one_by_one())
     }
 
-    /// A client whose cookie is taken.
+    /// A client whose cookie was accepted.
     fn client(&self) -> TcpStream {
         for _ in 0..500 {
             self.clients.set(self.clients.get() + 1);
@@ -39,12 +39,12 @@ impl Served {
         self.dial(&cookie(self.clients.get()))
     }
 
-    /// A good client measures, once the bad one's end has been noticed.
+    /// A valid client measures after the server has noticed the end of the hostile one.
     fn serves(&self) {
         let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", "stream") };
         let host = self.address.to_string();
         for _ in 0..500 {
-            match spoken("iperf3").unwrap().measure(
+            match protocol("iperf3").unwrap().measure(
                 &spec,
                 &Server { host: &host, login: None },
                 &mut Ignored,
@@ -79,7 +79,7 @@ fn framed(json: &str) -> Vec<u8> {
     [&(json.len() as u32).to_be_bytes(), json.as_bytes()].concat()
 }
 
-/// All that still comes, until the server closes.
+/// Everything that arrives until the server closes.
 fn rest(mut socket: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = socket.read_to_end(&mut bytes);
@@ -87,13 +87,13 @@ fn rest(mut socket: TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn parameters_that_lie_are_refused_and_the_server_goes_on() {
+fn wrong_parameters_are_refused_and_the_server_keeps_running() {
     let served = Served::start();
     let cases: [(&str, Vec<u8>); 9] = [
-        // CVE-2023-38403: a length near the end of its range wrapped where it was allocated for.
+        // CVE-2023-38403: the allocation for a length near the end of its range overflowed.
         ("a length of all ones", vec![0xff; 4]),
         ("a length beyond the limit", 100_000_u32.to_be_bytes().to_vec()),
-        // CVE-2024-53580: a value of another type was believed.
+        // CVE-2024-53580: a value of an unexpected type.
         (
             "values of other types",
             framed(r#"{"tcp":true,"time":"x","parallel":{},"len":[],"num":null,"congestion":7,"omit":-1}"#),
@@ -117,7 +117,7 @@ fn parameters_that_lie_are_refused_and_the_server_goes_on() {
 #[test]
 fn a_login_that_cannot_be_is_no_harm() {
     let served = Served::start();
-    // CVE-2025-54349 and -54350: what the token decoded to overran a buffer, or ended the server by an assertion.
+    // CVE-2025-54349 and -54350: the decoded token overran a buffer or triggered an assertion.
     for token in ["", "AAAA", &"A".repeat(7000), "\u{0}\u{ff}", "===="] {
         let mut client = served.client();
         let json = serde_json::json!({"tcp": true, "time": 1, "parallel": 1, "authtoken": token});
@@ -132,7 +132,7 @@ fn a_login_that_cannot_be_is_no_harm() {
 }
 
 #[test]
-fn of_two_streams_the_first_connection_is_the_first_whenever_its_cookie_comes() {
+fn stream_order_follows_connections_and_not_cookies() {
     let served = Served::start();
     let mut client = served.client();
     client.write_all(&framed(r#"{"tcp":true,"time":1,"parallel":1,"bidirectional":true,"len":1000}"#)).unwrap();
@@ -154,10 +154,10 @@ fn of_two_streams_the_first_connection_is_the_first_whenever_its_cookie_comes() 
 }
 
 #[test]
-fn what_comes_out_of_turn_ends_the_test_and_no_more() {
+fn messages_out_of_turn_end_only_the_test() {
     let served = Served::start();
     let requested = framed(r#"{"tcp":true,"time":1,"parallel":2}"#);
-    // Every byte where streams are due, but for the client's own farewell.
+    // Every byte while streams are expected, except the client's own terminate.
     for byte in (0..=255_u8).filter(|byte| *byte != 12).step_by(17) {
         let mut client = served.client();
         client.write_all(&requested).unwrap();
@@ -165,7 +165,7 @@ fn what_comes_out_of_turn_ends_the_test_and_no_more() {
         client.write_all(&[byte]).unwrap();
         assert!(rest(client).is_empty(), "byte {byte}");
     }
-    // Streams of nobody, one that is too many, and clients that vanish at every step.
+    // Foreign streams, one stream too many, and clients that disconnect at every step.
     let mut client = served.client();
     client.write_all(&requested).unwrap();
     client.read_exact(&mut [0]).unwrap();
@@ -182,13 +182,13 @@ fn what_comes_out_of_turn_ends_the_test_and_no_more() {
     for cut in [0, 4, 10, requested.len()] {
         served.client().write_all(&requested[..cut]).unwrap();
     }
-    // A half of a cookie holds no place, and silence none for long.
+    // Half a cookie does not block other clients, nor does silence for long.
     let _halves: Vec<TcpStream> = (0..4).map(|_| served.dial(&cookie(0)[..20])).collect();
     served.serves();
 }
 
 #[test]
-fn results_that_lie_are_refused() {
+fn wrong_results_are_refused() {
     let served = Served::start();
     let good = r#""cpu_util_total":1,"cpu_util_user":1,"cpu_util_system":0,"sender_has_retransmits":0"#;
     let stream = r#""bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0"#;
@@ -214,9 +214,9 @@ fn results_that_lie_are_refused() {
 }
 
 #[test]
-fn more_bytes_than_a_block_are_counted_and_harm_nobody() {
+fn more_bytes_than_a_block_are_counted_without_harm() {
     let served = Served::start();
-    // CVE-2025-54351: with --skip-rx-copy more bytes were told to have come than the buffer has, which was believed.
+    // CVE-2025-54351: with --skip-rx-copy a receive could return more bytes than the buffer has.
     for (length, flag) in [(1, "1"), (1000, "true"), (131_072, "0")] {
         let mut client = served.client();
         let requested = format!(r#"{{"tcp":true,"time":1,"parallel":1,"len":{length},"skip_rx_copy":{flag}}}"#);
@@ -244,7 +244,7 @@ fn more_bytes_than_a_block_are_counted_and_harm_nobody() {
 }
 
 #[test]
-fn datagrams_of_strangers_open_no_stream() {
+fn datagrams_of_other_clients_open_no_stream() {
     let served = Served::start();
     let mut client = served.client();
     client.write_all(&framed(r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":1000000}"#)).unwrap();
@@ -260,7 +260,7 @@ fn datagrams_of_strangers_open_no_stream() {
     let mut answer = [0; 8];
     assert_eq!((stream.recv(&mut answer).unwrap(), &answer[..4]), (4, b"6789".as_slice()));
     client.read_exact(&mut [0; 2]).unwrap();
-    // Headers that cannot be, of all lengths.
+    // Invalid headers of all lengths.
     for length in 0..40 {
         stream.send_to(&vec![0xff; length], served.address).unwrap();
         stream.send_to(&vec![0; length], served.address).unwrap();
@@ -271,7 +271,7 @@ fn datagrams_of_strangers_open_no_stream() {
     served.serves();
 }
 
-/// A sequence that looks random and is the same each time (splitmix64).
+/// A reproducible pseudo-random sequence (splitmix64).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -279,7 +279,7 @@ fn next(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn mutated_conversations_harm_nobody() {
+fn mutated_sessions_do_no_harm() {
     let served = Served::start();
     let json =
         r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":131072,"client_version":"3.12"}"#;
@@ -296,7 +296,7 @@ fn mutated_conversations_harm_nobody() {
             }
         }
         let mut client = served.client();
-        // What the server thinks of it comes back as an error of the next call, or not at all.
+        // The server's reaction appears as an error of the next call, or not at all.
         let _ = client.write_all(&bytes);
         drop(served.stream());
     }

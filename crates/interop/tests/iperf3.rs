@@ -1,4 +1,4 @@
-//! iperf3's protocol where several tests go on at once at our server, and our client at servers that do not go on.
+//! Simultaneous iperf3 tests at our server, and our client with servers that stop.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -8,22 +8,22 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{LIMITS, Served, everybody};
-use interop::{InteropError, Server, TrialObserver, spoken};
+use common::{LIMITS, Served, everyone};
+use interop::{InteropError, Server, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
-/// What a server says: that streams are to be opened, and that data may flow.
+/// A server's messages: open the streams, and start.
 const CREATE_STREAMS: [u8; 1] = [10];
 const STARTED: [u8; 2] = [1, 2];
 const BUSY: [u8; 1] = [0xff];
-/// What a client says that stops early.
+/// A client's message that stops the test early.
 const TERMINATE: [u8; 1] = [12];
 const TCP: &str = r#"{"tcp":true,"time":1,"parallel":1}"#;
 const UDP: &str = r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":1000000}"#;
 
 impl Served {
     fn start() -> Self {
-        Self::of("iperf3", "", LIMITS, everybody())
+        Self::of("iperf3", "", LIMITS, everyone())
     }
 
     /// A connection with the cookie of this client.
@@ -31,7 +31,7 @@ impl Served {
         self.dial(format!("{client:036}\0").as_bytes())
     }
 
-    /// The control connection of this client, which asks for a test.
+    /// The control connection of this client, after its request.
     fn asks(&self, client: u32, json: &str) -> TcpStream {
         let mut socket = self.greets(client);
         assert_eq!(heard(&mut socket), [9]);
@@ -48,7 +48,7 @@ fn heard<const N: usize>(socket: &mut TcpStream) -> [u8; N] {
     bytes
 }
 
-/// Whether nothing comes for a moment.
+/// Whether nothing arrives for a moment.
 fn is_silent(socket: &TcpStream) -> bool {
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let silent = socket.peek(&mut [0]).is_err();
@@ -89,7 +89,7 @@ fn datagrams_of_one_host_are_of_one_test_at_a_time() {
     let mut second = served.asks(2, UDP);
     let mut third = served.asks(3, UDP);
     assert!(is_silent(&second) && is_silent(&third), "the first one's stream has not come");
-    // One that waits is heard.
+    // A waiting client is noticed.
     third.write_all(&TERMINATE).unwrap();
     assert_eq!(third.read(&mut [0]).unwrap(), 0);
     let _stream = datagrams(&served);
@@ -114,7 +114,7 @@ fn what_one_test_sets_on_the_listener_is_not_for_others() {
     let stream = served.greets(2);
     assert_eq!(heard(&mut usual), STARTED);
     assert!(mss(&stream) > 600, "{}", mss(&stream));
-    // Tests that want nothing of the listener do not wait for each other.
+    // Tests without listener options do not wait for each other.
     let mut both = [served.asks(3, TCP), served.asks(4, TCP)];
     both.iter_mut().for_each(|client| assert_eq!(heard(client), CREATE_STREAMS));
 }
@@ -127,7 +127,7 @@ impl TrialObserver for Ignored {
     fn stopped(&mut self) {}
 }
 
-/// What our client says of a server that goes on like this after the request of the first UDP stream.
+/// Our client's error for a server that continues like this after the request of the first UDP stream.
 fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket) + Send) -> InteropError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -147,7 +147,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
         let stop = Stop::TimeNs(1_000_000_000);
         let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") };
         let host = address.to_string();
-        spoken("iperf3")
+        protocol("iperf3")
             .unwrap()
             .measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel)
             .unwrap_err()
@@ -155,7 +155,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
 }
 
 #[test]
-fn a_refusal_is_heard_while_udp_streams_are_opened() {
+fn a_refusal_is_noticed_while_udp_streams_open() {
     let refusal = [0xfe, 0, 0, 0, 160, 0, 0, 0, 0];
     let error = measured(&AtomicBool::new(false), |control, _| {
         control.write_all(&refusal).unwrap();
@@ -164,7 +164,7 @@ fn a_refusal_is_heard_while_udp_streams_are_opened() {
     assert!(error.to_string().contains("refused with error 160"), "{error}");
     let error = measured(&AtomicBool::new(false), |_, _| {});
     assert!(error.to_string().contains("closed the connection"), "{error}");
-    // Among more datagrams than anybody reads.
+    // Among more datagrams than are read.
     let error = measured(&AtomicBool::new(false), |control, udp| {
         control.write_all(&refusal).unwrap();
         control.set_nonblocking(true).unwrap();
@@ -178,7 +178,7 @@ fn a_refusal_is_heard_while_udp_streams_are_opened() {
 }
 
 #[test]
-fn who_stops_while_udp_streams_are_opened_says_so() {
+fn a_cancelled_client_terminates_while_udp_streams_open() {
     let cancel = AtomicBool::new(false);
     let error = measured(&cancel, |control, _| {
         cancel.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! netperf over real sockets: what the real netperf and netserver said, byte for byte, to our other end, and our own pair.
+//! netperf over real sockets: recordings of netperf and netserver against our other end, and our own pair.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -9,19 +9,19 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use common::{LIMITS, Served, everybody};
-use interop::{InteropError, Server, Sides, TrialObserver, spoken};
+use common::{LIMITS, Served, everyone};
+use interop::{InteropError, Server, Sides, TrialObserver, protocol};
 use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
 
 const BLOCK: usize = 656;
-/// Where a server tells its data port, and where either tells the seconds or the number of an error.
+/// Offsets of the server's data port, of an error number and of the length.
 const PORT_AT: usize = 52;
 const ERROR_AT: usize = 4;
 const LENGTH_AT: usize = 64;
-/// The same of the one test that is asked for in blocks of its own.
+/// The same for the classic test format.
 const CLASSIC: u32 = 10;
 const CLASSIC_LENGTH_AT: usize = 40;
-const CLASSIC_ASKED_PORT_AT: usize = 60;
+const CLASSIC_REQUEST_PORT_AT: usize = 60;
 const CLASSIC_PORT_AT: usize = 32;
 
 /// The blocks of a recorded control connection of one test: the client's, and the server's two.
@@ -31,7 +31,7 @@ fn recorded(name: &str) -> (Vec<u8>, Vec<u8>) {
     said
 }
 
-/// What client and server said on a recorded control connection.
+/// The bytes of client and server on a recorded control connection.
 fn said(name: &str) -> (Vec<u8>, Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../speak/tests/data/netperf27_{name}.pcap"));
     let file = std::fs::read(path).unwrap();
@@ -62,8 +62,8 @@ fn put(block: &mut [u8], at: usize, word: u32) {
     block[at..at + 4].copy_from_slice(&word.to_be_bytes());
 }
 
-/// A player of netserver's recorded answers: its data sockets are real, and its counts those of the recording. Returns what the
-/// client asked and how many bytes of data came.
+/// Plays netserver's recorded answers with real data sockets. Returns the client's request and the number of
+/// data bytes received.
 fn play_netserver(name: &'static str, udp: bool, sends: bool) -> (SocketAddr, std::thread::JoinHandle<(Vec<u8>, u64)>) {
     let control = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = control.local_addr().unwrap();
@@ -120,7 +120,7 @@ impl TrialObserver for Recorder {
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
-    spoken("netperf").unwrap().measure(
+    protocol("netperf").unwrap().measure(
         spec,
         &Server { host: &address.to_string(), login: None },
         &mut Recorder,
@@ -133,13 +133,13 @@ fn brief(transport: &str, pattern: &str) -> Spec {
     Spec { block, stop: Stop::TimeNs(50_000_000), ..Spec::new(transport, pattern) }
 }
 
-/// Words in which our request differs from netperf's: those are choices of the client and not of the protocol.
+/// Words in which our request differs from netperf's: choices of the client, not of the protocol.
 fn differing(ours: &[u8], theirs: &[u8]) -> Vec<usize> {
     (0..BLOCK).step_by(4).filter(|at| word(ours, *at) != word(theirs, *at)).collect()
 }
 
 #[test]
-fn our_client_takes_what_netserver_said() {
+fn our_client_accepts_netservers_recording() {
     let reverse = Spec { direction: Direction::Reverse, stop: Stop::Bytes(1 << 20), ..brief("tcp", "stream") };
     let cases = [
         ("TCP_STREAM", brief("tcp", "stream"), false),
@@ -153,7 +153,7 @@ fn our_client_takes_what_netserver_said() {
         let (address, player) = play_netserver(name, spec.transport == "udp", sends);
         let sides = measure(&spec, address).unwrap_or_else(|error| panic!("{name}: {error}"));
         let (requested, received) = player.join().unwrap();
-        // What kind of test it is, the client's own: request type, protocol and direction.
+        // The kind of test: request type, protocol and direction.
         for at in [0, 96, 100, 104] {
             assert_eq!(word(&requested, at), word(&theirs, at), "{name}: word {at}");
         }
@@ -173,7 +173,7 @@ fn our_client_takes_what_netserver_said() {
 }
 
 #[test]
-fn a_refusal_and_a_silence_are_told() {
+fn a_refusal_and_a_silence_are_reported() {
     let control = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = control.local_addr().unwrap();
     let player = std::thread::spawn(move || {
@@ -190,17 +190,18 @@ fn a_refusal_and_a_silence_are_told() {
 
 impl Served {
     fn start() -> Self {
-        Self::of("netperf", "", LIMITS, everybody())
+        Self::of("netperf", "", LIMITS, everyone())
     }
 }
 
-/// A player of netperf's recorded requests; what the server answered before and after the data, and the bytes that came.
+/// Plays netperf's recorded requests. Returns the server's answers before and after the data, and the number of
+/// data bytes received.
 fn play_netperf(served: &Served, name: &str, length: i32) -> (Vec<u8>, Vec<u8>, u64) {
     let (mut request, _) = recorded(name);
-    // Its own test took a second; a count ends at once.
+    // The recorded test took a second; a count ends at once.
     let classic = word(&request, 0) == CLASSIC;
     put(&mut request, if classic { CLASSIC_LENGTH_AT } else { LENGTH_AT }, length as u32);
-    put(&mut request, if classic { CLASSIC_ASKED_PORT_AT } else { 88 }, 0);
+    put(&mut request, if classic { CLASSIC_REQUEST_PORT_AT } else { 88 }, 0);
     let mut line = TcpStream::connect(served.address).unwrap();
     line.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     line.write_all(&request).unwrap();
@@ -247,7 +248,7 @@ fn play_netperf(served: &Served, name: &str, length: i32) -> (Vec<u8>, Vec<u8>, 
 }
 
 #[test]
-fn our_server_takes_what_netperf_said() {
+fn our_server_accepts_netperfs_recording() {
     let served = Served::start();
     for (name, length) in [("TCP_STREAM", 1), ("TCP_MAERTS", -500_000), ("TCP_RR", 1), ("UDP_STREAM", 1), ("UDP_RR", 1)]
     {
@@ -278,12 +279,12 @@ fn our_server_takes_what_netperf_said() {
 }
 
 #[test]
-fn our_server_takes_tcp_sendfile_as_netperf_asks_for_it() {
+fn our_server_accepts_netperfs_tcp_sendfile() {
     let served = Served::start();
     let (ready, counted, _) = play_netperf(&served, "TCP_SENDFILE", 1);
     let (_, theirs) = recorded("TCP_SENDFILE");
     assert_eq!(word(&ready, 0), word(&theirs, 0));
-    // Of its own words those that netperf prints: what came, in how many calls and seconds.
+    // The words that netperf prints: bytes, calls and seconds.
     let bytes = f64::from_bits(u64::from(word(&counted, 8)) << 32 | u64::from(word(&counted, 12)));
     assert_eq!((bytes, word(&counted, 0)), (1_048_576.0, word(&theirs, BLOCK)));
     assert!(word(&counted, 16) > 0 && (0.0..2.0).contains(&f32::from_bits(word(&counted, 20))));
@@ -299,7 +300,7 @@ fn later_tests_of_a_connection_keep_nodelay_and_cpu_time() {
     let mut port = 0;
     for (test, request) in requests.chunks(BLOCK).enumerate() {
         let (mut request, theirs) = (request.to_vec(), &theirs[2 * test * BLOCK..]);
-        // What netperf takes over from the answer before: the port; and the flags, which are those of the recording.
+        // netperf copies the port and the flags from the previous answer.
         put(&mut request, 88, port);
         line.write_all(&request).unwrap();
         let (mut ready, mut counted) = (vec![0; BLOCK], vec![0; BLOCK]);
@@ -327,7 +328,7 @@ fn later_tests_of_a_connection_keep_nodelay_and_cpu_time() {
 }
 
 #[test]
-fn our_server_takes_a_call_for_each_transaction() {
+fn our_server_accepts_a_connection_per_transaction() {
     let served = Served::start();
     let (mut request, _) = said("TCP_CRR");
     put(&mut request, LENGTH_AT, -20_i32 as u32);
@@ -355,7 +356,7 @@ fn our_server_takes_a_call_for_each_transaction() {
 }
 
 #[test]
-fn our_client_makes_a_call_for_each_transaction() {
+fn our_client_opens_a_connection_per_transaction() {
     let control = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = control.local_addr().unwrap();
     let player = std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! NetPIPE over real sockets: what the real NPtcp said, to our other end; ends that mean no good, or die; and where a run ends.
+//! NetPIPE over real sockets: recordings of NPtcp against our other end, hostile and dying peers, and the end
+//! of a run.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -11,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{LIMITS, Served, everybody};
-use interop::{Curve, InteropError, Server, TrialObserver, spoken};
+use common::{LIMITS, Served, everyone};
+use interop::{Curve, InteropError, Server, TrialObserver, protocol};
 use model::tally::Count;
 use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
 
@@ -20,10 +21,10 @@ const PORT: u16 = 5002;
 /// Those of the recorded runs, `-l 1 -u 64`.
 const SIZES: NetpipeSizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 };
 
-/// What a trial is to take, ns: the least there is.
+/// The shortest trial, ns.
 const LITTLE_NS: u64 = 1_000_000;
 
-/// What transmitter and receiver said on each connection of a recorded run.
+/// The bytes of transmitter and receiver on each connection of a recorded run.
 fn recorded(name: &str) -> Vec<[Vec<u8>; 2]> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../speak/tests/data/netpipe372_{name}.pcap"));
     let file = std::fs::read(path).unwrap();
@@ -47,8 +48,8 @@ fn recorded(name: &str) -> Vec<[Vec<u8>; 2]> {
     said.into_iter().map(|(_, both)| both).collect()
 }
 
-/// Where the marks stand in what an end says in a run of `-n 3` without resets; between them are messages, whose letters nobody
-/// looks at.
+/// Ranges of the marks in an end's bytes of a run with `-n 3` without resets; between them are messages, which
+/// are not compared.
 fn marks(sizes: &[u64], trials: u64, transmits: bool) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -77,11 +78,11 @@ fn points(sizes: NetpipeSizes, change: fn(&mut Spec)) -> Vec<Spec> {
 
 fn as_they_are(_: &mut Spec) {}
 
-fn both_ways(spec: &mut Spec) {
+fn both_directions(spec: &mut Spec) {
     spec.direction = Direction::Both;
 }
 
-fn one_way(spec: &mut Spec) {
+fn one_direction(spec: &mut Spec) {
     spec.pattern = "stream".into();
 }
 
@@ -95,16 +96,16 @@ impl TrialObserver for Ignored {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
     let host = address.to_string();
-    spoken("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
+    protocol("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
 }
 
-/// A receiver that is no good: what it does to the connections it gets.
+/// A misbehaving receiver: `part` handles its connections.
 fn play<T: Send + 'static>(part: impl FnOnce(TcpListener) -> T + Send + 'static) -> (SocketAddr, JoinHandle<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap(), std::thread::spawn(move || part(listener)))
 }
 
-/// Takes a connection, says `bytes` over it without listening, and reads what comes to the end.
+/// Accepts a connection, sends `bytes` without reading, and then reads to the end.
 fn say_all(listener: &TcpListener, bytes: &[u8]) -> Vec<u8> {
     let (mut socket, _) = listener.accept().unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -114,11 +115,11 @@ fn say_all(listener: &TcpListener, bytes: &[u8]) -> Vec<u8> {
     came
 }
 
-/// A receiver that says up to `most` bytes of what one said in a run of `-n 3`, so slowly that our transmitter chooses that count,
-/// too. Returns what that said.
+/// Plays up to `most` bytes of a receiver recorded with `-n 3`, so slowly that our transmitter chooses the same
+/// count. Returns the transmitter's bytes.
 fn recite(socket: &mut TcpStream, said: &[u8], sizes: &[u64], most: usize) -> std::io::Result<Vec<u8>> {
     socket.set_read_timeout(Some(Duration::from_secs(20)))?;
-    // Of a step: the marks of both ends, the messages and their size, and how long the answer to the first takes, ms.
+    // Of a step: the marks of both ends, the messages and their size, and the delay of the first answer, ms.
     let mut steps = vec![(6, 6, 100, sizes[0], 150), (6, 6, 0, 0, 0)];
     for size in sizes {
         steps.push((6, 10, 0, 0, 0));
@@ -143,7 +144,7 @@ fn recite(socket: &mut TcpStream, said: &[u8], sizes: &[u64], most: usize) -> st
     Ok(came)
 }
 
-/// Says `length` bytes from `at` on, up to `most`; where that ends.
+/// Sends `length` bytes from `at` on, up to `most`; returns the end.
 fn say(socket: &mut TcpStream, said: &[u8], at: usize, length: usize, most: usize) -> std::io::Result<usize> {
     let end = (at + length).min(most);
     socket.write_all(&said[at..end])?;
@@ -157,15 +158,15 @@ fn hear(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::R
 }
 
 impl Served {
-    fn start(words: &str) -> Self {
-        Self::of("netpipe", words, LIMITS, everybody())
+    fn start(options: &str) -> Self {
+        Self::of("netpipe", options, LIMITS, everyone())
     }
 
-    /// What it answers to a transmitter that says `bytes` and no more, up to the connection's end.
+    /// Its answer to a transmitter that sends only `bytes`, up to the connection's end.
     fn answers(&self, bytes: &[u8]) -> Vec<u8> {
         let mut socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // One that has heard enough closes, and tells so with a reset where more was under way.
+        // A receiver that closes early causes a reset if more data is in flight.
         let _ = socket.write_all(bytes);
         let _ = socket.shutdown(Shutdown::Write);
         let mut came = Vec::new();
@@ -177,7 +178,7 @@ impl Served {
         came
     }
 
-    /// A good transmitter measures.
+    /// A valid transmitter measures.
     fn serves(&self) {
         let points = points(SIZES, as_they_are);
         let curve = measure(&points, self.address, &AtomicBool::new(false)).unwrap();
@@ -186,12 +187,12 @@ impl Served {
 }
 
 #[test]
-fn our_receiver_answers_what_nptcp_said_as_its_receiver_did() {
+fn our_receiver_answers_nptcp_as_its_receiver_did() {
     let checked = NetpipeSizes { first: 5, perturbation: 0, ..SIZES };
-    for (name, words, sizes, trials) in
+    for (name, options, sizes, trials) in
         [("pingpong", "-u 64", SIZES, 3), ("both", "-2 -u 64", SIZES, 3), ("integrity", "-i -u 64", checked, 1)]
     {
-        let served = Served::start(words);
+        let served = Served::start(options);
         let recorded = recorded(name);
         let [[transmitter, receiver]] = &recorded[..] else { panic!("{name} is one connection") };
         let ours = served.answers(transmitter);
@@ -199,14 +200,14 @@ fn our_receiver_answers_what_nptcp_said_as_its_receiver_did() {
         for mark in marks(&sizes.list(), trials, false) {
             assert_eq!(ours[mark.clone()], receiver[mark.clone()], "{name}: {mark:?}");
         }
-        // The numbers, which are looked at, behind the first round trips.
+        // The numbers after the first round trips, which are checked.
         assert!(trials > 1 || ours[6 + 500..] == receiver[6 + 500..]);
     }
 }
 
 #[test]
-fn our_transmitter_says_what_nptcp_said() {
-    for (name, change) in [("pingpong", as_they_are as fn(&mut Spec)), ("both", both_ways)] {
+fn our_transmitter_sends_what_nptcp_sent() {
+    for (name, change) in [("pingpong", as_they_are as fn(&mut Spec)), ("both", both_directions)] {
         let [theirs, answers] = recorded(name).remove(0);
         let (address, player) = play(move |listener| {
             let (mut socket, _) = listener.accept().unwrap();
@@ -225,7 +226,7 @@ fn our_transmitter_says_what_nptcp_said() {
     }
 }
 
-/// Of the recorded stream there is the start alone: NPtcp's new connection reached the port that was about to close, and hung.
+/// Only the start of the stream is recorded: NPtcp's new connection reached the old port and hung.
 #[test]
 fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
     let recording = recorded("stream");
@@ -239,7 +240,7 @@ fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
     for mark in of_first.clone() {
         assert_eq!(ours[mark.clone()], answers[mark], "{}", served.log());
     }
-    // Where NPtcp answered with a reset ours goes on.
+    // NPtcp answered with a reset here; ours continues.
     assert_eq!(served.answers(second), b"SyncMe", "{}", served.log());
 
     let answers = answers.clone();
@@ -247,7 +248,8 @@ fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
         let came = say_all(&listener, &answers);
         // As recorded: the connection that reached the old port is lost.
         drop(listener.accept().unwrap());
-        // The first size: its own sync and the count, that of its first trial and its messages; then this end goes.
+        // The first size: its sync and count, the sync of its first trial and its messages; then this end
+        // disconnects.
         let (mut socket, _) = listener.accept().unwrap();
         socket.write_all(b"SyncMeSyncMe").unwrap();
         let mut start = [0; 6 + 4 + 6];
@@ -256,7 +258,7 @@ fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
         socket.read_exact(&mut vec![0; count as usize + 5]).unwrap();
         (came, start)
     });
-    let error = measure(&points(SIZES, one_way), address, &AtomicBool::new(false)).unwrap_err().to_string();
+    let error = measure(&points(SIZES, one_direction), address, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("netpipe, while waiting for QUIT"), "{error}");
     let (ours, start) = player.join().unwrap();
     assert_eq!(ours.len(), first.len());
@@ -267,13 +269,14 @@ fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
 }
 
 #[test]
-fn a_receiver_of_both_ways_that_has_reached_its_buffers_ends_the_curve() {
+fn a_receiver_in_both_mode_at_its_buffer_limit_ends_the_curve() {
     let begun = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe"].concat();
     let size = |bytes: usize| {
         let trial = [b"SyncMe", &vec![b'a'; 3 * bytes][..]].concat();
         [&b"SyncMe"[..], &trial, &trial, &trial].concat()
     };
-    // NPtcp waits for QUIT then, takes as much of the SyncMe for it, sends that back, and closes with a byte unread.
+    // NPtcp then waits for QUIT, reads as much of the SyncMe instead, sends it back and closes with one byte
+    // unread.
     let end = |change: fn(&mut Spec), echo: &'static [u8], sizes: usize| {
         let said = (1..=sizes).fold(begun.clone(), |said, bytes| [said, size(bytes)].concat());
         let (address, player) = play(move |listener| {
@@ -281,7 +284,7 @@ fn a_receiver_of_both_ways_that_has_reached_its_buffers_ends_the_curve() {
             let list: Vec<u64> = (1..=sizes as u64).collect();
             recite(&mut socket, &said, if sizes == 0 { &[1] } else { &list }, said.len()).unwrap();
             if sizes > 0 {
-                // What the last messages and the next size's SyncMe leave unread.
+                // The unread rest of the last messages and the next SyncMe.
                 socket.read_exact(&mut vec![0; 2 * sizes + 5]).unwrap();
             }
             socket.write_all(echo).unwrap();
@@ -290,25 +293,25 @@ fn a_receiver_of_both_ways_that_has_reached_its_buffers_ends_the_curve() {
         player.join().unwrap();
         curve.map(|curve| (curve.points.len(), curve.failure))
     };
-    assert_eq!(end(both_ways, b"SyncM", 2).unwrap(), (2, None));
-    // Not so one that goes without that, one that has measured nothing, and one whose sizes have no such limit.
-    for (change, echo) in [(both_ways as fn(&mut Spec), b"".as_slice()), (as_they_are, b"SyncM")] {
+    assert_eq!(end(both_directions, b"SyncM", 2).unwrap(), (2, None));
+    // A receiver that closes without it, before any size, or in another mode is an error.
+    for (change, echo) in [(both_directions as fn(&mut Spec), b"".as_slice()), (as_they_are, b"SyncM")] {
         let (points, failure) = end(change, echo, 2).unwrap();
         assert_eq!(points, 2);
         assert!(failure.is_some_and(|failure| failure.contains("while waiting for SyncMe")));
     }
-    assert!(end(both_ways, b"SyncM", 0).is_err());
+    assert!(end(both_directions, b"SyncM", 0).is_err());
 }
 
 #[test]
-fn an_interrupt_is_heard_while_messages_go() {
+fn an_interrupt_is_noticed_during_an_exchange() {
     let cancel = Arc::new(AtomicBool::new(false));
     let interrupt = cancel.clone();
     let (address, player) = play(move |listener| {
         let (mut socket, _) = listener.accept().unwrap();
         socket.write_all(b"SyncMe").unwrap();
         socket.write_all(&[b'a'; 40]).unwrap();
-        // In the middle of the first round trips it answers no more.
+        // It stops answering during the first round trips.
         socket.read_exact(&mut [0; 6 + 41]).unwrap();
         interrupt.store(true, Ordering::SeqCst);
         let _ = socket.read_to_end(&mut Vec::new());
@@ -319,7 +322,7 @@ fn an_interrupt_is_heard_while_messages_go() {
 }
 
 #[test]
-fn transmitters_that_lie_or_die_harm_nobody() {
+fn hostile_or_dying_transmitters_do_no_harm() {
     let served = Served::start("-u 64");
     let begun = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe"].concat();
     let with = |more: &[u8]| [&begun[..], more].concat();
@@ -329,7 +332,7 @@ fn transmitters_that_lie_or_die_harm_nobody() {
         ("noise", vec![0xff; 8192]),
         ("another program", b"GET / HTTP/1.1\r\n\r\n".to_vec()),
         ("no repeats", with(b"SyncMe\0\0\0\0")),
-        // The one number that a transmitter tells: lengths both ends have from their users.
+        // The only number that a transmitter sends; both ends know the sizes from their options.
         ("repeats without end", with(b"SyncMe\xff\xff\xff\xffSyncMeaaaa")),
         ("messages where a sync is due", with(&[b'a'; 4096])),
         ("a farewell that is none", with(b"QUITE")),
@@ -356,21 +359,21 @@ fn transmitters_that_lie_or_die_harm_nobody() {
 
 #[test]
 fn lengths_beyond_all_bounds_are_not_taken_from_a_user_either() {
-    let netpipe = spoken("netpipe").unwrap();
-    for words in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
-        assert!(netpipe.check_words(words).is_err(), "{words}");
+    let netpipe = protocol("netpipe").unwrap();
+    for options in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
+        assert!(netpipe.check_options(options).is_err(), "{options}");
     }
 }
 
 #[test]
-fn receivers_that_lie_or_die_are_told_of() {
+fn hostile_or_dying_receivers_are_reported() {
     let [[_, receiver]] = &recorded("pingpong")[..] else { panic!("one connection") };
     let points = points(SIZES, as_they_are);
     let begun = [&b"SyncMe"[..], &[b'a'; 100]].concat();
     let said = |bytes: Vec<u8>, what: &str| {
         let (address, player) = play(move |listener| {
             let (mut socket, _) = listener.accept().unwrap();
-            // The transmitter may have had enough already.
+            // The transmitter may have closed already.
             if bytes.len() > 112 && bytes.starts_with(b"SyncMe") {
                 let _ = recite(&mut socket, &bytes, &SIZES.list(), bytes.len());
             } else {
@@ -408,7 +411,7 @@ fn receivers_that_lie_or_die_are_told_of() {
 
 #[test]
 fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
-    // A size of 42.9 s, the longest there is to tell; or of none, which a second size follows.
+    // A time of 42.9 s, the longest possible; or 0, after which a second size follows.
     for (time, sizes) in [(u32::MAX, 1), (0, 2)] {
         let (address, player) = play(move |listener| {
             say_all(&listener, &[&b"SyncMe"[..], &[b'a'; 100], b"SyncMeQUIT\0"].concat());
@@ -421,11 +424,11 @@ fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
             say_all(&listener, &[&time.to_be_bytes()[..], b"QUIT\0"].concat());
         });
         let sizes_asked = NetpipeSizes { first: 1, last: if time == 0 { 2 } else { 64 }, perturbation: 0 };
-        let curve = measure(&points(sizes_asked, one_way), address, &AtomicBool::new(false)).unwrap();
+        let curve = measure(&points(sizes_asked, one_direction), address, &AtomicBool::new(false)).unwrap();
         player.join().unwrap();
         assert_eq!((curve.points.len(), curve.failure), (sizes, None));
         let [_, far] = &curve.points[0][0];
-        // A microsecond where it told none, for each message of a byte.
+        // 1 µs instead of 0 for each one-byte message.
         let ns = far.bytes_received * if time == 0 { 1_000 } else { 10 * u64::from(time) };
         assert!(far.reported(Count::ReceivingNs).is_some_and(|reported| reported.abs_diff(ns) <= ns / 1000), "{far:?}");
     }

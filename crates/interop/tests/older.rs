@@ -1,4 +1,5 @@
-//! Our servers for the clients of nttcp, nuttcp and iperf 2 at the socket: what `thru` does not ask for, and what no such client would say.
+//! Our servers for clients of nttcp, nuttcp and iperf 2 over sockets: requests that `thru` never makes, and
+//! invalid input.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -17,26 +18,26 @@ impl Served {
         Self::of(program, "", Limits { flows: 4, ..LIMITS }, one_by_one())
     }
 
-    /// A client that has said `line`.
+    /// A client that has sent `line`.
     fn client(&self, line: &[u8]) -> BufReader<TcpStream> {
         BufReader::new(self.dial(line))
     }
 }
 
-/// What the remote side chatters, and the port of the data.
+/// The remote side's verbose output and data port.
 fn data_port(client: &mut BufReader<TcpStream>) -> (String, u16) {
-    let mut chatter = String::new();
+    let mut verbose_line = String::new();
     loop {
         let mut line = String::new();
         assert!(client.read_line(&mut line).unwrap() > 0, "no data port");
         if let Some(port) = line.strip_prefix("dataport: ") {
-            return (chatter, port.trim().parse().unwrap());
+            return (verbose_line, port.trim().parse().unwrap());
         }
-        chatter += &line;
+        verbose_line += &line;
     }
 }
 
-/// All that still comes, until the remote side closes.
+/// Everything that arrives until the remote side closes.
 fn rest(mut client: BufReader<TcpStream>) -> String {
     let mut said = String::new();
     client.read_to_string(&mut said).unwrap();
@@ -54,7 +55,7 @@ fn nttcps_content_is_compared_in_both_directions() {
         Options { transmits: false, bytes: 1000, count: 50, compare: true, verbose: true, ..Options::default() };
     for wrong in [0, 3] {
         let mut client = served.client(&requested.to_line());
-        let (chatter, port) = data_port(&mut client);
+        let (verbose_line, port) = data_port(&mut client);
         let mut data = TcpStream::connect((served.address.ip(), port)).unwrap();
         let mut bytes = vec![0; 50_000];
         Pattern::new(&requested.seed).fill(&mut bytes);
@@ -72,7 +73,7 @@ fn nttcps_content_is_compared_in_both_directions() {
             "send window size = ",
             "receive window size = ",
         ];
-        let all = format!("{chatter}{said}");
+        let all = format!("{verbose_line}{said}");
         assert!(lines.iter().all(|line| all.contains(line)), "{all}");
         assert!(said.contains("nttcp-1: received 50000 bytes") && said.contains("nttcp-1: exiting"), "{said}");
     }
@@ -112,7 +113,7 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
         let counted = statistics(&said);
         let arrived = if lost { 4 } else { 5 };
         assert_eq!((counted.bytes, counted.calls), (1000 * arrived, arrived + 1), "{said}");
-        // Of a pattern that goes on nothing after a loss is what was expected; of one that repeats, all is.
+        // After a loss a continuous pattern differs; a repeated one does not.
         assert_eq!(said.contains("bytes differ"), stream && lost, "{said}");
     }
 
@@ -134,7 +135,7 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
     assert_eq!((counted.bytes, counted.calls), (5000, 8));
 }
 
-/// Drops the service while clients go on that are never silent; it waits for its threads.
+/// Drops the service while clients send all the time; dropping waits for its threads.
 #[test]
 fn clients_that_never_stop_end_with_the_service() {
     let served = Served::start("nttcp");
@@ -142,7 +143,7 @@ fn clients_that_never_stop_end_with_the_service() {
     let mut client = served.client(&requested.to_line());
     let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client).1)).unwrap();
     let feeding = std::thread::spawn(move || while data.write_all(&[7; 4096]).is_ok() {});
-    // One that chatters on in place of a port.
+    // One that sends other lines instead of a port.
     let mut other = TcpStream::connect(served.address).unwrap();
     other.write_all(b"nttcp@-t@-l10@-n1\n").unwrap();
     let chattering = std::thread::spawn(move || while other.write_all(b"no data port\n").is_ok() {});
@@ -152,7 +153,7 @@ fn clients_that_never_stop_end_with_the_service() {
 }
 
 #[test]
-fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
+fn invalid_nttcp_input_is_refused_and_the_server_keeps_running() {
     let served = Served::start("nttcp");
     let cases: [(&[u8], &str); 5] = [
         (b"nttcp@-t@-l0@-n1\n", "-l"),
@@ -165,7 +166,7 @@ fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
         let said = rest(served.client(line));
         assert!(said.starts_with("nttcp-1: ") && said.contains(why), "{said}");
     }
-    // Lines without an end, data ports that are none, and clients that vanish at every step.
+    // Unterminated lines, invalid data ports, and clients that disconnect at every step.
     let _endless = served.client(&[b'x'; 5000]);
     let said = rest(served.client(b"nttcp@-t@-l10@-n1\ndataport: -1\n"));
     assert!(said.contains("no data socket at the other end"), "{said}");
@@ -173,7 +174,7 @@ fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
         drop(served.client(&b"nttcp@-r@-l10@-n1\n"[..cut]));
     }
     drop(served.client(b"nttcp@-r@-l10@-n1\n"));
-    // One that holds the machine while another one asks.
+    // One that is being measured while another one connects.
     let mut first = loop {
         let mut client = served.client(b"nttcp@-r@-v@-l10@-n1\n");
         let mut line = String::new();
@@ -190,7 +191,7 @@ fn what_no_nttcp_says_is_refused_in_a_line_and_the_server_goes_on() {
 }
 
 #[test]
-fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
+fn invalid_nuttcp_input_is_refused_and_the_server_keeps_running() {
     let served = Served::start("nuttcp");
     let hello = "HELO nuttcp v6.1.2\n";
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -213,7 +214,7 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
     for cut in [0, 10, hello.len(), hello.len() + 20] {
         drop(served.client(&requested(port, "").as_bytes()[..cut]));
     }
-    // One that leaves where its data is due gives the machine back.
+    // One that leaves before its data releases the machine.
     drop(served.client(requested(port, "").as_bytes()));
     for _ in 0..500 {
         let mut client = served.client(requested(port, "").as_bytes());
@@ -234,7 +235,7 @@ fn what_no_nuttcp_says_is_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn what_no_iperf2_says_harms_nobody() {
+fn invalid_iperf2_input_does_no_harm() {
     let served = Served::start("iperf2");
     let requested =
         Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };

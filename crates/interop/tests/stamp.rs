@@ -1,4 +1,4 @@
-//! STAMP over real sockets: our sender and our reflector, and a reflector that loses and overtakes on purpose.
+//! STAMP over real sockets: our sender and our reflector, and a reflector that drops and reorders.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -6,8 +6,8 @@ mod common;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
-use common::{LIMITS, Served, everybody};
-use interop::{Limits, Server, Sides, TrialObserver, spoken};
+use common::{LIMITS, Served, everyone};
+use interop::{Limits, Server, Sides, TrialObserver, protocol};
 use model::{Interval, Spec, Stop};
 
 struct Recorder;
@@ -19,13 +19,13 @@ impl TrialObserver for Recorder {
 }
 
 impl Served {
-    fn start(words: &str) -> Self {
-        Self::of("stamp", words, LIMITS, everybody())
+    fn start(options: &str) -> Self {
+        Self::of("stamp", options, LIMITS, everyone())
     }
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
-    spoken("stamp")
+    protocol("stamp")
         .unwrap()
         .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap()
@@ -36,18 +36,18 @@ fn brief(count: u64) -> Spec {
 }
 
 #[test]
-fn our_pair_measures_each_way() {
-    for words in ["", "stateful"] {
-        let served = Served::start(words);
+fn our_pair_measures_each_direction() {
+    for options in ["", "stateful"] {
+        let served = Served::start(options);
         // Two senders after each other: a stateful reflector counts each from 0.
         for _ in 0..2 {
             for rate_bps in [None, Some(800_000)] {
                 let sides = measure(&Spec { rate_bps, ..brief(50) }, served.address);
                 let near = &sides.near;
-                assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{words}: {near:?}");
+                assert_eq!((near.transactions, near.bytes_received), (50, 5_000), "{options}: {near:?}");
                 let one_way = near.one_way.as_ref().unwrap();
-                assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{words}: {one_way:?}");
-                // One clock: neither way is below zero, and the two make up the round trip.
+                assert_eq!((one_way.lost_outbound, one_way.lost_return), (Some(0), Some(0)), "{options}: {one_way:?}");
+                // One clock: both directions are positive and add up to the round trip.
                 assert!(one_way.outbound.min_ns >= 0 && one_way.return_trip.min_ns >= 0, "{one_way:?}");
                 let rtt = near.rtt.as_ref().unwrap();
                 let both = one_way.outbound.mean_ns + one_way.return_trip.mean_ns;
@@ -55,7 +55,7 @@ fn our_pair_measures_each_way() {
                 assert!((both - rtt.mean_ns).abs() < rtt.mean_ns * 0.05 + 20_000.0, "{both} {rtt:?}");
                 assert!(one_way.offset_ns.0 <= 0 && one_way.offset_ns.1 >= 0, "the clocks do not differ: {one_way:?}");
                 assert_eq!(one_way.near_clock, one_way.far_clock);
-                let manner = if words.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
+                let manner = if options.is_empty() { "a stateless reflector" } else { "a stateful reflector" };
                 assert!(sides.version.starts_with(manner), "{}", sides.version);
                 assert_eq!((sides.far.bytes_received, one_way.outbound.count), (5_000, 50));
             }
@@ -64,32 +64,32 @@ fn our_pair_measures_each_way() {
 }
 
 #[test]
-fn a_reflector_answers_no_more_than_was_asked() {
+fn a_reflector_answers_no_more_than_was_requested() {
     let long = |length: usize, number: u8| {
         let mut request = vec![7; length];
         request[..14].copy_from_slice(&[0, 0, 0, number, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84]);
         request
     };
-    for (words, expected) in
+    for (options, expected) in
         [("stateful", &[(41, 0), (43, 1), (44, 2), (500, 3)][..]), ("unpadded", &[(44, 14), (44, 40)])]
     {
-        let served = Served::start(words);
+        let served = Served::start(options);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(served.address).unwrap();
-        // What is no request at all, what is too short for a reply, and what has one.
+        // Not a request, too short for a reply, and answered.
         socket.send(&[7; 13]).unwrap();
         for length in [14_u8, 40] {
             socket.send(&long(length.into(), length)).unwrap();
         }
-        if words == "stateful" {
+        if options == "stateful" {
             for length in [41, 43, 44, 500] {
                 socket.send(&long(length, 99)).unwrap();
             }
         }
         let mut room = [0; 2048];
         for (length, number) in expected {
-            assert_eq!(socket.recv(&mut room).unwrap(), *length, "{words}");
-            assert_eq!((room[3], &room[..3]), (*number, &[0; 3][..]), "{words}");
+            assert_eq!(socket.recv(&mut room).unwrap(), *length, "{options}");
+            assert_eq!((room[3], &room[..3]), (*number, &[0; 3][..]), "{options}");
             assert_eq!(room[28..38], long(14, 0)[4..14], "the request's time and error");
         }
     }
@@ -99,7 +99,7 @@ fn a_reflector_answers_no_more_than_was_asked() {
 fn reflectors_do_not_keep_each_other_busy() {
     let served = Served::start("");
     let port = served.address.port();
-    // Another reflector on the same port of another address: what it would get is a request to it.
+    // Another reflector on the same port of another address would take the reply for a request.
     let other = UdpSocket::bind(("127.0.0.2", port)).unwrap();
     other.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
     other.send_to(&[0; 44], served.address).unwrap();
@@ -108,7 +108,7 @@ fn reflectors_do_not_keep_each_other_busy() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn invalid_replies_are_reported() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     let reflector = std::thread::spawn(move || {
@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_told() {
         room[12] |= 0x40;
         socket.send_to(&room[..44], peer).unwrap();
     });
-    let stamp = spoken("stamp").unwrap();
+    let stamp = protocol("stamp").unwrap();
     let error = stamp
         .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap_err();
@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_told() {
 #[test]
 fn a_rate_bounds_what_is_reflected() {
     let limits = Limits { rate_bps: Some(8_000), ..LIMITS };
-    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everybody());
+    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everyone());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);
@@ -141,7 +141,8 @@ fn a_rate_bounds_what_is_reflected() {
 fn losses_and_overtaking_are_seen() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    // A stateless reflector in the least of words: number, times, the request's head; of each ten it loses one, and swaps two.
+    // A minimal stateless reflector: number, times, the request's head. Of every ten it drops one and swaps
+    // two.
     let reflector = std::thread::spawn(move || {
         let mut held: Option<Vec<u8>> = None;
         let mut room = [0; 2048];

@@ -1,5 +1,5 @@
-//! Ten million random, mutated and cut inputs for each codec in each of its roles (a count as argument for another number). Prints how
-//! many of them each refused; ends with a panic where a codec does.
+//! Ten million random, mutated and truncated inputs for each codec in each of its roles (an argument sets
+//! another number). Prints how many of them each codec refused; panics if a codec does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a surprise ends the run")]
 #![allow(clippy::print_stdout, reason = "a bench prints what it found")]

@@ -1,15 +1,15 @@
-//! What is wrong with what a peer said.
+//! Errors in a peer's messages.
 
 use thiserror::Error;
 
-/// A conversation that cannot go on: whose language it was, at which step, and what was wrong.
+/// A session that cannot continue: the program, the step and the error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{peer}, {step}: {what}")]
 pub struct SpeakError {
     /// The peer's program, as in the registry of [`crate::PEERS`].
     pub peer: &'static str,
-    /// The step of the conversation, as "while reading the parameters".
+    /// The step of the session, as "while reading the parameters".
     pub step: &'static str,
-    /// What was wrong, with the value that was met.
+    /// The error, with the received value.
     pub what: String,
 }

@@ -1,13 +1,13 @@
-//! What other measuring programs say to each other on the wire, for both roles, as state machines without I/O: bytes in, bytes
-//! and actions out. A driver owns the sockets, the clock and the measuring; a machine owns the order of messages, their layout
-//! and their limits.
+//! The protocols of other measurement programs, for both roles, as state machines without I/O: bytes in, bytes
+//! and actions out. A driver has the sockets, the clock and the measurement; a state machine has the order of
+//! messages, their layout and their limits.
 //!
-//! Every machine follows three rules. It never keeps more than a message's limit, and allocates for what has arrived, not for
-//! what a length field announces. Bytes that come where the peer has to be silent are an error. And an error names the peer's
-//! program and the step ([`SpeakError`]), after which the machine takes nothing more.
+//! Every state machine follows three rules. It never keeps more than a message's limit and allocates only for
+//! data that has arrived, not for an announced length. Bytes that arrive out of turn are an error. An error
+//! names the peer's program and the step ([`SpeakError`]), and after it the state machine accepts nothing.
 
 mod error;
-mod intake;
+mod framing;
 pub mod iperf2;
 pub mod iperf3;
 pub mod netperf;

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 pub use schedule::{Exchange, Mode, Plan};
 
-use crate::intake::Fixed;
+use crate::framing::Fixed;
 use crate::{Peer, SpeakError, Turn};
 
 /// NetPIPE in the registry.
@@ -32,19 +32,19 @@ const WARM_UP: u32 = 100;
 const TARGET_S: f64 = 0.1;
 const LEAST_COUNT: u32 = 3;
 
-/// NPtcp ends once an exchange takes this long, in seconds.
+/// NPtcp stops when an exchange takes this long, in seconds.
 const LONGEST_S: f64 = 1.0;
 
-/// Which end of NPtcp this is.
+/// The role of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The one with `-h`, which times and decides.
+    /// The end with `-h`, which measures time and chooses counts.
     Transmitter,
     /// The one that listens.
     Receiver,
 }
 
-/// What the driver has to do.
+/// What the driver must do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action {
     /// Move messages, then call [`Netpipe::exchanged`]. The next bytes on the connection are messages, not marks.
@@ -57,18 +57,18 @@ pub enum Action {
         bytes: u64,
         /// Exchanges of each trial.
         count: u32,
-        /// Seconds of NetPIPE's own kind, the least of the trials: half a round trip; the time of an exchange where both send at
-        /// once or only one sends. When streaming it is the receiver's.
+        /// NetPIPE's time in seconds, the shortest of the trials: half a round trip, or the whole exchange if
+        /// both ends send at once or only one sends. When streaming it is the receiver's time.
         seconds: f64,
     },
-    /// All is said: close the connection.
+    /// The session is complete: close the connection.
     Done,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Sync,
-    /// A sync in whose place the transmitter may quit.
+    /// A sync; the transmitter may quit instead.
     SyncOrQuit,
     WarmUp,
     Count,
@@ -99,7 +99,7 @@ pub struct Netpipe {
 }
 
 impl Netpipe {
-    /// A new connection; `turn` gets what this end says first.
+    /// Opens a connection; `turn` receives the first message.
     pub fn open(role: Role, plan: Plan, turn: &mut Turn<Action>) -> Self {
         let mut steps = VecDeque::from([Step::Sync, Step::WarmUp, Step::Sync]);
         if plan.resets() {
@@ -124,20 +124,20 @@ impl Netpipe {
         this
     }
 
-    /// Aims at trials of `seconds` instead of NPtcp's tenth of one. The receiver takes any count.
+    /// Sets the target time of a trial instead of NPtcp's 0.1 s. The receiver accepts any count.
     pub fn aim(&mut self, seconds: f64) {
         self.target_s = seconds;
     }
 
-    /// Whether this end has begun to take its leave: all sizes are done, or one took too long.
+    /// Whether this end is quitting: all sizes are done, or one took too long.
     #[must_use]
     pub fn is_quitting(&self) -> bool {
         self.quitting
     }
 
-    /// Whether the receiver, if it closes the connection here, has come to the end of its own sizes. With `-2` that is what its
-    /// socket's buffers hold, which nothing tells the transmitter: such a receiver waits for QUIT, takes as many bytes of the
-    /// next size's SyncMe for it, and sends those back before it closes.
+    /// Whether a receiver that closes the connection here has reached the end of its own sizes. With `-2` the
+    /// end depends on its socket buffers, which the transmitter does not know. Such a receiver waits for QUIT,
+    /// reads as many bytes of the next SyncMe instead, and sends them back before it closes.
     #[must_use]
     pub fn is_at_limit(&self) -> bool {
         let between = self.steps.front() == Some(&Step::SyncOrQuit) && self.next > 1;
@@ -151,11 +151,11 @@ impl Netpipe {
         self.steps.front() == Some(&Step::Trial)
     }
 
-    /// Takes marks off the front of `input`. What is left there belongs to the exchange that `turn` asks for, or to a peer that
-    /// says too much.
+    /// Removes marks from the front of `input`. The rest belongs to the exchange that `turn` requests, or is
+    /// unexpected.
     ///
     /// # Errors
-    /// What the peer said wrong.
+    /// The peer's invalid message.
     pub fn receive(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         while !input.is_empty() && !matches!(self.steps.front(), Some(Step::WarmUp | Step::Trial | Step::Reconnect)) {
             if let Err(what) = self.take(input, turn) {
@@ -197,7 +197,7 @@ impl Netpipe {
             Some(Step::Time) => {
                 let Some(word) = self.word.take(input) else { return Ok(()) };
                 self.word = Fixed::new();
-                // Units of 10 ns; a time too short for its clock counts as a microsecond, as NPtcp has it.
+                // Units of 10 ns; 0 counts as 1 µs, as in NPtcp.
                 let units = u32::from_be_bytes(word);
                 self.best_s = if units == 0 { 1e-6 } else { f64::from(units) / 1e8 };
                 self.leave(turn);
@@ -211,7 +211,7 @@ impl Netpipe {
                 }
                 self.leave(turn);
             }
-            _ => return Err(format!("{} more bytes came", input.len())),
+            _ => return Err(format!("{} unexpected bytes", input.len())),
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Netpipe {
     /// The exchange took `elapsed_s` seconds in all.
     ///
     /// # Errors
-    /// Where no exchange was asked for.
+    /// Where no exchange was requested.
     pub fn exchanged(&mut self, elapsed_s: f64, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         match self.steps.front() {
             Some(Step::WarmUp) => self.last_s = elapsed_s / f64::from(2 * WARM_UP),
@@ -234,10 +234,10 @@ impl Netpipe {
         Ok(())
     }
 
-    /// The new connection is there.
+    /// The new connection is open.
     ///
     /// # Errors
-    /// Where none was asked for.
+    /// Where none was requested.
     pub fn reconnected(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if self.steps.front() != Some(&Step::Reconnect) {
             return Err(self.error("no new connection was due".into()));
@@ -246,10 +246,10 @@ impl Netpipe {
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come.
+    /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         match self.steps.front() {
             _ if self.done => Ok(()),
@@ -263,7 +263,7 @@ impl Netpipe {
         self.enter(turn);
     }
 
-    /// Says what this end says at a step, as far as it goes without the peer.
+    /// Runs the steps that do not need the peer.
     fn enter(&mut self, turn: &mut Turn<Action>) {
         loop {
             let Some(step) = self.steps.front().copied() else {
@@ -310,8 +310,8 @@ impl Netpipe {
         }
     }
 
-    /// Puts the next size's steps in; false where there is none. Only the transmitter ends for slowness: NPtcp's two ends may
-    /// disagree on that.
+    /// Schedules the next size; false if there is none. Only the transmitter stops for slowness, because the
+    /// two ends may disagree.
     fn schedule(&mut self) -> bool {
         let slow = self.role == Role::Transmitter && self.last_s >= LONGEST_S;
         if self.quitting || slow || self.next == self.plan.sizes.len() {
@@ -333,7 +333,8 @@ impl Netpipe {
         true
     }
 
-    /// Exchanges for about the time aimed at, if time goes with size from the size before. The receiver takes any count.
+    /// The repeat count for about the target time, if time grows in proportion to size. The receiver accepts
+    /// any count.
     fn estimate(&self) -> u32 {
         let before = self.next.checked_sub(2).map_or(self.plan.first, |at| self.plan.sizes[at]);
         let grown = self.plan.sizes[self.next - 1] as f64 / before.max(1) as f64;
@@ -350,7 +351,7 @@ impl Netpipe {
         let step = match self.steps.front() {
             _ if self.done => "at the end",
             Some(Step::Sync | Step::SyncOrQuit) => "while waiting for SyncMe",
-            Some(Step::WarmUp | Step::Trial) => "while messages went",
+            Some(Step::WarmUp | Step::Trial) => "during an exchange",
             Some(Step::Count) => "while reading the repeat count",
             Some(Step::Time) => "while reading the receiver's time",
             Some(Step::Quit) => "while waiting for QUIT",
@@ -362,6 +363,6 @@ impl Netpipe {
 }
 
 fn expect(came: &[u8], mark: &[u8]) -> Result<(), String> {
-    let wrong = || format!("\"{}\" came for \"{}\"", came.escape_ascii(), mark.escape_ascii());
+    let wrong = || format!("expected \"{1}\", received \"{0}\"", came.escape_ascii(), mark.escape_ascii());
     if came == mark { Ok(()) } else { Err(wrong()) }
 }

@@ -1,15 +1,15 @@
-//! The programs whose protocols are known.
+//! The supported programs.
 
-/// A program that can be spoken to.
+/// A supported program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// Its name in options and messages.
     pub name: &'static str,
-    /// The port that its server listens on where nothing else is said: of TCP, but for stamp.
+    /// The default port of its server: TCP, except for stamp.
     pub port: u16,
 }
 
-/// All of them. A new protocol is a module and a line here.
+/// All of them. A new protocol needs a module and a line here.
 pub const PEERS: &[Peer] = &[
     crate::iperf2::PEER,
     crate::iperf3::PEER,

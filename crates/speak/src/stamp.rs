@@ -6,7 +6,7 @@ use crate::{Peer, SpeakError};
 /// STAMP in the registry; the port is UDP's.
 pub const PEER: Peer = Peer { name: "stamp", port: 862 };
 
-/// Bytes of a STAMP datagram without extensions or padding, both ways.
+/// Bytes of a STAMP datagram without extensions or padding, in both directions.
 pub const BASE_BYTES: usize = 44;
 
 /// Bytes of the shortest request: TWAMP's, without padding.
@@ -18,7 +18,7 @@ pub const SHORTEST_REPLY_BYTES: usize = 41;
 /// Bytes before the value of an extension: flags, type, length (RFC 8972, 4).
 const TLV_HEAD_BYTES: usize = 4;
 
-/// Seconds from 1900, where NTP counts from, to 1970.
+/// Seconds from 1900, NTP's epoch, to 1970.
 const NTP_TO_UNIX_S: u64 = 2_208_988_800;
 
 /// A time as NTP writes it: seconds since 1900, modulo 2^32, and a fraction of 2^-32 s.
@@ -26,7 +26,7 @@ const NTP_TO_UNIX_S: u64 = 2_208_988_800;
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The time `unix_ns` nanoseconds after the start of 1970, cut to what came before it by less than 2^-32 s.
+    /// The time `unix_ns` nanoseconds after 1970, rounded down to 2^-32 s.
     #[must_use]
     pub fn of_unix_ns(unix_ns: u64) -> Self {
         let seconds = unix_ns / 1_000_000_000 + NTP_TO_UNIX_S;
@@ -34,7 +34,7 @@ impl Timestamp {
         Self(seconds << 32 | fraction)
     }
 
-    /// Nanoseconds from `earlier` to this; right across NTP's wrap of 2036 for spans of up to 68 years.
+    /// Nanoseconds from `earlier` to this; correct across NTP's wrap in 2036 for spans of up to 68 years.
     #[must_use]
     pub fn ns_since(self, earlier: Self) -> i64 {
         let units = i128::from(self.0.wrapping_sub(earlier.0) as i64);
@@ -71,7 +71,7 @@ impl ErrorEstimate {
         self.0 & 0x4000 != 0
     }
 
-    /// Seconds by which the clock may be off; `None` where the sender says nothing valid.
+    /// The clock's error in seconds; `None` if the estimate is invalid.
     #[must_use]
     pub fn seconds(self) -> Option<f64> {
         let multiplier = f64::from(self.0 & 0xff);
@@ -80,7 +80,7 @@ impl ErrorEstimate {
     }
 }
 
-/// What a sender's datagram says.
+/// A sender's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// From 0, one more for each, modulo 2^32.
@@ -93,7 +93,7 @@ pub struct Request {
     pub session: u16,
 }
 
-/// What a reflector's datagram says.
+/// A reflector's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// A stateless reflector's copy of the sender's number; a stateful one's own count.
@@ -102,7 +102,7 @@ pub struct Reply {
     pub sent: Timestamp,
     /// How far the reflector's times may be off.
     pub error: ErrorEstimate,
-    /// The session's number, where the reflector knows of it.
+    /// The session's number, if the reflector supports it.
     pub session: u16,
     /// When the request reached the reflector.
     pub received: Timestamp,
@@ -115,13 +115,13 @@ pub struct Reply {
 /// Times of one round trip, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trip {
-    /// There and back, without the reflector's own time. It takes no agreement of clocks.
+    /// The round trip without the reflector's own time. It does not depend on synchronised clocks.
     pub round_ns: i64,
-    /// There, by two clocks: wrong by up to the sum of their errors.
+    /// Outbound, by two clocks: wrong by up to the sum of their errors.
     pub there_ns: i64,
-    /// Back, likewise.
+    /// Return, likewise.
     pub back_ns: i64,
-    /// Within the reflector.
+    /// In the reflector.
     pub reflector_ns: i64,
 }
 
@@ -137,18 +137,19 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array
 }
 
-/// Makes what a request has beyond [`BASE_BYTES`] one Extra Padding extension (RFC 8972, 4.1), where its head fits: reflectors that know
-/// extensions would read plain padding as broken ones, those that do not take it for padding.
+/// Turns the bytes beyond [`BASE_BYTES`] into an Extra Padding extension (RFC 8972, 4.1) if its head fits.
+/// Reflectors with support for extensions would take plain padding for broken ones; others ignore it.
 pub fn pad(request: &mut [u8]) {
     let Some(beyond) = request.get_mut(BASE_BYTES..).filter(|beyond| beyond.len() >= TLV_HEAD_BYTES) else { return };
     let length = (beyond.len() - TLV_HEAD_BYTES) as u16;
-    // A sender says of each extension that it is not understood, until the reflector knows better (RFC 8972, 4).
+    // A sender sets the unrecognised flag of each extension; a reflector that knows it clears the flag (RFC
+    // 8972, 4).
     beyond[..2].copy_from_slice(&[0x80, 1]);
     beyond[2..TLV_HEAD_BYTES].copy_from_slice(&length.to_be_bytes());
 }
 
 impl Request {
-    /// Writes the datagram; what `into` has beyond [`BASE_BYTES`] stays, as padding.
+    /// Writes the datagram; bytes beyond [`BASE_BYTES`] stay as padding.
     ///
     /// # Errors
     /// Where `into` is shorter than [`BASE_BYTES`].
@@ -165,10 +166,10 @@ impl Request {
         Ok(())
     }
 
-    /// Reads a sender's datagram, of STAMP or TWAMP Light.
+    /// Parses a sender's datagram of STAMP or TWAMP Light.
     ///
     /// # Errors
-    /// Where it is too short, or its times are not NTP's.
+    /// Where it is too short, or its timestamps are not in NTP format.
     pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
         let step = "while reading a request";
         if datagram.len() < SHORTEST_BYTES {
@@ -176,10 +177,10 @@ impl Request {
         }
         let request = Self::at(datagram, 0);
         if request.error.is_ptp() {
-            return Err(error(step, "its times are PTP's; NTP's are spoken"));
+            return Err(error(step, "PTP timestamps are not supported, only NTP"));
         }
-        // What a TWAMP sender has beyond its 14 bytes is padding, pseudo-random as a rule, and no session; what STAMP's has there but a
-        // session are zeros.
+        // After its 14 bytes a TWAMP request has padding, usually pseudo-random; a STAMP request has the
+        // session number and zeros.
         let rest = datagram.get(16..BASE_BYTES);
         let is_stamp = rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0));
         let session = if is_stamp { u16::from_be_bytes(array(datagram, 14)) } else { 0 };
@@ -197,8 +198,8 @@ impl Request {
 }
 
 impl Reply {
-    /// Turns the request in `datagram` into this reply, in place: as long as the request was, so that nothing is amplified. What lies
-    /// beyond goes back as it came.
+    /// Turns the request in `datagram` into this reply, in place: with the same length, so that nothing is
+    /// amplified. The bytes beyond the reply are unchanged.
     ///
     /// # Errors
     /// Where there is no room for a reply, which takes [`SHORTEST_REPLY_BYTES`].
@@ -222,10 +223,10 @@ impl Reply {
         Ok(())
     }
 
-    /// Reads a reflector's datagram, of STAMP or TWAMP Light.
+    /// Parses a reflector's datagram of STAMP or TWAMP Light.
     ///
     /// # Errors
-    /// Where it is too short, or its times are not NTP's.
+    /// Where it is too short, or its timestamps are not in NTP format.
     pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
         let step = "while reading a reply";
         if datagram.len() < SHORTEST_REPLY_BYTES {
@@ -233,7 +234,7 @@ impl Reply {
         }
         let own = Request::at(datagram, 0);
         if own.error.is_ptp() {
-            return Err(error(step, "its times are PTP's; NTP's are spoken"));
+            return Err(error(step, "PTP timestamps are not supported, only NTP"));
         }
         let session = u16::from_be_bytes(array(datagram, 14));
         Ok(Self {

@@ -1,11 +1,11 @@
-//! What a machine wants done.
+//! The output of a state machine.
 
-/// What came of bytes that arrived or of something that the driver told: first send, then act, in this order.
+/// The output after received bytes or a call of the driver: send the bytes first, then carry out the actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn<A> {
-    /// Bytes for the peer, on the connection that the machine stands for.
+    /// Bytes for the peer.
     pub send: Vec<u8>,
-    /// What the driver has to do, oldest first.
+    /// What the driver must do, oldest first.
     pub actions: Vec<A>,
 }
 

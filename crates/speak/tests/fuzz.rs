@@ -1,4 +1,5 @@
-//! Mutated input for all codecs: a second of it, in CI a minute; `cargo bench -p throughline-speak` throws ten million inputs at each.
+//! Mutated input for all codecs for a second, in CI for a minute; `cargo bench -p throughline-speak` runs ten
+//! million inputs each.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -8,7 +9,7 @@ use common::recording;
 #[path = "common/fuzz.rs"]
 mod fuzz;
 
-/// Inputs of a thread for each codec in each role: what takes a second, and half a minute.
+/// Inputs per thread for each codec in each role: about a second, and half a minute.
 const BRIEF: u64 = 2_000;
 const LONG: u64 = 60_000;
 

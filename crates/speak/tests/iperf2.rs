@@ -1,4 +1,4 @@
-//! iperf 2's codec against what version 2.1.8 said, and against what it would never say.
+//! iperf 2's codec with recordings of version 2.1.8 and with invalid input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -13,7 +13,7 @@ fn requested(reverse: bool) -> Header {
     Header { threads: 1, port: 5001, bytes: 1000, amount: Amount::Bytes(4000), reverse, rate_bps: 0 }
 }
 
-/// A stream in pieces: what was asked, and how much of it was data.
+/// A stream in pieces: the headers, and the number of data bytes.
 fn serve(said: &[u8], piece: usize) -> (Vec<Header>, usize, Vec<u8>) {
     let (mut server, mut turn) = (Server::default(), Turn::default());
     for piece in said.chunks(piece) {
@@ -29,7 +29,7 @@ fn serve(said: &[u8], piece: usize) -> (Vec<Header>, usize, Vec<u8>) {
 }
 
 #[test]
-fn a_stream_is_told_from_its_header() {
+fn a_header_is_separated_from_the_data() {
     for (name, reverse) in [("iperf218_tcp", false), ("iperf218_tcp_r", true)] {
         let session = recording(name, 5001);
         let control = &session.connections[0];
@@ -99,12 +99,15 @@ fn losses_and_order_are_counted_by_number() {
 }
 
 #[test]
-fn what_is_not_spoken_is_refused_by_name() {
+fn unsupported_tests_are_refused_by_name() {
     let mut said = requested(false).to_bytes();
     said[0] |= 0x80;
     let mut turn = Turn::default();
     let error = Server::default().receive(&said, &mut turn).unwrap_err();
-    assert_eq!(error.to_string(), "iperf2, while reading the header: a test back (-d or -r), which is not spoken");
+    assert_eq!(
+        error.to_string(),
+        "iperf2, while reading the header: tests in both directions (-d, -r) are not supported"
+    );
     assert!(Report::read(&[0; 40]).unwrap_err().what.contains("40 bytes"));
     assert!(Report::read(&[0; 128]).unwrap_err().what.contains("no report"));
 }

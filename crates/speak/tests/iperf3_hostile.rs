@@ -1,4 +1,4 @@
-//! iperf3's codecs against bytes that no iperf3 sends.
+//! iperf3's codecs with input that iperf3 never sends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -35,7 +35,7 @@ fn framed(json: &[u8]) -> Vec<u8> {
     [&(json.len() as u32).to_be_bytes(), json].concat()
 }
 
-/// What a client says after its cookie over a whole session.
+/// A client's bytes of a session after its cookie.
 fn client_session(parameters: &Parameters) -> Vec<u8> {
     let mut said = framed(&parameters.to_json());
     said.push(4);
@@ -44,7 +44,7 @@ fn client_session(parameters: &Parameters) -> Vec<u8> {
     said
 }
 
-/// What a server says over a whole session.
+/// A server's bytes of a session.
 fn server_session(parameters: &Parameters) -> Vec<u8> {
     let mut said = vec![9, 10, 1, 2, 13];
     said.extend(framed(&results(parameters.streams()).to_json()));
@@ -52,7 +52,7 @@ fn server_session(parameters: &Parameters) -> Vec<u8> {
     said
 }
 
-/// Our server with a driver that does all it is asked, over the given pieces and then the end of the connection.
+/// Our server with a simple driver, over the given pieces and then the end of the connection.
 fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakError>, Turn<ServerAction>) {
     let mut turn = Turn::default();
     let mut server = Server::open(&mut turn);
@@ -74,7 +74,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
                         server.start(&mut turn).unwrap();
                     }
                     ServerAction::End => server.exchange(&mut turn).unwrap(),
-                    ServerAction::Theirs(_) => server.results(&results(streams), &mut turn).unwrap(),
+                    ServerAction::PeerResults(_) => server.results(&results(streams), &mut turn).unwrap(),
                     ServerAction::Terminated | ServerAction::Done => {}
                 }
             }
@@ -98,14 +98,14 @@ fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), SpeakError>, Turn<Cl
             match action {
                 ClientAction::Run => client.end(&mut turn).unwrap(),
                 ClientAction::Results => client.results(&results(parameters.streams()), &mut turn).unwrap(),
-                ClientAction::OpenStreams | ClientAction::Theirs(_) | ClientAction::Done => {}
+                ClientAction::OpenStreams | ClientAction::PeerResults(_) | ClientAction::Done => {}
             }
         }
     }
     (client.ended(), turn)
 }
 
-fn tells_peer_and_step(error: &SpeakError) {
+fn names_peer_and_step(error: &SpeakError) {
     assert_eq!(error.peer, "iperf3");
     assert!(error.step.starts_with("while ") || error.step.starts_with("after "), "{error}");
     assert!(!error.what.is_empty());
@@ -142,7 +142,7 @@ fn values_of_the_wrong_type_are_as_good_as_absent() {
         let read = Parameters::from_json(format!(r#"{{"tcp":true,"{key}":5}}"#).as_bytes()).unwrap();
         assert_eq!(read, Parameters::new(Protocol::Tcp, 0), "{key}");
     }
-    // CVE-2025-54351 came by way of skip_rx_copy, which is not taken at all.
+    // CVE-2025-54351 used skip_rx_copy, which is ignored here.
     let read = Parameters::from_json(br#"{"tcp":true,"skip_rx_copy":1}"#).unwrap();
     assert_eq!(read, Parameters::new(Protocol::Tcp, 0));
 }
@@ -187,7 +187,7 @@ fn values_outside_their_range_get_iperf3s_number() {
 }
 
 #[test]
-fn a_servers_refusals_are_told_in_words() {
+fn a_servers_refusals_are_reported_as_text() {
     let parameters = Parameters::new(Protocol::Tcp, 1);
     let said = |bytes: &[u8]| ask(bytes, &parameters).0.unwrap_err().to_string();
     assert!(said(&[0xff]).contains("busy with another client"));
@@ -197,7 +197,7 @@ fn a_servers_refusals_are_told_in_words() {
     // Version 3.12 closes after the first word.
     let refused = said(&[9, 0xfe, 0, 0, 0, 142]);
     assert!(refused.contains("142 (the login was refused: check") && !refused.contains("errno"), "{refused}");
-    assert!(said(&[9, 0xfe, 0]).contains("said no reason"));
+    assert!(said(&[9, 0xfe, 0]).contains("without a reason"));
 }
 
 #[test]
@@ -229,39 +229,39 @@ fn every_cut_of_a_session_is_an_error_that_names_its_step() {
     let parameters = Parameters { bidirectional: true, parallel: 2, ..Parameters::new(Protocol::Tcp, 1) };
     let whole = client_session(&parameters);
     for cut in 0..whole.len() - 1 {
-        tells_peer_and_step(&serve([&whole[..cut]]).0.unwrap_err());
+        names_peer_and_step(&serve([&whole[..cut]]).0.unwrap_err());
     }
     serve([&whole[..]]).0.unwrap();
     let whole = server_session(&parameters);
     for cut in 0..whole.len() {
-        tells_peer_and_step(&ask(&whole[..cut], &parameters).0.unwrap_err());
+        names_peer_and_step(&ask(&whole[..cut], &parameters).0.unwrap_err());
     }
     ask(&whole, &parameters).0.unwrap();
     let mut hello = StreamHello::default();
     assert!(hello.take(&mut &b"short"[..]).is_none());
-    tells_peer_and_step(&hello.ended().unwrap_err());
+    names_peer_and_step(&hello.ended().unwrap_err());
 }
 
 proptest! {
     #[test]
-    fn any_bytes_to_the_server_end_or_tell_their_step(said in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_to_the_server_end_or_name_their_step(said in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Err(error) = serve([&said[..]]).0 {
-            tells_peer_and_step(&error);
+            names_peer_and_step(&error);
         }
         if let Err(error) = serve([&framed(&said)[..]]).0 {
-            tells_peer_and_step(&error);
+            names_peer_and_step(&error);
         }
     }
 
     #[test]
-    fn any_bytes_to_the_client_end_or_tell_their_step(
+    fn any_bytes_to_the_client_end_or_name_their_step(
         steps in 0_usize..6, said in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let mut all = vec![9, 10, 1, 2, 13];
         all.truncate(steps);
         all.extend(said);
         if let Err(error) = ask(&all, &Parameters::new(Protocol::Udp, 1)).0 {
-            tells_peer_and_step(&error);
+            names_peer_and_step(&error);
         }
     }
 
@@ -272,13 +272,13 @@ proptest! {
         let place = at.index(said.len());
         said[place] = byte;
         if let Err(error) = serve([&said[..]]).0 {
-            tells_peer_and_step(&error);
+            names_peer_and_step(&error);
         }
         let mut said = server_session(&parameters);
         let place = at.index(said.len());
         said[place] = byte;
         if let Err(error) = ask(&said, &parameters).0 {
-            tells_peer_and_step(&error);
+            names_peer_and_step(&error);
         }
     }
 

@@ -1,4 +1,4 @@
-//! iperf3's codecs against what the real iperf3 said.
+//! iperf3's codecs with recordings of the real iperf3.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ fn frame(bytes: &[u8], at: usize) -> &[u8] {
     &bytes[at + 4..at + 4 + length]
 }
 
-/// What is the same in two ends' messages, where doubles may be written in more than one way.
+/// Compares results whose doubles may be written differently.
 fn same_results(ours: &[u8], theirs: &[u8], streams: u32) -> Results {
     let ours = Results::from_json(ours, streams).unwrap();
     assert_eq!(ours, Results::from_json(theirs, streams).unwrap());
@@ -36,7 +36,7 @@ fn parameters_are_written_as_iperf3_writes_them() {
         assert_eq!(read.reverse, name.ends_with("_R"), "{name}");
         assert_eq!(read.bidirectional, name.contains("bidir"), "{name}");
         assert_eq!(read.protocol == Protocol::Udp, name.contains("udp"), "{name}");
-        // Every stream of TCP showed the cookie of the control connection, and nothing came back.
+        // Every TCP stream sent the cookie of the control connection and received nothing.
         let cookie = &recording.connections[0].from_client[..COOKIE_BYTES];
         let streams = &recording.connections[1..];
         let expected = if read.protocol == Protocol::Tcp { read.streams() } else { 0 };
@@ -50,7 +50,7 @@ fn parameters_are_written_as_iperf3_writes_them() {
 }
 
 #[test]
-fn our_client_says_to_the_real_server_what_the_real_client_said() {
+fn our_client_sends_what_the_real_client_sent() {
     for name in ["iperf312_tcp", "iperf312_udp"] {
         let recording = recording(name, 5201);
         let control = &recording.connections[0];
@@ -87,7 +87,7 @@ fn our_client_says_to_the_real_server_what_the_real_client_said() {
             ClientAction::OpenStreams,
             ClientAction::Run,
             ClientAction::Results,
-            ClientAction::Theirs(theirs),
+            ClientAction::PeerResults(theirs),
             ClientAction::Done,
         ] = &acted[..]
         else {
@@ -100,7 +100,7 @@ fn our_client_says_to_the_real_server_what_the_real_client_said() {
 }
 
 #[test]
-fn our_server_says_to_the_real_client_what_the_real_server_said() {
+fn our_server_sends_what_the_real_server_sent() {
     for name in ["iperf312_tcp", "iperf312_udp"] {
         let recording = recording(name, 5201);
         let control = &recording.connections[0];
@@ -121,7 +121,7 @@ fn our_server_says_to_the_real_client_what_the_real_server_said() {
                         server.start(&mut turn).unwrap();
                     }
                     ServerAction::End => server.exchange(&mut turn).unwrap(),
-                    ServerAction::Theirs(_) => {
+                    ServerAction::PeerResults(_) => {
                         server.results(&Results::from_json(results, 1).unwrap(), &mut turn).unwrap();
                     }
                     ServerAction::Terminated => panic!("{name}: nobody stopped it"),

@@ -1,4 +1,4 @@
-//! netperf's codec against what the real netperf and netserver said, and against what they would never say.
+//! netperf's codec with recordings of netperf and netserver and with invalid input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -32,7 +32,7 @@ fn differences(ours: &[u8], theirs: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn our_client_says_what_netperf_said() {
+fn our_client_sends_what_netperf_sent() {
     for (name, direction, udp) in RECORDED {
         let recording = recording(name, 12_865);
         let control = &recording.connections[0];
@@ -63,7 +63,7 @@ fn our_client_says_what_netperf_said() {
 }
 
 #[test]
-fn our_server_says_what_netserver_said() {
+fn our_server_sends_what_netserver_sent() {
     for (name, ..) in RECORDED {
         let recording = recording(name, 12_865);
         let control = &recording.connections[0];
@@ -80,7 +80,7 @@ fn our_server_says_what_netserver_said() {
         server.counted(&Counted::from_block(&second, flags).unwrap(), &mut turn).unwrap();
         server.ended().unwrap();
         assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), [0_usize; 0], "{name}");
-        // Leftovers of the first block, swapped, which nobody reads.
+        // Byte-swapped leftovers of the first block, which netperf ignores.
         let expected: &[usize] = if flags.has(Flags::CPU) { &[76] } else { &[52, 72, 76] };
         assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), expected, "{name}");
     }
@@ -130,7 +130,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
     assert!(bytes > 1e9 && (0.9..1.1).contains(&counted.elapsed_s), "{counted:?}");
     server.counted(&counted, &mut turn).unwrap();
     assert_eq!(differences(&turn.send[..BLOCK_BYTES], &first.0), [0_usize; 0]);
-    // A leftover where the service demand would be, which netperf shows only where CPU time was asked for.
+    // A leftover instead of the service demand, which netperf shows only if CPU time was requested.
     assert_eq!(differences(&turn.send[BLOCK_BYTES..], &second.0), [28]);
     server.ended().unwrap();
 }
@@ -155,7 +155,7 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
         ports.push((request.data_port, ready.data_port));
         server.ready(&ready, &mut turn).unwrap();
         server.counted(&counted, &mut turn).unwrap();
-        // From the second test on what is left of the results before stands in the answer.
+        // From the second test on the answer contains leftovers of earlier results.
         let left: &[usize] = if test == 0 { &[] } else { &[80, 84, 92, 276, 280] };
         assert_eq!(differences(&turn.send[..BLOCK_BYTES], &answers[0].0), left, "test {test}");
         assert_eq!(differences(&turn.send[BLOCK_BYTES..], &answers[1].0), [76], "test {test}");
@@ -165,7 +165,7 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
         } else {
             client = Some(Client::open(&request, &mut heard));
         }
-        // The rate of a CPU, which a server tells and is told again: one of /proc/stat has no use for it.
+        // The CPU rate, which the server reports and receives back; with /proc/stat it is unused.
         assert_eq!(differences(&heard.send, &requested.0), if test == 0 { vec![] } else { vec![60] }, "test {test}");
         let own = client.as_mut().unwrap();
         own.receive(&control.from_server[2 * test * BLOCK_BYTES..][..2 * BLOCK_BYTES], &mut heard).unwrap();
@@ -272,7 +272,7 @@ fn requests_that_cannot_be_are_refused_with_a_number() {
         assert_eq!((error.peer, error.step), ("netperf", "while reading a request"), "{error}");
         assert_eq!(turn.send[4..8], number.to_be_bytes(), "{at} {word}");
         assert!(server.receive(&request().to_block().0, &mut turn).is_err(), "nothing is taken after an error");
-        // And our client tells it.
+        // Our client reports it.
         let mut client = Client::open(&request(), &mut Turn::default());
         let reported = client.receive(&turn.send, &mut Turn::default()).unwrap_err();
         assert!(reported.what.contains(&number.to_string()), "{reported}");
@@ -322,7 +322,7 @@ fn a_name_that_is_none_fits_where_it_came_from() {
 
 proptest! {
     #[test]
-    fn any_bytes_end_or_tell_their_step(
+    fn any_bytes_end_or_name_their_step(
         words in prop::collection::vec((0_usize..50, any::<u32>()), 0..6), more in 0_usize..700,
     ) {
         let mut said = request().to_block().0.to_vec();

@@ -1,4 +1,4 @@
-//! NetPIPE's codec against what the real NPtcp said, and against what it would never say.
+//! NetPIPE's codec with recordings of NPtcp and with invalid input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use speak::netpipe::{Action, Exchange, Mode, Netpipe, Plan, Role};
 use speak::{SpeakError, Turn};
 
-/// A driver for one end: moves messages and takes what the peer said from a recording.
+/// A driver for one end: moves messages and takes the peer's bytes from a recording.
 struct Driver {
     role: Role,
     machine: Netpipe,
@@ -30,7 +30,7 @@ impl Driver {
         Self { role, machine, turn, acted: 0, said, exchange_s: 1e-5, done: false }
     }
 
-    /// Takes all that the peer says, in pieces of up to `piece` bytes.
+    /// Processes the peer's bytes in pieces of up to `piece` bytes.
     fn hear(&mut self, peer: &[u8], piece: usize) -> Result<(), SpeakError> {
         let mut rest = peer;
         while !rest.is_empty() && !self.done {
@@ -103,13 +103,13 @@ fn plan(name: &str) -> Plan {
     Plan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3) }
 }
 
-/// The letters at the ends of messages tell what NPtcp had in its buffer; neither end looks at them.
+/// Message contents depend on NPtcp's buffers; neither end checks them.
 fn without_letters(said: &[u8]) -> Vec<u8> {
     said.iter().map(|byte| if *byte == b'b' { b'a' } else { *byte }).collect()
 }
 
 #[test]
-fn both_ends_say_what_the_real_ones_said() {
+fn both_ends_send_what_the_real_ones_sent() {
     for name in ["netpipe372_pingpong", "netpipe372_both", "netpipe372_integrity"] {
         let recording = recording(name, 5002);
         let session = &recording.connections[0];
@@ -187,14 +187,14 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
         let mut driver = Driver::new(Role::Receiver, plan.clone());
         let error = driver.hear(&[&first.from_client[..], &second.from_client].concat(), piece).unwrap_err();
         assert_eq!(error.step, "while reading the repeat count");
-        // What the real one did not come to say: its own SyncMe on the new connection.
+        // The recording lacks its SyncMe on the new connection.
         assert!(second.from_server.is_empty());
         assert_eq!(without_letters(&driver.said), without_letters(&[&first.from_server[..], b"SyncMe"].concat()));
     }
 }
 
 #[test]
-fn a_receiver_s_own_end_where_both_send_is_told_from_its_death() {
+fn a_receivers_limit_in_both_mode_is_not_an_error() {
     let plan = |mode| Plan { first: 1, sizes: vec![1, 2], mode, reset: false, integrity: false, count: Some(1) };
     let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
     let at_limit = |mode, said: &[u8]| {
@@ -217,7 +217,7 @@ fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
             Plan { first: 1, sizes: vec![1, 2, 4], mode: Mode::PingPong, reset: false, integrity: false, count: None };
         let mut driver = Driver::new(Role::Transmitter, plan);
         driver.exchange_s = exchange_s;
-        // A receiver that agrees to everything: whatever is due comes.
+        // A receiver that always sends what is expected.
         let mut rest: &[u8] = &[];
         for _ in 0..100 {
             let mut mark: &[u8] = b"SyncMe";
@@ -274,12 +274,12 @@ fn a_receiver_takes_the_end_where_a_size_was_due() {
     // A transmitter does not: nothing but its own QUIT ends a run.
     let mut driver = Driver::new(Role::Transmitter, plan("netpipe372_pingpong"));
     let error = driver.hear(&[&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0Q"].concat(), 1).unwrap_err();
-    assert_eq!(error.to_string(), "netpipe, while waiting for SyncMe: \"QUIT\\x00Q\" came for \"SyncMe\"");
+    assert_eq!(error.to_string(), "netpipe, while waiting for SyncMe: expected \"SyncMe\", received \"QUIT\\x00Q\"");
 }
 
 proptest! {
     #[test]
-    fn any_bytes_end_or_tell_their_step(
+    fn any_bytes_end_or_name_their_step(
         transmits in any::<bool>(), marks in 0_usize..4, said in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let role = if transmits { Role::Transmitter } else { Role::Receiver };

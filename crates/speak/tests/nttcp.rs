@@ -1,12 +1,12 @@
-//! nttcp's codec: our own two sides against each other, the published lines, and what nttcp would never say. The real program is not
-//! to be had, so that no recording judges this.
+//! nttcp's codec: our two sides against each other, published lines, and invalid input. There is no recording
+//! of the original program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use proptest::prelude::*;
 use speak::nttcp::{
-    APART, DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, Seen,
-    Statistics,
+    DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, SEPARATED_FORMAT,
+    Seen, Statistics,
 };
 use speak::{SpeakError, Turn};
 
@@ -14,7 +14,8 @@ fn counted() -> Statistics {
     Statistics { bytes: 8_388_608, buffer_bytes: 4096, buffers: 2048, calls: 2048, real_s: 0.0775, cpu_s: 0.05 }
 }
 
-/// Both sides of a session; what each said, and what the remote side counted as the local one read it.
+/// Runs both sides of a session: the bytes of each, and the remote side's statistics as the local side parsed
+/// them.
 fn session(options: &Options) -> (Vec<u8>, Vec<u8>, Option<Statistics>) {
     let (mut here, mut there) = (Turn::default(), Turn::default());
     let mut local = Local::open(options, &mut here).unwrap();
@@ -38,8 +39,8 @@ fn session(options: &Options) -> (Vec<u8>, Vec<u8>, Option<Statistics>) {
                     assert_eq!(port, 5039);
                     remote.counted(&counted(), &mut there).unwrap();
                 }
-                LocalAction::Theirs(statistics) => theirs = Some(statistics),
-                LocalAction::Chatter(line) => panic!("{line}"),
+                LocalAction::PeerStatistics(statistics) => theirs = Some(statistics),
+                LocalAction::Verbose(line) => panic!("{line}"),
             }
         }
         for action in acted.drain(..) {
@@ -105,7 +106,7 @@ fn columns_that_touch_are_kept_apart_for_programs() {
         Statistics { bytes: 2_097_152, calls: 512, real_s: 0.000_457, cpu_s: 0.003_655, ..Statistics::default() };
     let touching = Format::new(DEFAULT_FORMAT).unwrap().line('1', &fast);
     assert!(touching.contains("5121120350.11"), "{touching}");
-    let apart = Format::new(APART).unwrap().line('1', &fast);
+    let apart = Format::new(SEPARATED_FORMAT).unwrap().line('1', &fast);
     let (mark, read) = Statistics::from_line(&apart).unwrap();
     assert_eq!((mark, read.bytes, read.calls, read.cpu_s), ('1', 2_097_152, 512, 0.003_655), "{apart}");
     assert!((read.real_s / fast.real_s - 1.0).abs() < 1e-6, "{apart}");
@@ -122,7 +123,7 @@ fn fixed_sizes_and_several_marks_are_as_the_program_has_them() {
 }
 
 #[test]
-fn a_failing_receiver_and_wrong_options_are_told_by_name() {
+fn a_failing_receiver_and_wrong_options_are_reported() {
     let mut turn = Turn::default();
     let mut local = Local::open(&Options { transmits: false, ..Options::default() }, &mut turn).unwrap();
     let error = local.receive(b"nttcp-1: hello\ndataport: -1\n", &mut turn).unwrap_err();
@@ -152,7 +153,7 @@ fn marks_bound_the_datagrams_even_when_the_first_is_lost() {
     let all: Vec<Seen> = [4, 4096, 4096, 4, 4, 4].map(|bytes| seen.take(bytes)).to_vec();
     assert_eq!(all, [Seen::Start, Seen::Data, Seen::Data, Seen::End, Seen::End, Seen::End]);
     assert_eq!((seen.bytes, seen.count), (8192, 2));
-    // The first mark of the end is taken for the start then; a spare one ends it.
+    // The first end mark then counts as the start; a spare one ends the data.
     let mut seen = Datagrams::default();
     assert_eq!([4096, 4, 4].map(|bytes| seen.take(bytes)), [Seen::Data, Seen::Start, Seen::End]);
 }

@@ -1,4 +1,4 @@
-//! nuttcp's codec against what the real program said, and against what it would never say.
+//! nuttcp's codec with recordings of the real program and with invalid input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -18,7 +18,7 @@ fn requested(name: &str) -> Options {
     }
 }
 
-/// Our server with a driver that does all it is asked.
+/// Our server with a simple driver.
 fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakError>, Vec<Options>, Vec<u8>) {
     let (mut server, mut turn, mut all) = (Server::default(), Turn::default(), Vec::new());
     for piece in pieces {
@@ -50,7 +50,7 @@ fn ask<'a>(
 }
 
 #[test]
-fn both_roles_say_what_the_real_ones_said() {
+fn both_roles_send_what_the_real_ones_sent() {
     for name in ["nuttcp612_tcp", "nuttcp612_tcp_r", "nuttcp612_udp"] {
         let session = recording(name, 5000);
         let control = session.connections.iter().find(|one| one.from_client.starts_with(b"HELO")).unwrap();
@@ -102,7 +102,7 @@ fn our_report_is_read_as_theirs() {
     let mut read = Report::default();
     said.to_text().lines().for_each(|line| read.read(line));
     assert_eq!(read, said);
-    // What nuttcp's client takes for the processor of the other side.
+    // The line from which nuttcp's client takes the other side's CPU share.
     let split = Report { system_s: Some(0.125), real_s: 62.0, cpu_s: Some(31.0), ..said };
     assert!(split.to_text().ends_with("nuttcp-t: 30.9user 0.1sys 1:02real 50%\n"), "{}", split.to_text());
     let pairs = split.to_pairs();
@@ -110,7 +110,7 @@ fn our_report_is_read_as_theirs() {
 }
 
 #[test]
-fn pairs_are_told_to_who_wants_them() {
+fn pairs_are_written_on_request() {
     let bytes = 5.0 * 1_048_576.0;
     let report =
         Report { transmitted: true, bytes, real_s: 2.0, bps: bytes * 4.0, retransmits: Some(3), ..Report::default() };

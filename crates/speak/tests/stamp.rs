@@ -1,4 +1,4 @@
-//! STAMP's datagrams by the RFC's layout. There is no recording of another program: both ends are our own.
+//! STAMP's datagrams by the RFC's layout. There is no recording of another program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -27,7 +27,7 @@ fn a_request_lies_as_the_rfc_has_it() {
     assert_eq!(bytes[BASE_BYTES..], [0xee; 4], "padding stays");
     assert_eq!(Request::read(&bytes).unwrap(), request());
     assert!(request().write(&mut [0; 43]).unwrap_err().what.contains("43 bytes"));
-    // Of a TWAMP sender's padding nothing is a session.
+    // A TWAMP sender's padding is not a session number.
     assert_eq!(Request::read(&bytes[..43]).unwrap(), Request { session: 0, ..request() });
     bytes[30] = 1;
     assert_eq!(Request::read(&bytes).unwrap(), Request { session: 0, ..request() });
@@ -90,7 +90,7 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_step() {
+fn invalid_datagrams_are_refused_with_their_step() {
     let error = Request::read(&[0; 13]).unwrap_err();
     assert_eq!(error.to_string(), "stamp, while reading a request: 13 bytes; 14 are the least");
     let error = Reply::read(&[0; 40]).unwrap_err();
@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_told_with_its_step() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_told(bytes in prop::collection::vec(any::<u8>(), 0..120), arrived in any::<u64>()) {
+    fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..120), arrived in any::<u64>()) {
         if let Err(error) = Request::read(&bytes) {
             prop_assert_eq!(error.peer, "stamp");
         }

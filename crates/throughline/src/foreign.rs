@@ -8,7 +8,7 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, InteropError, Login, Server, Sides, Speaks, TrialObserver};
+use interop::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -20,14 +20,14 @@ use crate::sinks::{Collect, Live, Progress};
 /// Another program, and the host of its server.
 #[derive(Clone)]
 struct Far {
-    program: &'static dyn Speaks,
+    program: &'static dyn PeerProtocol,
     host: String,
     login: Option<Arc<Login>>,
 }
 
 /// Refuses measurements that the other program does not support.
-pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> {
-    let program = interop::spoken(name)?;
+pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn PeerProtocol, Failure> {
+    let program = interop::protocol(name)?;
     match job.schedule {
         Schedule::Curve(_) => program.check_curve(&job.specs)?,
         _ => job.specs.iter().try_for_each(|spec| program.check(spec))?,
@@ -44,7 +44,7 @@ pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn Speaks, Failure> 
 }
 
 /// Measures. The error of a run that has begun is returned as a value.
-pub async fn conduct(job: &Job<'_>, program: &'static dyn Speaks) -> Result<(Run, Option<Failure>), Failure> {
+pub async fn conduct(job: &Job<'_>, program: &'static dyn PeerProtocol) -> Result<(Run, Option<Failure>), Failure> {
     let Some(host) = job.peer.host.clone() else {
         let name = program.name();
         return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
@@ -97,7 +97,7 @@ const LEAST_TRIAL_NS: u64 = 1_000_000;
 impl Far {
     /// A short trial: whether the program is there and accepts such a test. Returns its version.
     async fn pilot_trial(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = self.program.first_look(spec);
+        let brief = self.program.pilot(spec);
         let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
         Ok(sides?.version)
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use control::agent::Machine;
-use interop::{InteropError, Service, Speaks};
+use interop::{InteropError, PeerProtocol, Service};
 
 use crate::commands::serve::ServeArgs;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// A program whose clients are served, with its port and options.
 #[derive(Clone)]
 pub struct PeerProgram {
-    program: &'static dyn Speaks,
+    program: &'static dyn PeerProtocol,
     port: u16,
     options: String,
 }
@@ -28,13 +28,13 @@ impl FromStr for PeerProgram {
     fn from_str(text: &str) -> Result<Self, String> {
         let (program, options) = text.split_once(':').unwrap_or((text, ""));
         let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
-        let program = interop::spoken(name).map_err(|error| error.to_string())?;
+        let program = interop::protocol(name).map_err(|error| error.to_string())?;
         let port = match port {
             None => program.port(),
             Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,
         };
         let options = options.trim().to_owned();
-        program.check_words(&options).map_err(|error| error.to_string())?;
+        program.check_options(&options).map_err(|error| error.to_string())?;
         Ok(Self { program, port, options })
     }
 }
@@ -73,11 +73,11 @@ fn service(
     };
     Ok(Service {
         addresses,
-        words: peer.options.clone(),
+        options: peer.options.clone(),
         users: if peer.logs_in() { args.users.read()? } else { None },
         limits: args.peer_limits(),
         admit: Box::new(move || machine.try_enter()),
-        news: Box::new(log),
+        log: Box::new(log),
         listening: Box::new(move |address| {
             log(&format!("speaking {name} on {address}"));
             listening(address);

@@ -361,7 +361,7 @@ fn iperf3s_login_in_both_roles() {
         let refused = theirs(password, flags).unwrap();
         assert!(refused.contains("authorization"), "{refused}");
     }
-    assert_eq!(agent.log().matches("iperf3 refused: its name, password or time are not right").count(), 2);
+    assert_eq!(agent.log().matches("iperf3 refused: wrong user name, password or clock").count(), 2);
     // Of the other padding nothing is said but the same.
     let other: &[&str] = if older.is_empty() { &["--use-pkcs1-padding"] } else { &[] };
     let wrong = logged_in(&sandbox, &port, "rossi", other).ended_with(4).message();
@@ -371,7 +371,7 @@ fn iperf3s_login_in_both_roles() {
     std::fs::write(&users, "mario\n").unwrap();
     let serve = ["serve", "--listen", "127.0.0.1:0", "--speak", "iperf3=0"];
     let wrong = sandbox.run(&[&serve[..], &keyed].concat()).ended_with(2).message();
-    assert!(wrong.contains("users.csv has no user in line 1"), "{wrong}");
+    assert!(wrong.contains("users.csv line 1 is not NAME,HASH"), "{wrong}");
     let nuttcp = ["stream", "127.0.0.1", "--speak", "nuttcp", "--username", "m", "--rsa-public-key-path", &public];
     let wrong = sandbox.run(&nuttcp).ended_with(2).message();
     assert!(wrong.contains("a login with --speak nuttcp"), "{wrong}");

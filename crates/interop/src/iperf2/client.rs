@@ -17,9 +17,9 @@ use crate::{InteropError, Sides, TrialObserver, line};
 
 /// How long a server may take to acknowledge a header; those before 2.1 never do.
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
-/// How long a server is left alone after datagrams: 2.1.8's dies, of its own clients as of others, where the next ones come while
-/// it clears up (an assertion of `pthread_mutex_lock`).
-const REST: Duration = Duration::from_secs(1);
+/// Pause after a test over UDP. Server 2.1.8 crashes (an assertion in `pthread_mutex_lock`) if new datagrams
+/// arrive while it cleans up, also with its own client.
+const SERVER_RECOVERY: Duration = Duration::from_secs(1);
 /// How long it may take to close after the end of the data.
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -43,7 +43,7 @@ pub(super) fn measure(
     }
     let Some((first, address)) = trial else {
         let none =
-            || InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() };
+            || InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
         return Err(last.map_or_else(none, InteropError::from));
     };
     let requested = request::header(spec, address.port())?;
@@ -77,18 +77,18 @@ impl Test<'_> {
     fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), InteropError> {
         while !bytes.is_empty() {
             let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("speak to", &self.address, source))?;
+                .map_err(|source| InteropError::socket("send to", &self.address, source))?;
             bytes = &bytes[sent..];
         }
         Ok(())
     }
 
-    /// What comes within a time; `None` where nothing does, and 0 at the end of a connection.
+    /// Receives within a limit; `None` if nothing arrives, 0 at the end of the connection.
     fn receive(&self, socket: &OwnedFd, into: &mut [u8], limit: Duration) -> Option<usize> {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst) {
             if plain::readable(socket) {
-                // A connection that the server broke off has ended; a datagram that nobody took may be followed by another.
+                // A reset connection has ended; an ICMP error over UDP may be followed by a datagram.
                 match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
                     Ok((_, count)) => return Some(count),
                     Err(_) if self.spec.transport != "udp" => return Some(0),
@@ -110,13 +110,12 @@ impl Test<'_> {
         ) -> Result<Moved, InteropError>,
     ) -> Result<Moved, InteropError> {
         observer.starting(begun.elapsed().as_nanos() as u64);
-        let mut meanwhile = |signals: &engine::Signals, _: Duration| {
+        let mut on_step = |signals: &engine::Signals, _: Duration| {
             if self.cancel.load(Ordering::SeqCst) {
                 signals.abort();
             }
         };
-        let moved =
-            run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut meanwhile);
+        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut on_step);
         observer.stopped();
         moved
     }
@@ -127,7 +126,7 @@ impl Test<'_> {
         Sides { near, far, failure: moved.failure(), elapsed_ns: moved.legs.elapsed_ns, version }
     }
 
-    /// Streams over TCP: the server tells nothing, but that it closes when it has read all.
+    /// Streams over TCP: the server reports nothing; it closes when it has read everything.
     fn streams(
         &self,
         sockets: Vec<OwnedFd>,
@@ -135,8 +134,7 @@ impl Test<'_> {
         version: Option<String>,
         observer: &mut dyn TrialObserver,
     ) -> Result<Sides, InteropError> {
-        let mut moved =
-            self.move_data(observer, begun, |work, live, meanwhile| work.streams(sockets, live, meanwhile))?;
+        let mut moved = self.move_data(observer, begun, |work, live, on_step| work.streams(sockets, live, on_step))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
             let far = results::drained(&near);
@@ -149,7 +147,11 @@ impl Test<'_> {
                     Some(0) => break,
                     Some(_) => {}
                     None if self.cancel.load(Ordering::SeqCst) => break,
-                    None => return Err(self.silent(CLOSE_LIMIT, "where it had to close: it reads no more")),
+                    None => {
+                        return Err(
+                            self.silent(CLOSE_LIMIT, "while it was expected to close: it does not read any more")
+                        );
+                    }
                 }
             }
         }
@@ -168,7 +170,7 @@ impl Test<'_> {
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
         let mut moved =
-            self.move_data(observer, begun, |work, live, meanwhile| work.datagrams(socket, header, live, meanwhile))?;
+            self.move_data(observer, begun, |work, live, on_step| work.datagrams(socket, header, live, on_step))?;
         let near = moved.tally();
         let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
         let mut last = vec![0; self.spec.block as usize];
@@ -179,14 +181,14 @@ impl Test<'_> {
             let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
                 let far = results::reported(self.spec, &report);
-                std::thread::sleep(REST);
+                std::thread::sleep(SERVER_RECOVERY);
                 return Ok(self.sides(&moved, near, far, None));
             }
             if self.cancel.load(Ordering::SeqCst) {
                 return Err(InteropError::Interrupted);
             }
         }
-        Err(self.silent(wait * LAST_TRIES, "where its report was due: is it started with -s -u?"))
+        Err(self.silent(wait * LAST_TRIES, "while its report was expected: start it with -s -u"))
     }
 
     fn silent(&self, limit: Duration, during: &'static str) -> InteropError {

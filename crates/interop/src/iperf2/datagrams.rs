@@ -9,7 +9,7 @@ use speak::iperf2::{Counts, DATAGRAM_BYTES, Datagram, HEADER_BYTES, Header, NUMB
 /// Highest number that is believed: a hostile one must not count a billion losses.
 const MOST_NUMBER: u64 = 1 << 48;
 
-/// Numbers of a stream's datagrams, and a receiver's account of them, which is written where the last one came.
+/// Numbers of a stream's datagrams and the receiver's counts; the last datagram completes the report.
 pub(super) struct Numbered {
     front: Front,
     counts: Counts,
@@ -34,7 +34,7 @@ impl foreign::Header for Numbered {
     }
 }
 
-/// What a sender puts at the front of a datagram.
+/// The header that a sender writes to a datagram.
 #[derive(Clone, Copy)]
 pub(super) struct Front([u8; HEADER_BYTES]);
 
@@ -64,7 +64,7 @@ fn wall_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
-/// Counts a datagram that came; its number, unless it is none of the stream.
+/// Counts a received datagram; returns its number if it belongs to the stream.
 pub(super) fn take(counts: &mut Counts, datagram: &[u8], report: &OnceLock<Report>) -> Option<u64> {
     let seen = Datagram::read(datagram).filter(|seen| seen.number < MOST_NUMBER)?;
     if counts.take(&seen, datagram.len(), wall_us()) {

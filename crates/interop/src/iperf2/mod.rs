@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::iperf2::PEER;
 
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf2;
 
-impl Speaks for Iperf2 {
+impl PeerProtocol for Iperf2 {
     fn name(&self) -> &'static str {
         PEER.name
     }

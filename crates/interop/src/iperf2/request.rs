@@ -1,9 +1,9 @@
-//! A spec in iperf 2's words, and the other way round.
+//! Translates between a spec and iperf 2's header.
 
 use model::{Direction, Observe, Spec, Stop};
 use speak::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
-use crate::unsupported::{Plain, REMEDY};
+use crate::unsupported::{Capabilities, REMEDY};
 use crate::{InteropError, Limits, plain};
 
 /// Bytes of a write that are spoken.
@@ -15,29 +15,29 @@ const MOST_FLOWS: u32 = 128;
 const HUNDREDTH_NS: u64 = 10_000_000;
 /// An amount has 31 bits.
 const MOST_AMOUNT: u64 = 0x7fff_ffff;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
-    patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak iperf2"),
+    patterns: (&["stream", "transfer"], "only streams and transfers are supported: thru stream HOST --speak iperf2"),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the server at `port` is told over each connection.
+/// The header that is sent over each connection to the server at `port`.
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
     if spec.direction == Direction::Both || (udp && reverse) {
-        return refuse("this direction", "to the server, or over TCP with --reverse from it");
+        return refuse("this direction", "use the default direction, or --reverse over TCP");
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
         return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", REMEDY);
     }
     if reverse && spec.rate_bps.is_some() {
-        return refuse("--rate with --reverse", "it tells the server no rate over TCP: leave one out");
+        return refuse("--rate with --reverse", "its protocol has no rate over TCP; leave one of them out");
     }
     let amount = match spec.stop {
         Stop::TimeNs(ns) => Some((ns, HUNDREDTH_NS)),
@@ -47,14 +47,16 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     };
     let shares = amount.filter(|(whole, part)| *whole > 0 && whole.is_multiple_of(*part)).map(|(whole, _)| whole);
     let amount = match (shares, spec.stop) {
-        (None, _) => return refuse("this amount", "it takes hundredths of a second, or the same bytes of each flow"),
+        (None, _) => {
+            return refuse("this amount", "use hundredths of a second, or the same number of bytes for each flow");
+        }
         (Some(ns), Stop::TimeNs(_)) => ns / HUNDREDTH_NS,
         (Some(bytes), _) => bytes / u64::from(spec.flows),
     };
     if amount > MOST_AMOUNT && reverse {
-        return refuse("this amount with --reverse", "it takes up to 2147483647 bytes of each flow");
+        return refuse("this amount with --reverse", "use up to 2147483647 bytes for each flow");
     }
-    // Where this end sends, it alone decides the end.
+    // A sending client ends the test itself.
     let amount = amount.min(MOST_AMOUNT) as u32;
     Ok(Header {
         threads: spec.flows,
@@ -66,7 +68,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     })
 }
 
-/// One connection of a client that asked for this, or for nothing.
+/// The spec of one connection; `None` for a client that sent no header.
 pub(super) fn spec(requested: Option<&Header>) -> Spec {
     let plain = Spec { observe: Observe::Off, interval_ns: 0, stall_ns: STALL_NS, ..Spec::new("tcp", "stream") };
     let Some(requested) = requested else { return plain };
@@ -95,10 +97,10 @@ pub(super) fn datagrams() -> Spec {
 /// Why a client is refused that has so many streams with this one, if it is.
 pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<String> {
     if limits.rate_bps.is_some() {
-        return Some("--max-rate holds, and it tells no rate".into());
+        return Some("its protocol has no rate, which --max-rate requires".into());
     }
     if spec.block > MOST_BYTES {
-        return Some(format!("writes of {} bytes; up to {MOST_BYTES} are served", spec.block));
+        return Some(format!("writes of {} bytes; the limit is {MOST_BYTES}", spec.block));
     }
     if let Some(why) = limits.beyond_memory(streams, spec.block) {
         return Some(why);
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named_with_a_remedy() {
+    fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", "stream");
             change(&mut spec);
@@ -143,9 +145,12 @@ mod tests {
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Reverse, Some(1))).contains("no rate over TCP")
         );
-        assert!(said(|spec| (spec.flows, spec.stop) = (3, Stop::Blocks(4))).contains("the same bytes of each flow"));
+        assert!(
+            said(|spec| (spec.flows, spec.stop) = (3, Stop::Blocks(4)))
+                .contains("the same number of bytes for each flow")
+        );
         assert!(said(|spec| spec.stop = Stop::TimeNs(1_005_000_000)).contains("hundredths"));
-        assert!(said(|spec| (spec.transport, spec.block) = ("udp".into(), 20)).contains("it takes 76 to 65507"));
+        assert!(said(|spec| (spec.transport, spec.block) = ("udp".into(), 20)).contains("use 76 to 65507"));
         assert!(
             said(|spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::Bytes(1 << 31)))
                 .contains("2147483647")

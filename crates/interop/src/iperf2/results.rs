@@ -1,10 +1,11 @@
-//! What is known of iperf 2's end.
+//! The far end's tally of an iperf 2 server.
 
 use model::tally::Count;
 use model::{DatagramTally, EndTally, FlowTally, Spec};
 use speak::iperf2::Report;
 
-/// The far end of streams to the server, which tells nothing: it closed `ns` after the first byte, so that all had been read.
+/// The far end of streams to the server. It reports nothing, but it closed `ns` after the first byte, so it
+/// read everything.
 pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = EndTally::unreported();
     let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];

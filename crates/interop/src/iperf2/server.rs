@@ -16,7 +16,7 @@ use speak::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, 
 use super::datagrams::{Front, Numbered, take};
 use super::request;
 use crate::acceptor::{self, ClientSession};
-use crate::line::Patience;
+use crate::line::Wait;
 use crate::plain::{self, Work};
 use crate::{Admission, InteropError, Service};
 
@@ -24,8 +24,8 @@ use crate::{Admission, InteropError, Service};
 const SAY_LIMIT: Duration = Duration::from_secs(10);
 /// How long it may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-/// How long after its report a client may still ask for it.
-const ASK_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
+/// How long a client may request the report again.
+const REPORT_RESEND_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
 /// How long a sender may take for its second datagram.
 const SECOND_LIMIT: Duration = Duration::from_secs(2);
 /// Datagrams that are kept while a stream is opened.
@@ -34,81 +34,83 @@ const MOST_EARLY: usize = 256;
 const MOST_DATAGRAM: usize = 1 << 16;
 
 /// The machine, held by the streams of one host.
-type Place = Arc<Held>;
+type SharedAdmission = Arc<HostAdmission>;
 
-struct Held {
-    /// Until when they may have it, all together; `None` for ever.
+struct HostAdmission {
+    /// Deadline of all streams together; `None` for no limit.
     until: Option<Instant>,
-    /// Nobody looks at it: it is given up when this is dropped.
+    /// Never read; dropping it releases the machine.
     _admission: Mutex<Admission>,
 }
 
-/// Which hosts measure: nothing but its address says that a connection belongs to a client's others.
+/// The hosts that measure. Only the address shows that connections belong to the same client.
 #[derive(Default)]
-struct Places(Mutex<Vec<(IpAddr, Weak<Held>)>>);
+struct HostAdmissions(Mutex<Vec<(IpAddr, Weak<HostAdmission>)>>);
 
-impl Places {
-    /// A place for one more stream from `from`.
-    fn take(&self, service: &Service, from: IpAddr) -> Option<Place> {
+impl HostAdmissions {
+    /// Admits one more stream from `from`.
+    fn take(&self, service: &Service, from: IpAddr) -> Option<SharedAdmission> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|(_, place)| place.strong_count() > 0);
-        if let Some(place) = held.iter().find(|(host, _)| *host == from).and_then(|(_, place)| place.upgrade()) {
-            let room = Arc::strong_count(&place) <= service.limits.flows as usize;
-            return (room && !place.is_over()).then_some(place);
+        held.retain(|(_, admission)| admission.strong_count() > 0);
+        if let Some(admission) =
+            held.iter().find(|(host, _)| *host == from).and_then(|(_, admission)| admission.upgrade())
+        {
+            let room = Arc::strong_count(&admission) <= service.limits.flows as usize;
+            return (room && !admission.is_over()).then_some(admission);
         }
         let until = Instant::now().checked_add(service.hold());
-        let place = Arc::new(Held { until, _admission: Mutex::new((service.admit)()?) });
-        held.push((from, Arc::downgrade(&place)));
-        Some(place)
+        let admission = Arc::new(HostAdmission { until, _admission: Mutex::new((service.admit)()?) });
+        held.push((from, Arc::downgrade(&admission)));
+        Some(admission)
     }
 }
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let listeners = acceptor::open(service)?;
     let sockets = listeners
         .iter()
         .map(|(_, address)| Ok((socket(*address)?, *address)))
         .collect::<Result<Vec<_>, InteropError>>()?;
-    let places = Places::default();
+    let admissions = HostAdmissions::default();
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
-            let places = &places;
-            scope.spawn(move || attend(service, socket, *address, places));
+            let admissions = &admissions;
+            scope.spawn(move || accept_clients(service, socket, *address, admissions));
         }
-        acceptor::attend(service, PEER.name, &listeners, &|client_session| stream(client_session, &places));
+        acceptor::accept_clients(service, PEER.name, &listeners, &|client_session| stream(client_session, &admissions));
     });
     Ok(())
 }
 
-impl Held {
+impl HostAdmission {
     fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() > until)
     }
 }
 
-/// Ends what takes too long.
-fn watch<'a>(service: &'a Service, place: &'a Held) -> impl FnMut(&Signals, Duration) + 'a {
+/// Aborts at the deadline or when the service stops.
+fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&Signals, Duration) + 'a {
     move |signals, _| {
-        if place.is_over() || service.stopping() {
+        if admission.is_over() || service.stopping() {
             signals.abort();
         }
     }
 }
 
 /// One connection.
-fn stream(client_session: &mut ClientSession<'_>, places: &Places) -> Result<String, InteropError> {
+fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, InteropError> {
     let (mut machine, mut turn) = (Server::default(), Turn::default());
     let (mut requested, mut early) = (None, 0);
     let service = client_session.service;
     let cancelled = || service.stopping();
-    let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
-    // What is read beyond a header is data, but the engine has not counted it.
+    let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
+    // Bytes after the header are data that the engine does not count.
     let mut front = [0; HEADER_BYTES];
     while requested.is_none() && early == 0 {
-        let Some(count) = client_session.line.wait(&mut front, &patience)? else {
+        let Some(count) = client_session.line.wait(&mut front, &wait)? else {
             machine.ended().map_err(|error| client_session.line.wrong(error))?;
-            return Ok("went without data".into());
+            return Ok("left without sending data".into());
         };
         machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.wrong(error))?;
         for action in turn.actions.drain(..) {
@@ -119,23 +121,24 @@ fn stream(client_session: &mut ClientSession<'_>, places: &Places) -> Result<Str
         }
     }
     let peer = client_session.line.peer().ip();
-    client_session.leave();
-    let Some(place) = places.take(service, peer) else {
-        return Ok("refused: another measurement is running, or these are too many streams".into());
+    client_session.mark_authenticated();
+    let Some(admission) = admissions.take(service, peer) else {
+        return Ok("refused: another measurement is running, or too many streams".into());
     };
-    client_session.session_deadline.lengthen(service.hold());
+    client_session.session_deadline.extend(service.hold());
     let spec = request::spec(requested.as_ref());
-    if let Some(why) = request::refusal(&spec, Arc::strong_count(&place) as u64, &service.limits) {
+    if let Some(why) = request::refusal(&spec, Arc::strong_count(&admission) as u64, &service.limits) {
         return Ok(format!("refused: {why}"));
     }
     client_session.line.say(&turn.send)?;
     let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
-    let mut moved = Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &place))?;
+    let mut moved =
+        Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &admission))?;
     let tally = moved.tally();
     if plain::sends(&spec, Role::Passive) {
-        let patience = Patience { limit: CLOSE_LIMIT, during: "at the end", ..patience };
-        while let Ok(Some(_)) = client_session.line.wait(&mut front, &patience) {}
+        let wait = Wait { limit: CLOSE_LIMIT, during: "at the end", ..wait };
+        while let Ok(Some(_)) = client_session.line.wait(&mut front, &wait) {}
         return Ok(said("sent", tally.bytes_sent, tally.sending_ns));
     }
     Ok(said("received", tally.bytes_received + early, tally.receiving_ns))
@@ -145,7 +148,7 @@ fn said(what: &str, bytes: u64, ns: u64) -> String {
     format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
 }
 
-/// The socket to which all first datagrams come.
+/// The socket that receives the first datagram of each sender.
 fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
@@ -162,9 +165,9 @@ fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
 }
 
 /// Opens a stream for each new sender of datagrams.
-fn attend(service: &Service, socket: &UdpSocket, address: SocketAddr, places: &Places) {
+fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, admissions: &HostAdmissions) {
     let mut buffer = vec![0; MOST_DATAGRAM];
-    // What came while another sender's stream was opened.
+    // Datagrams that arrived while another sender's stream was opened.
     let mut early: VecDeque<(SocketAddr, Vec<u8>)> = VecDeque::new();
     std::thread::scope(|scope| {
         while !service.stopping() {
@@ -178,15 +181,15 @@ fn attend(service: &Service, socket: &UdpSocket, address: SocketAddr, places: &P
             };
             // Last ones are the rest of a stream that has ended.
             let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
-            let place = match request::refusal(&request::datagrams(), 1, &service.limits) {
-                None => places.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
+            let admission = match request::refusal(&request::datagrams(), 1, &service.limits) {
+                None => admissions.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
                 Some(why) => Err(why),
             };
-            let place = match place {
-                Ok(place) => place,
+            let admission = match admission {
+                Ok(admission) => admission,
                 Err(why) => {
                     if first.number <= 1 {
-                        (service.news)(&format!("{peer}: {} refused: {why}", PEER.name));
+                        (service.log)(&format!("{peer}: {} refused: {why}", PEER.name));
                     }
                     continue;
                 }
@@ -194,7 +197,7 @@ fn attend(service: &Service, socket: &UdpSocket, address: SocketAddr, places: &P
             let Ok(twin) = udp::connected_twin(address, peer, None) else { continue };
             let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
             take(&mut counts, &datagram, &report);
-            // Those that came here before the other socket was there.
+            // Datagrams that arrived before the second socket existed.
             while let Ok((count, from)) = socket.recv_from(&mut buffer) {
                 if early.len() < MOST_EARLY {
                     early.push_back((from, buffer[..count].to_vec()));
@@ -209,39 +212,39 @@ fn attend(service: &Service, socket: &UdpSocket, address: SocketAddr, places: &P
                 *from != peer
             });
             scope.spawn(move || {
-                // One datagram is easily said in another's name: it must not keep the machine from others for long.
+                // The source of a single datagram can be forged: it must not hold the machine for long.
                 let until = Instant::now() + SECOND_LIMIT;
                 while alone && !plain::readable(&twin) {
                     if Instant::now() > until || service.stopping() {
-                        return (service.news)(&format!("{peer}: {} sent a single datagram", PEER.name));
+                        return (service.log)(&format!("{peer}: {} sent a single datagram", PEER.name));
                     }
                 }
-                match datagrams(service, &place, twin.into(), counts, &report) {
+                match datagrams(service, &admission, twin.into(), counts, &report) {
                     Ok(Some(report)) => {
                         let said = said("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
                         let (lost, all) = (report.lost, report.datagrams);
-                        (service.news)(&format!("{peer}: {} {said}, {lost} of {all} datagrams lost", PEER.name));
+                        (service.log)(&format!("{peer}: {} {said}, {lost} of {all} datagrams lost", PEER.name));
                     }
-                    Ok(None) => (service.news)(&format!("{peer}: {} went without its last datagram", PEER.name)),
-                    Err(error) => (service.news)(&format!("{peer}: {error}")),
+                    Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
+                    Err(error) => (service.log)(&format!("{peer}: {error}")),
                 }
-                drop(place);
+                drop(admission);
             });
         }
     });
 }
 
-/// Takes a stream of datagrams and tells what came.
+/// Receives a stream of datagrams and sends the report.
 fn datagrams(
     service: &Service,
-    place: &Held,
+    admission: &HostAdmission,
     socket: OwnedFd,
     counts: Counts,
     report: &Arc<OnceLock<Report>>,
 ) -> Result<Option<Report>, InteropError> {
     let spec = request::datagrams();
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
-    let mut ends = watch(service, place);
+    let mut ends = watch(service, admission);
     let header = Numbered::new(Front::none(), counts, report.clone());
     let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
         ends(signals, elapsed);
@@ -252,7 +255,7 @@ fn datagrams(
     let (Some(report), Some(socket)) = (report.get(), moved.sockets.first()) else { return Ok(None) };
     plain::send_mark(socket, &report.to_bytes());
     // The report may be lost: a client without one sends its last datagram again.
-    let (mut buffer, mut until) = (vec![0; MOST_DATAGRAM], Instant::now() + ASK_LIMIT);
+    let (mut buffer, mut until) = (vec![0; MOST_DATAGRAM], Instant::now() + REPORT_RESEND_LIMIT);
     while Instant::now() < until && !service.stopping() {
         if !plain::readable(socket) {
             continue;
@@ -261,7 +264,7 @@ fn datagrams(
         let again = heard.is_ok_and(|(_, count)| Datagram::read(&buffer[..count]).is_some_and(|seen| seen.last));
         if again {
             plain::send_mark(socket, &report.to_bytes());
-            until = Instant::now() + ASK_LIMIT;
+            until = Instant::now() + REPORT_RESEND_LIMIT;
         }
     }
     Ok(Some(*report))

@@ -1,4 +1,4 @@
-//! The one port of our server: who comes in is a test's stream, a new client, or a stranger.
+//! The server's only port: a connection is a stream of a test, a new client, or neither.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -20,60 +20,60 @@ use super::session;
 use crate::session_deadline::SessionDeadlines;
 use crate::{InteropError, Service, plain};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long a stranger may take to show a cookie.
-const HELLO_LIMIT: Duration = Duration::from_secs(5);
-/// How often an address is asked for that another listener is about to give up.
-const TRIES: u32 = 50;
-/// Datagrams that are thrown away before a test's streams may come: more than a socket of the usual size keeps.
-const STALE: u32 = 1_000;
+/// Time limit for an unauthenticated connection to send its cookie.
+const COOKIE_LIMIT: Duration = Duration::from_secs(5);
+/// Attempts to bind an address that the previous listener is releasing.
+const REBIND_TRIES: u32 = 50;
+/// Datagrams discarded before a test's streams open: more than a default socket buffer holds.
+const STALE_DATAGRAMS: u32 = 1_000;
 
 /// One address that is listened on.
 pub(super) struct Acceptor {
     pub(super) address: SocketAddr,
-    entrance: Mutex<Entrance>,
-    /// Whoever wants to change the entrance: who lets people in stands back from it meanwhile.
-    changing: AtomicUsize,
-    /// Held by tests while their connections come: together by those that want nothing of the listener, else by one alone.
+    listen_queue: Mutex<ListenQueue>,
+    /// Threads that replace the listener; the accepting thread leaves the lock to them.
+    reopening: AtomicUsize,
+    /// Held by tests while their connections arrive: shared if they need no listener options, else exclusive.
     opening: RwLock<()>,
-    /// Held by one test while its datagrams come: only their address tells whose they are.
+    /// Held by one test while its first datagrams arrive: only their address identifies the client.
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<Expected>>,
+    tests: Mutex<Vec<ExpectedTest>>,
     unauthenticated: AtomicUsize,
     /// Of those that have been let in.
     pub(super) session_deadlines: SessionDeadlines,
 }
 
-/// Where connections come in.
-struct Entrance {
-    /// Absent where it could not be had again.
+/// The listener and the connections that it has accepted.
+struct ListenQueue {
+    /// Absent if it could not be opened again.
     listener: Option<TcpListener>,
-    /// Those that the listener before had still in its queue.
+    /// Connections from the queue of the previous listener.
     left: VecDeque<(TcpStream, SocketAddr)>,
 }
 
-/// A test whose streams may come.
-struct Expected {
+/// A test that waits for streams.
+struct ExpectedTest {
     cookie: Cookie,
     streams: Sender<Arrival>,
-    /// How many more. They keep their descriptors until the test takes them, so that more than it wants are not let in.
+    /// How many more are accepted. Each holds a descriptor until the test takes it.
     left: usize,
 }
 
 /// A test that expects streams, as long as it lives.
-pub(super) struct Expecting<'a> {
+pub(super) struct TestRegistration<'a> {
     acceptor: &'a Acceptor,
     cookie: Cookie,
     pub(super) streams: Receiver<Arrival>,
 }
 
-/// A stream and its place among the connections that were accepted: the cookie of a later one may be read before it.
+/// A stream and its position among accepted connections: a later connection's cookie may be read first.
 pub(super) type Arrival = (u64, TcpStream);
 
-/// What a test wants of the acceptor for its streams.
+/// What a test needs from the acceptor for its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum StreamSource {
     /// Connections, from the listener as it is.
     Connections,
     /// Connections, from a listener with options of its own.
@@ -82,21 +82,21 @@ pub(super) enum Want {
     Datagrams,
 }
 
-/// The right of a test to take its streams in, until it is dropped.
-pub(super) enum Hold<'a> {
-    /// Over connections, beside others that want nothing of the listener.
-    Together { _guard: RwLockReadGuard<'a, ()> },
-    /// Over connections, with the listener to itself.
-    Alone { _guard: RwLockWriteGuard<'a, ()> },
-    /// Over UDP, with the socket that the first datagrams come to.
+/// A lock that a test holds while its streams open.
+pub(super) enum StreamLock<'a> {
+    /// Over connections, together with other tests that need no listener options.
+    Shared { _guard: RwLockReadGuard<'a, ()> },
+    /// Over connections, with exclusive use of the listener.
+    Exclusive { _guard: RwLockWriteGuard<'a, ()> },
+    /// Over UDP, with the socket that receives the first datagrams.
     Datagrams(MutexGuard<'a, UdpSocket>),
 }
 
-/// Serves on all addresses until the service is told to stop.
+/// Serves on all addresses until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     let mut acceptors: Vec<Acceptor> = Vec::new();
     for wanted in &service.addresses {
-        // Port 0 asks for any; the second address then takes the one that the first got.
+        // Port 0 means any free port; all addresses share the one that the first got.
         let port = acceptors.first().map_or(0, |acceptor| acceptor.address.port());
         let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
         acceptors.push(Acceptor::open(wanted)?);
@@ -105,7 +105,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         for acceptor in &acceptors {
             (service.listening)(acceptor.address);
             scope.spawn(|| acceptor.session_deadlines.watch(service));
-            scope.spawn(move || acceptor.attend(scope, service));
+            scope.spawn(move || acceptor.accept_connections(scope, service));
         }
     });
     Ok(())
@@ -129,8 +129,8 @@ impl Acceptor {
         };
         Ok(Self {
             address,
-            entrance: Mutex::new(Entrance { listener: Some(listener), left: VecDeque::new() }),
-            changing: AtomicUsize::new(0),
+            listen_queue: Mutex::new(ListenQueue { listener: Some(listener), left: VecDeque::new() }),
+            reopening: AtomicUsize::new(0),
             opening: RwLock::default(),
             udp: Mutex::new(udp().map_err(failed)?),
             tests: Mutex::default(),
@@ -139,36 +139,36 @@ impl Acceptor {
         })
     }
 
-    /// Lets in whoever comes.
-    fn attend<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
+    /// Accepts connections.
+    fn accept_connections<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
     where
         'e: 's,
     {
-        let mut place = 0;
+        let mut sequence = 0;
         while !service.stopping() {
-            if self.changing.load(Ordering::SeqCst) > 0 {
-                // A lock goes to whoever asks first, which would be this thread time and again.
+            if self.reopening.load(Ordering::SeqCst) > 0 {
+                // Without the pause this thread would take the lock again at once.
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            let accepted = lock(&self.entrance).next(self.address);
+            let accepted = lock(&self.listen_queue).next(self.address);
             let Some((socket, peer)) = accepted else { continue };
             if self.unauthenticated.fetch_add(1, Ordering::SeqCst) >= service.limits.unauthenticated {
                 self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            place += 1;
-            let greeted = std::thread::Builder::new()
+            sequence += 1;
+            let spawned = std::thread::Builder::new()
                 .name("iperf3".into())
-                .spawn_scoped(scope, move || self.greet((place, socket), peer, service));
-            if greeted.is_err() {
+                .spawn_scoped(scope, move || self.dispatch((sequence, socket), peer, service));
+            if spawned.is_err() {
                 self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
             }
         }
     }
 
     /// Sorts a new connection by its cookie.
-    fn greet(&self, (place, mut socket): Arrival, peer: SocketAddr, service: &Service) {
+    fn dispatch(&self, (sequence, mut socket): Arrival, peer: SocketAddr, service: &Service) {
         let cookie = read_cookie(&mut socket);
         self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
         let Some(cookie) = cookie else { return };
@@ -176,8 +176,8 @@ impl Acceptor {
         if let Some(test) = tests.iter_mut().find(|test| test.cookie == cookie) {
             if test.left > 0 {
                 test.left -= 1;
-                // A test that has just ended wants it no more.
-                let _ = test.streams.send((place, socket));
+                // The test may have just ended.
+                let _ = test.streams.send((sequence, socket));
             } else {
                 drop(tests);
                 let _ = socket.write_all(&REFUSAL);
@@ -191,63 +191,63 @@ impl Acceptor {
                 drop(admission);
             }
             None => {
-                (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+                (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
                 let _ = socket.write_all(&REFUSAL);
             }
         }
     }
 
     /// Knows this cookie from now on; none of its streams is let in yet.
-    pub(super) fn expect(&self, cookie: Cookie) -> Expecting<'_> {
+    pub(super) fn expect(&self, cookie: Cookie) -> TestRegistration<'_> {
         let (sender, streams) = channel();
-        lock(&self.tests).push(Expected { cookie, streams: sender, left: 0 });
-        Expecting { acceptor: self, cookie, streams }
+        lock(&self.tests).push(ExpectedTest { cookie, streams: sender, left: 0 });
+        TestRegistration { acceptor: self, cookie, streams }
     }
 
-    /// Lets a test take its streams in; `None` where others do so now that it is not to be mixed up with.
-    pub(super) fn hold(&self, want: Want) -> Option<Hold<'_>> {
+    /// Locks the acceptor for a test's streams; `None` while a conflicting test holds it.
+    pub(super) fn stream_lock(&self, want: StreamSource) -> Option<StreamLock<'_>> {
         Some(match want {
-            Want::Connections => Hold::Together { _guard: taken(self.opening.try_read())? },
-            Want::OwnListener => Hold::Alone { _guard: taken(self.opening.try_write())? },
-            Want::Datagrams => {
-                let udp = taken(self.udp.try_lock())?;
-                // The test has not been told yet that it may send: what is here is of one that gave up.
+            StreamSource::Connections => StreamLock::Shared { _guard: locked(self.opening.try_read())? },
+            StreamSource::OwnListener => StreamLock::Exclusive { _guard: locked(self.opening.try_write())? },
+            StreamSource::Datagrams => {
+                let udp = locked(self.udp.try_lock())?;
+                // The client may not send yet, so these datagrams are from an earlier test.
                 udp.set_nonblocking(true).ok()?;
-                for _ in 0..STALE {
+                for _ in 0..STALE_DATAGRAMS {
                     if udp.recv_from(&mut [0]).is_err() {
                         break;
                     }
                 }
                 udp.set_nonblocking(false).ok()?;
-                Hold::Datagrams(udp)
+                StreamLock::Datagrams(udp)
             }
         })
     }
 
-    /// Puts a listener with these options in the place of the one that is there: some must be set before the handshake. At most
-    /// `most` of the connections that nobody has looked at yet are kept. Where it fails, the usual listener is there.
+    /// Replaces the listener by one with these options: some must be set before the handshake. Keeps at most
+    /// `most` queued connections. On failure the default listener is opened again.
     pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), InteropError> {
         if *options != EndOptions::default() {
-            // Nobody is disturbed for options that cannot be had.
+            // Invalid options must not interrupt the current listener.
             listener(SocketAddr::new(self.address.ip(), 0), options)?;
         }
-        self.changing.fetch_add(1, Ordering::SeqCst);
-        let mut entrance = lock(&self.entrance);
-        entrance.close(most);
+        self.reopening.fetch_add(1, Ordering::SeqCst);
+        let mut listen_queue = lock(&self.listen_queue);
+        listen_queue.close(most);
         let opened = self.listen_again(options);
         let (listener, failed) = match opened {
             Ok(listener) => (Some(listener), None),
             Err(error) => (self.listen_again(&EndOptions::default()).ok(), Some(error)),
         };
-        entrance.listener = listener;
-        self.changing.fetch_sub(1, Ordering::SeqCst);
+        listen_queue.listener = listener;
+        self.reopening.fetch_sub(1, Ordering::SeqCst);
         failed.map_or(Ok(()), Err)
     }
 
-    /// A listener on the address that another one has just given up.
+    /// Opens a listener on the address that the previous one has just released.
     fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, InteropError> {
         let mut opened = listener(self.address, options);
-        for _ in 0..TRIES {
+        for _ in 0..REBIND_TRIES {
             if opened.is_ok() {
                 break;
             }
@@ -257,19 +257,19 @@ impl Acceptor {
         opened
     }
 
-    /// The next UDP stream of the client at `from`: whoever else sends something is not heard.
+    /// The next UDP stream of the client at `from`; datagrams of other hosts are discarded.
     pub(super) fn datagram_stream(
         &self,
         udp: &UdpSocket,
         from: IpAddr,
         spec: &Spec,
-        still: &mut dyn FnMut() -> bool,
+        keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Socket>, InteropError> {
         let failed = |source| InteropError::socket("open a UDP stream on", self.address, source);
         let mut buffer = [0; 64];
-        while still() {
+        while keep_waiting() {
             let Ok((count, peer)) = udp.recv_from(&mut buffer) else { continue };
-            // Whatever its value: versions differ in it. Longer ones are the rest of a stream that has ended.
+            // Any value: versions differ in it. Longer datagrams belong to an ended stream.
             if count != datagram::REQUEST.len() || peer.ip() != from {
                 continue;
             }
@@ -282,8 +282,8 @@ impl Acceptor {
     }
 }
 
-impl Entrance {
-    /// The next connection, if there is one soon.
+impl ListenQueue {
+    /// The next connection, if one arrives soon.
     fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
         if let Some(kept) = self.left.pop_front() {
             return Some(kept);
@@ -300,7 +300,8 @@ impl Entrance {
         }
     }
 
-    /// Closes the listener: an address has one at a time. At most `most` of those in its queue, which would be reset with it, are kept.
+    /// Closes the listener, because an address can have only one. Keeps at most `most` queued connections,
+    /// which closing would reset.
     fn close(&mut self, most: usize) {
         let Some(listener) = self.listener.take() else { return };
         if listener.set_nonblocking(true).is_err() {
@@ -314,7 +315,7 @@ impl Entrance {
     }
 }
 
-impl Expecting<'_> {
+impl TestRegistration<'_> {
     /// Lets in so many of its streams.
     pub(super) fn want(&self, streams: usize) {
         if let Some(test) = lock(&self.acceptor.tests).iter_mut().find(|test| test.cookie == self.cookie) {
@@ -323,7 +324,7 @@ impl Expecting<'_> {
     }
 }
 
-impl Drop for Expecting<'_> {
+impl Drop for TestRegistration<'_> {
     fn drop(&mut self) {
         lock(&self.acceptor.tests).retain(|test| test.cookie != self.cookie);
     }
@@ -333,11 +334,11 @@ fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, In
     Ok(TcpListener::from(foreign::listen(address, options)?))
 }
 
-/// The cookie at the front of a connection; `None` where none came in time.
+/// Reads the cookie of a connection; `None` if it did not arrive in time.
 fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
-    let deadline = Instant::now() + HELLO_LIMIT;
+    let deadline = Instant::now() + COOKIE_LIMIT;
     let mut hello = StreamHello::default();
-    // A byte beyond the cookie belongs to what follows: a stream's first payload, which is not to be lost.
+    // Bytes after the cookie are the stream's first payload and must stay in the socket.
     let mut left = speak::iperf3::COOKIE_BYTES;
     let mut buffer = [0; speak::iperf3::COOKIE_BYTES];
     while left > 0 {
@@ -357,8 +358,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was locked; `None` where somebody else has it.
-fn taken<T>(tried: TryLockResult<T>) -> Option<T> {
+/// The guard; `None` while another thread holds the lock.
+fn locked<T>(tried: TryLockResult<T>) -> Option<T> {
     match tried {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

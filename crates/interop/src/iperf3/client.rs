@@ -12,17 +12,17 @@ use speak::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, d
 
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
-use crate::line::{Input, Line, Patience, later};
+use crate::line::{Input, Line, Wait, would_block};
 use crate::{InteropError, Sides, TrialObserver};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How long its answer to a stream's first datagram is waited for, in all and before it is sent again.
-const GREETING_LIMIT: Duration = Duration::from_secs(10);
-const GREETING_RETRY: Duration = Duration::from_secs(2);
+/// Time limit for the answer to a stream's first datagram, in all and before it is sent again.
+const UDP_OPEN_LIMIT: Duration = Duration::from_secs(10);
+const UDP_OPEN_RETRY: Duration = Duration::from_secs(2);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks at the control connection while streams are opened and data flows.
+/// Interval between checks of the control connection while streams open and data flows.
 const STEP: Duration = Duration::from_millis(50);
 
 /// One test.
@@ -37,7 +37,7 @@ struct Test<'a> {
     begun: Instant,
     streams: Option<Streams>,
     ran: Option<Ran>,
-    theirs: Option<Results>,
+    peer_results: Option<Results>,
     cancelled: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn measure(
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut random = [0; COOKIE_BYTES - 1];
     getrandom::fill(&mut random)
-        .map_err(|error| InteropError::socket("draw a cookie for", line.peer(), std::io::Error::other(error)))?;
+        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), std::io::Error::other(error)))?;
     let cookie = Cookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);
@@ -70,7 +70,7 @@ pub(super) fn measure(
         begun,
         streams: None,
         ran: None,
-        theirs: None,
+        peer_results: None,
         cancelled: false,
     }
     .conduct()
@@ -90,7 +90,8 @@ impl Test<'_> {
                 self.line.say(&self.turn.send)?;
                 return self.sides();
             }
-            // What the driver said to the machine may have made it speak, and the server may go on before its last stream is seen.
+            // The actions may have queued more output, and the server may continue before it has seen the last
+            // stream.
             if !self.turn.send.is_empty() || !self.turn.actions.is_empty() {
                 continue;
             }
@@ -98,13 +99,13 @@ impl Test<'_> {
         }
     }
 
-    /// Takes what the server says next.
+    /// Receives the server's next message.
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
         let (cancel, measured) = (self.cancel, self.ran.is_some());
         let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
-        let heard = self.line.wait(buffer, &patience);
+        let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &wait);
         if let Err(InteropError::Interrupted) = heard {
             self.machine.terminate(&mut self.turn);
             self.line.say(&self.turn.send)?;
@@ -116,7 +117,7 @@ impl Test<'_> {
         }
     }
 
-    /// Does what the machine wants; true where all is said.
+    /// Carries out an action; true when the session is complete.
     fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
         match action {
             ClientAction::OpenStreams => self.streams = Some(self.open()?),
@@ -130,7 +131,7 @@ impl Test<'_> {
                 let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
-            ClientAction::Theirs(theirs) => self.theirs = Some(theirs),
+            ClientAction::PeerResults(peer_results) => self.peer_results = Some(peer_results),
             ClientAction::Done => return Ok(true),
         }
         Ok(false)
@@ -140,16 +141,16 @@ impl Test<'_> {
         let mut streams = Streams::new(Role::Active, self.spec, true);
         let target = self.line.peer();
         for number in 0..streams.wanted() {
-            self.look()?;
+            self.poll_control()?;
             let socket = foreign::dial(self.spec, target, number as u32)?;
-            let socket = if self.spec.transport == "udp" { self.greet(socket)? } else { self.introduce(socket)? };
+            let socket = if self.spec.transport == "udp" { self.open_udp(socket)? } else { self.send_cookie(socket)? };
             streams.push(socket);
         }
         Ok(streams)
     }
 
-    /// Looks at what the server says, and whether to go on, while streams are opened.
-    fn look(&mut self) -> Result<(), InteropError> {
+    /// Checks for messages of the server and for cancellation while streams open.
+    fn poll_control(&mut self) -> Result<(), InteropError> {
         if self.cancel.load(Ordering::SeqCst) {
             self.machine.terminate(&mut self.turn);
             self.line.say(&self.turn.send)?;
@@ -167,25 +168,26 @@ impl Test<'_> {
         }
     }
 
-    /// Opens a UDP stream: sends the request until the server's answer comes. In reverse its data may come before it.
-    fn greet(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    /// Opens a UDP stream: sends the request until the server answers. With reverse, data may arrive before the
+    /// answer.
+    fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let target = self.line.peer();
         let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
         socket2::SockRef::from(&socket).set_read_timeout(Some(STEP)).map_err(failed)?;
         let mut due = Instant::now();
-        let deadline = due + GREETING_LIMIT;
+        let deadline = due + UDP_OPEN_LIMIT;
         let mut buffer = vec![0; 1 << 16];
         while Instant::now() < deadline {
-            self.look()?;
+            self.poll_control()?;
             if Instant::now() >= due {
                 rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL)
                     .map_err(|errno| failed(errno.into()))?;
-                due = Instant::now() + GREETING_RETRY;
+                due = Instant::now() + UDP_OPEN_RETRY;
             }
             match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
-                Err(errno) if !later(&errno.into()) => {
-                    // Nobody has the port yet, which is said at once.
+                Err(errno) if !would_block(&errno.into()) => {
+                    // The port is not open yet, which ICMP reports at once.
                     std::thread::sleep(STEP);
                     due = Instant::now();
                 }
@@ -195,17 +197,17 @@ impl Test<'_> {
         Err(InteropError::Silent {
             address: target.to_string(),
             peer: PEER.name,
-            seconds: GREETING_LIMIT.as_secs(),
-            during: "on UDP: a firewall may pass TCP only",
+            seconds: UDP_OPEN_LIMIT.as_secs(),
+            during: "over UDP: a firewall may block UDP",
         })
     }
 
-    /// Shows the cookie on a TCP stream; nothing comes back where all is well.
-    fn introduce(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    /// Sends the cookie on a TCP stream; the server answers only to refuse.
+    fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
         let mut left: &[u8] = self.cookie.bytes();
         while !left.is_empty() {
             let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("introduce a stream to", self.line.peer(), source))?;
+                .map_err(|source| InteropError::socket("open a stream to", self.line.peer(), source))?;
             left = &left[sent..];
         }
         Ok(socket)
@@ -225,7 +227,7 @@ impl Test<'_> {
             if wrong.is_some() {
                 return;
             }
-            // The server has nothing to say now but that it stops or that something is wrong.
+            // A message at this point means that the server stops or has an error.
             wrong = match line.glance(&mut buffer) {
                 Ok(Input::Nothing) => None,
                 Ok(Input::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
@@ -242,26 +244,29 @@ impl Test<'_> {
         }
         let ran = ran?;
         if !matches!(self.spec.stop, Stop::TimeNs(_)) {
-            // Of a count all is to arrive. What is under way when a time is over belongs to nobody, as with iperf3 itself.
+            // A fixed amount must arrive completely. Data in flight at the end of a timed test is not counted,
+            // as in iperf3.
             ran.drain(Duration::from_nanos(self.spec.stall_ns));
         }
         Ok(ran)
     }
 
     fn sides(self) -> Result<Sides, InteropError> {
-        let (Some(mut ran), Some(theirs)) = (self.ran, self.theirs) else { return Err(InteropError::Interrupted) };
+        let (Some(mut ran), Some(peer_results)) = (self.ran, self.peer_results) else {
+            return Err(InteropError::Interrupted);
+        };
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
-        // The server is free for the next test when it has closed; its streams go before.
+        // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {
             near,
-            far: results::far(self.spec, &theirs),
+            far: results::far(self.spec, &peer_results),
             failure: ran.legs.failure.map(|error| error.to_string()),
             elapsed_ns: ran.legs.elapsed_ns,
-            version: results::version(&theirs),
+            version: results::version(&peer_results),
         })
     }
 }

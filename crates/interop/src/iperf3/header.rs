@@ -1,4 +1,4 @@
-//! The header of iperf3's datagrams, and what a receiver keeps account of by it.
+//! The header of iperf3's datagrams, and the receiver's counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use engine::now_ns;
 use engine::transport::foreign;
 use speak::iperf3::datagram;
 
-/// What a stream's receiver knows; written by its measuring thread alone.
+/// A stream receiver's counts; only its measuring thread writes them.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverState {
     highest: AtomicU64,
@@ -16,12 +16,12 @@ pub(super) struct ReceiverState {
     jitter: AtomicU64,
 }
 
-/// The same at one moment.
+/// A snapshot of the receiver's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Received {
-    /// The highest number that came.
+    /// The highest received number.
     pub(super) packets: u64,
-    /// Numbers that were left out, less those that came late. A doubled datagram passes for a late one, as iperf3 has it.
+    /// Skipped numbers less those that arrived late. A duplicate counts as late, as in iperf3.
     pub(super) errors: i64,
     /// After RFC 1889, in seconds.
     pub(super) jitter_s: f64,
@@ -66,7 +66,7 @@ impl Header {
         Self { wide, receivers, transit_ns: None }
     }
 
-    /// The whole number of one whose lower 32 bits came: the nearest to the highest one so far.
+    /// Extends a received 32-bit number to 64 bits: the value nearest to the highest so far.
     fn widened(&self, number: u64) -> u64 {
         if self.wide {
             return number;

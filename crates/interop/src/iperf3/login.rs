@@ -1,5 +1,5 @@
-//! iperf3's login: its client encrypts name, password and time with the server's public RSA key; the server compares them with a file
-//! of users. What opens and what encrypts is aws-lc's.
+//! iperf3's login: its client encrypts name, password and time with the server's public RSA key; the server
+//! compares them with a file of users. The cryptography is aws-lc's.
 
 use std::fmt;
 use std::path::Path;
@@ -19,10 +19,10 @@ use speak::iperf3::{Claim, hashed_text};
 
 use crate::InteropError;
 
-/// How far the two clocks may be apart unless told otherwise, s: iperf3's own.
+/// Default allowed difference of the two clocks, s; iperf3's own value.
 pub const SKEW_S: u64 = 10;
 
-/// How the login is padded before it is encrypted: both ends have to do the same.
+/// Padding of the encrypted login; both ends must use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
     /// RSAES-OAEP with SHA-1: iperf3 3.17 and newer.
@@ -35,11 +35,11 @@ pub enum Padding {
 pub struct Login {
     name: String,
     password: String,
-    key: Sealing,
+    key: EncryptingKey,
 }
 
-/// What encrypts.
-enum Sealing {
+/// The key that encrypts.
+enum EncryptingKey {
     Oaep(OaepPublicEncryptingKey),
     Pkcs1(Pkcs1PublicEncryptingKey),
 }
@@ -48,20 +48,24 @@ impl Login {
     /// Reads the server's public key, which is a PEM file.
     ///
     /// # Errors
-    /// Where the file is none, or name and password are too long for the key.
+    /// Where the file is not a public key, or name and password are too long for the key.
     pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(&bytes(key)?).map_err(|_| no_public_key(key))?;
         let public = PublicEncryptingKey::from_der(&der).map_err(|_| no_public_key(key))?;
-        let key_of =
-            |sealing: Result<Sealing, _>| sealing.map_err(|_: aws_lc_rs::error::Unspecified| no_public_key(key));
-        let sealing = match padding {
-            Padding::Oaep => key_of(OaepPublicEncryptingKey::new(public).map(Sealing::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(Sealing::Pkcs1))?,
+        let key_of = |encrypting: Result<EncryptingKey, _>| {
+            encrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_public_key(key))
+        };
+        let encrypting = match padding {
+            Padding::Oaep => key_of(OaepPublicEncryptingKey::new(public).map(EncryptingKey::Oaep))?,
+            Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(EncryptingKey::Pkcs1))?,
         };
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
-            return Err(InteropError::unsupported("a line break in a name or password", "iperf3 ends them with one"));
+            return Err(InteropError::unsupported(
+                "a line break in a name or password",
+                "iperf3's protocol uses line breaks as separators",
+            ));
         }
-        let login = Self { name, password, key: sealing };
+        let login = Self { name, password, key: encrypting };
         login.token().map(|_| login)
     }
 
@@ -69,21 +73,21 @@ impl Login {
     pub(super) fn token(&self) -> Result<String, InteropError> {
         let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
         let text = claim.to_text();
-        let sealed = match &self.key {
-            Sealing::Oaep(key) => {
-                let mut sealed = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut sealed, None)
-                    .map(|sealed| STANDARD.encode(sealed))
+        let ciphertext = match &self.key {
+            EncryptingKey::Oaep(key) => {
+                let mut ciphertext = vec![0; key.ciphertext_size()];
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut ciphertext, None)
+                    .map(|ciphertext| STANDARD.encode(ciphertext))
             }
-            Sealing::Pkcs1(key) => {
-                let mut sealed = vec![0; key.ciphertext_size()];
-                key.encrypt(text.as_bytes(), &mut sealed).map(|sealed| STANDARD.encode(sealed))
+            EncryptingKey::Pkcs1(key) => {
+                let mut ciphertext = vec![0; key.ciphertext_size()];
+                key.encrypt(text.as_bytes(), &mut ciphertext).map(|ciphertext| STANDARD.encode(ciphertext))
             }
         };
-        sealed.map_err(|_| {
+        ciphertext.map_err(|_| {
             InteropError::unsupported(
                 "a name and password that are too long for the key",
-                "use a longer key, or shorter ones",
+                "use a longer key, or a shorter name and password",
             )
         })
     }
@@ -95,47 +99,49 @@ impl fmt::Debug for Login {
     }
 }
 
-/// The users that a server lets in.
+/// The users that a server admits.
 pub struct Users {
-    key: Opening,
+    key: DecryptingKey,
     /// Names, and the hashes of their passwords.
     known: Vec<(String, [u8; 32])>,
     skew_s: u64,
 }
 
-/// What decrypts.
-enum Opening {
+/// The key that decrypts.
+enum DecryptingKey {
     Oaep(OaepPrivateDecryptingKey),
     Pkcs1(Pkcs1PrivateDecryptingKey),
 }
 
 impl Users {
-    /// Reads the server's private key, a PEM file without a passphrase, and the file of users: lines of a name, a comma and the SHA-256
-    /// of `{name}password`; those that begin with # are none. Clocks may be `skew_s` seconds apart.
+    /// Reads the server's private key, a PEM file without a passphrase, and the file of users: lines of a name,
+    /// a comma and the SHA-256 of `{name}password`; lines that begin with # are comments. Clocks may be
+    /// `skew_s` seconds apart.
     ///
     /// # Errors
-    /// Where a file is not what it is to be.
+    /// Where a file is invalid.
     pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
         let private = PrivateDecryptingKey::from_pkcs8(&private_key(key)?).map_err(|_| no_private_key(key))?;
-        let key_of =
-            |opening: Result<Opening, _>| opening.map_err(|_: aws_lc_rs::error::Unspecified| no_private_key(key));
+        let key_of = |decrypting: Result<DecryptingKey, _>| {
+            decrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_private_key(key))
+        };
         let key = match padding {
-            Padding::Oaep => key_of(OaepPrivateDecryptingKey::new(private).map(Opening::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PrivateDecryptingKey::new(private).map(Opening::Pkcs1))?,
+            Padding::Oaep => key_of(OaepPrivateDecryptingKey::new(private).map(DecryptingKey::Oaep))?,
+            Padding::Pkcs1 => key_of(Pkcs1PrivateDecryptingKey::new(private).map(DecryptingKey::Pkcs1))?,
         };
         Ok(Self { key, known: known(users)?, skew_s })
     }
 
-    /// Whether a client with this token is let in. Every token goes the whole way, whatever is wrong with it: a client must not learn
-    /// from the time that its answer takes whether a padding was right.
+    /// Whether a client with this token is admitted. Every token goes through all steps, so that the response
+    /// time does not reveal whether the padding was valid.
     pub(super) fn admits(&self, token: Option<&str>) -> bool {
         self.admits_at(token, now_s())
     }
 
     fn admits_at(&self, token: Option<&str>, now_s: i64) -> bool {
-        let sealed = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
-        let opened = self.open(&sealed);
-        let claim = Claim::from_text(&opened);
+        let ciphertext = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
+        let plaintext = self.open(&ciphertext);
+        let claim = Claim::from_text(&plaintext);
         let said = claim.is_some();
         let claim = claim.unwrap_or(Claim { name: String::new(), password: String::new(), at_s: 0 });
         let hash = digest(&SHA256, hashed_text(&claim.name, &claim.password).as_bytes());
@@ -147,22 +153,22 @@ impl Users {
         known & said & (now_s.abs_diff(claim.at_s) <= self.skew_s)
     }
 
-    /// What was encrypted; nothing where that cannot be told.
-    fn open(&self, sealed: &[u8]) -> Vec<u8> {
+    /// The decrypted text; empty if the token cannot be decrypted.
+    fn open(&self, ciphertext: &[u8]) -> Vec<u8> {
         let (size, mut plain) = match &self.key {
-            Opening::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
-            Opening::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
+            DecryptingKey::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
+            DecryptingKey::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
         };
-        // A token of another length is opened, too, as one of the right length that says nothing.
+        // A token of a wrong length is decrypted as zeros of the right length, for constant time.
         let mut whole = vec![0; size];
-        if sealed.len() == size {
-            whole.copy_from_slice(sealed);
+        if ciphertext.len() == size {
+            whole.copy_from_slice(ciphertext);
         }
-        let opened = match &self.key {
-            Opening::Oaep(key) => key.decrypt(&OAEP_SHA1_MGF1SHA1, &whole, &mut plain, None),
-            Opening::Pkcs1(key) => key.decrypt(&whole, &mut plain),
+        let plaintext = match &self.key {
+            DecryptingKey::Oaep(key) => key.decrypt(&OAEP_SHA1_MGF1SHA1, &whole, &mut plain, None),
+            DecryptingKey::Pkcs1(key) => key.decrypt(&whole, &mut plain),
         };
-        let length = opened.map_or(0, |opened| opened.len());
+        let length = plaintext.map_or(0, |plaintext| plaintext.len());
         plain.truncate(length);
         plain
     }
@@ -190,19 +196,19 @@ fn file(path: &Path, what: impl Into<String>) -> InteropError {
 fn no_public_key(path: &Path) -> InteropError {
     file(
         path,
-        "is no public RSA key of 2048 to 8192 bits in PEM: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem makes one",
+        "is not a public RSA key of 2048 to 8192 bits in PEM format; create one with: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem",
     )
 }
 
 fn no_private_key(path: &Path) -> InteropError {
     file(
         path,
-        "is no private RSA key of 2048 to 8192 bits in PEM, without a passphrase: openssl genrsa -out PRIVATE.pem 2048 makes one, \
-         openssl rsa -in WITH.pem -out PRIVATE.pem takes a passphrase away",
+        "is not a private RSA key of 2048 to 8192 bits in PEM format without a passphrase; create one with: openssl genrsa -out PRIVATE.pem 2048; \
+         remove a passphrase with: openssl rsa -in WITH.pem -out PRIVATE.pem",
     )
 }
 
-/// The key as PKCS #8, also where the file has it as PKCS #1, as older versions of openssl write it.
+/// The key as PKCS #8; converts PKCS #1, which older versions of openssl write.
 fn private_key(path: &Path) -> Result<Vec<u8>, InteropError> {
     match PrivateKeyDer::from_pem_slice(&bytes(path)?) {
         Ok(PrivateKeyDer::Pkcs8(key)) => Ok(key.secret_pkcs8_der().to_vec()),
@@ -232,7 +238,7 @@ fn wrapped(key: &[u8]) -> Vec<u8> {
 
 /// The users of a file.
 fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
-    let text = String::from_utf8(bytes(path)?).map_err(|_| file(path, "is no text"))?;
+    let text = String::from_utf8(bytes(path)?).map_err(|_| file(path, "is not UTF-8 text"))?;
     let mut known = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
@@ -244,13 +250,13 @@ fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
             file(
                 path,
                 format!(
-                    "has no user in line {number}: write NAME,HASH with the SHA-256 of {{NAME}}PASSWORD, as \
-                     printf '%s' '{{NAME}}PASSWORD' | sha256sum prints it"
+                    "line {number} is not NAME,HASH; HASH is the SHA-256 of {{NAME}}PASSWORD, as printed by: \
+                     printf '%s' '{{NAME}}PASSWORD' | sha256sum"
                 ),
             )
         })?);
     }
-    if known.is_empty() { Err(file(path, "has no user, so that nobody could log in")) } else { Ok(known) }
+    if known.is_empty() { Err(file(path, "has no users")) } else { Ok(known) }
 }
 
 /// 32 bytes as hexadecimal digits.
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_let_in_with_the_right_password_at_the_right_time() {
+    fn a_user_is_admitted_with_the_right_password_at_the_right_time() {
         let (folder, _) = keys();
         let file = |name: &str| folder.path().join(name);
         for padding in [Padding::Oaep, Padding::Pkcs1] {
@@ -323,14 +329,14 @@ mod tests {
             Users::read(&file(key), &file(users), SKEW_S, Padding::Oaep).unwrap_err().to_string()
         };
         assert!(read("absent.pem", "users.csv").contains("absent.pem cannot be read"));
-        assert!(read("public.pem", "users.csv").contains("public.pem is no private RSA key"));
-        assert!(read("private.pem", "private.pem").contains("has no user in line 1: write NAME,HASH"));
+        assert!(read("public.pem", "users.csv").contains("public.pem is not a private RSA key"));
+        assert!(read("private.pem", "private.pem").contains("line 1 is not NAME,HASH"));
         std::fs::write(file("nobody.csv"), "# none\n").unwrap();
-        assert!(read("private.pem", "nobody.csv").contains("has no user, so that"));
+        assert!(read("private.pem", "nobody.csv").contains("has no users"));
         std::fs::write(file("short.csv"), "mario,bf7a\n").unwrap();
-        assert!(read("private.pem", "short.csv").contains("in line 1"));
+        assert!(read("private.pem", "short.csv").contains("line 1 is not"));
         let login = Login::read("mario".into(), "rossi".into(), &file("private.pem"), Padding::Oaep);
-        assert!(login.unwrap_err().to_string().contains("private.pem is no public RSA key"));
+        assert!(login.unwrap_err().to_string().contains("private.pem is not a public RSA key"));
     }
 
     #[test]
@@ -338,16 +344,16 @@ mod tests {
         let (folder, key) = keys();
         let file = |name: &str| folder.path().join(name);
         let public = Pkcs1PublicEncryptingKey::new(key.public_key()).unwrap();
-        let sealed = |text: &[u8]| {
-            let mut sealed = vec![0; public.ciphertext_size()];
-            STANDARD.encode(public.encrypt(text, &mut sealed).unwrap())
+        let ciphertext = |text: &[u8]| {
+            let mut ciphertext = vec![0; public.ciphertext_size()];
+            STANDARD.encode(public.encrypt(text, &mut ciphertext).unwrap())
         };
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             let users = Users::read(&file("private.pem"), &file("users.csv"), SKEW_S, padding).unwrap();
             let mut runner = TestRunner::new(Config::with_cases(40));
             let text = (any::<bool>(), proptest::collection::vec(any::<u8>(), 0..240), ".{0,400}");
             let ran = runner.run(&text, |(whole, bytes, text)| {
-                let token = if whole { sealed(&bytes) } else { text };
+                let token = if whole { ciphertext(&bytes) } else { text };
                 prop_assert!(!users.admits(Some(&token)));
                 Ok(())
             });

@@ -4,7 +4,7 @@ mod acceptor;
 mod client;
 mod header;
 mod login;
-mod processor;
+mod process_cpu;
 mod request;
 mod results;
 mod session;
@@ -17,12 +17,12 @@ use speak::iperf3::PEER;
 
 pub use self::login::{Login, Padding, SKEW_S, Users};
 
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf3;
 
-impl Speaks for Iperf3 {
+impl PeerProtocol for Iperf3 {
     fn name(&self) -> &'static str {
         PEER.name
     }

@@ -1,4 +1,4 @@
-//! A spec in iperf3's words, and the other way round.
+//! Translates between a spec and iperf3's parameters.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::iperf3::{Fault, Parameters, Protocol};
@@ -11,28 +11,28 @@ const STALL_NS: u64 = 120 * SECOND_NS;
 /// iperf3's longest burst in blocks.
 const MOST_BURST: u64 = 1_000;
 
-/// Refuses what iperf3 has no words for.
+/// Refuses what iperf3's protocol cannot express.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf3"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == "udp";
     if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
+        return refuse(&format!("--transport {}", spec.transport), "use TCP, or UDP with --udp");
     }
     if spec.pattern != "stream" {
-        return refuse(&spec.pattern.to_string(), "it has streams alone: thru stream HOST --speak iperf3");
+        return refuse(&spec.pattern.to_string(), "only streams are supported: thru stream HOST --speak iperf3");
     }
     let blocks = if udp { 16..=65_507 } else { 1..=1 << 20 };
     if !blocks.contains(&spec.block) {
         let (least, most) = blocks.into_inner();
-        return refuse(&format!("--block {}", spec.block), &format!("it takes {least} to {most} bytes"));
+        return refuse(&format!("--block {}", spec.block), &format!("use {least} to {most} bytes"));
     }
     if !(1..=128).contains(&spec.flows) {
-        return refuse(&format!("--flows {}", spec.flows), "it takes 1 to 128");
+        return refuse(&format!("--flows {}", spec.flows), "use 1 to 128");
     }
     let warmup = spec.warmup_ns;
     if !warmup.is_multiple_of(SECOND_NS) || warmup > 600 * SECOND_NS {
-        return refuse("--warmup in parts of a second, or more than 600 of them", "use whole seconds");
+        return refuse("--warmup of a fraction of a second, or of more than 600 s", "use whole seconds");
     }
     if let Stop::TimeNs(ns) = spec.stop
         && ns > 86_400 * SECOND_NS
@@ -40,10 +40,10 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         return refuse("a trial of more than a day", "use --time 86400s or less");
     }
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("--warmup beside a count", "use --time");
+        return refuse("--warmup with a count", "use --time");
     }
-    if let Some(what) = unsupported::beyond_all(spec) {
-        return refuse(what, "it has no words for that: leave it out");
+    if let Some(what) = unsupported::unsupported_by_all(spec) {
+        return refuse(what, "not supported by its protocol; leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);
     let alike = [
@@ -57,13 +57,13 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     match alike.into_iter().find(|(same, _)| !same) {
         Some((_, what)) => refuse(
             &format!("{what} of different values"),
-            "it sets both ends (and both buffers) alike: give one value for all",
+            "it sets both ends and both buffers to the same value; give one value",
         ),
         None => Ok(()),
     }
 }
 
-/// What to ask of a server.
+/// The parameters for a server.
 pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     check(spec)?;
     let protocol = if spec.transport == "udp" { Protocol::Udp } else { Protocol::Tcp };
@@ -75,7 +75,7 @@ pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
         Stop::Bytes(bytes) => requested.bytes = bytes,
         Stop::Blocks(blocks) | Stop::Transactions(blocks) => requested.blocks = blocks,
         Stop::AboutNs(_) => {
-            let remedy = "use thru stream for a size of its own";
+            let remedy = "use thru stream for a single size";
             return Err(InteropError::unsupported("a point of a curve with iperf3", remedy));
         }
     }
@@ -94,14 +94,15 @@ pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     requested.server_affinity = spec.far.pin.first().copied();
     requested.zerocopy = spec.engine.send == SendBy::Sendfile;
     requested.wide_counters = protocol == Protocol::Udp;
-    // Its own words may carry its version; they cost a few hundred bytes after the test.
+    // The server's output may contain its version; it costs a few hundred bytes after the test.
     requested.get_server_output = true;
     requested.client_version = Some(env!("CARGO_PKG_VERSION").into());
     Ok(requested)
 }
 
-/// The measurement that a client asks for, as the passive end has it. The client decides its end, but of a count over TCP that is this
-/// end's to send no more is sent. Of datagrams some may be lost, and a client that counts them wants others in their place.
+/// The measurement that a client requests, as the passive end runs it. The client decides when it ends, but
+/// over TCP this end sends no more than a requested count. Over UDP datagrams may be lost, and a client that
+/// counts them waits for others.
 pub(super) fn spec(requested: &Parameters) -> Spec {
     let udp = requested.protocol == Protocol::Udp;
     let block = u64::from(requested.block());
@@ -159,7 +160,7 @@ pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &Limits) -> O
         return Some((Fault::TooLong, format!("{} s; raise --max-time", span_ns / SECOND_NS)));
     }
     if limits.rate_bps.is_some_and(|most| whole.is_none_or(|whole| whole > most)) {
-        return Some((Fault::Rate, "more than --max-rate, or no rate at all".into()));
+        return Some((Fault::Rate, "a rate above --max-rate, or none".into()));
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| {
         let fault = if requested.congestion.is_some() { Fault::Congestion } else { Fault::Buffer };
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named_with_a_remedy() {
+    fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", "stream");
             change(&mut spec);
@@ -205,10 +206,10 @@ mod tests {
         };
         assert!(said(|spec| spec.near.sndbuf = Some(1 << 16)).contains("--sndbuf and --rcvbuf of different values"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc of different values"));
-        assert!(said(|spec| spec.probe = Some(10)).contains("--probe with iperf3: it has no words"));
+        assert!(said(|spec| spec.probe = Some(10)).contains("--probe with iperf3: not supported"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("whole seconds"));
-        assert!(said(|spec| spec.block = 2 << 20).contains("it takes 1 to 1048576 bytes"));
-        assert!(said(|spec| spec.transport = "tls".into()).contains("it speaks TCP"));
+        assert!(said(|spec| spec.block = 2 << 20).contains("use 1 to 1048576 bytes"));
+        assert!(said(|spec| spec.transport = "tls".into()).contains("use TCP"));
     }
 
     #[test]

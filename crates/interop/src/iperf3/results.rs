@@ -1,10 +1,10 @@
-//! What an end counted, as iperf3 tells it, and what it told as a tally.
+//! Translates between an end's tally and iperf3's results.
 
 use model::tally::{Count, Window};
 use model::{EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
 use speak::iperf3::{Omitted, Results, StreamResult, stream_ids};
 
-use super::streams::{Ran, place, sends};
+use super::streams::{Ran, flow_of, sends};
 
 /// This end's results.
 pub(super) fn ours(ran: &Ran) -> Results {
@@ -13,7 +13,7 @@ pub(super) fn ours(ran: &Ran) -> Results {
     let count = ran.received.len();
     let after_warm_up_s = legs.elapsed_ns.saturating_sub(spec.warmup_ns) as f64 / 1e9;
     let streams = stream_ids(count as u32).zip(0..count).map(|(id, at)| stream(ran, id, at, after_warm_up_s)).collect();
-    let some_sends = (0..count).any(|at| sends(*role, place(spec, at).1));
+    let some_sends = (0..count).any(|at| sends(*role, flow_of(spec, at).1));
     let congestion = tally.and_then(|tally| tally.flows.iter().find_map(|flow| flow.socket.cc.clone()));
     Results {
         cpu_percent: ran.cpu_percent,
@@ -25,20 +25,20 @@ pub(super) fn ours(ran: &Ran) -> Results {
     }
 }
 
-/// One stream's counts; of its bytes those after the warm-up.
+/// One stream's counts; bytes without the warm-up.
 fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
-    let (flow, direction) = place(&ran.spec, at);
+    let (flow, direction) = flow_of(&ran.spec, at);
     let sending = sends(ran.role, direction);
     let flows = || ran.legs.legs.iter().flat_map(|leg| &leg.flows).filter(|tally| tally.flow == flow);
     let counted = |tally: &FlowTally| if sending { tally.bytes_sent } else { tally.bytes_received };
     let bytes: u64 = flows().map(counted).sum();
     let slot = ran.plan.links().iter().position(|link| (link.flow, link.direction) == (flow, direction));
     let warm = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |warm| warm[usize::from(!sending)]);
-    let [before, heard] = ran.received[at];
+    let [before, after] = ran.received[at];
     let udp = ran.spec.transport == "udp";
     let (packets, omitted) = match (udp, sending) {
         (true, true) => (bytes / ran.spec.block, Omitted { errors: 0, packets: warm / ran.spec.block }),
-        (true, false) => (heard.packets, Omitted { errors: before.errors, packets: before.packets }),
+        (true, false) => (after.packets, Omitted { errors: before.errors, packets: before.packets }),
         (false, _) => (0, Omitted { errors: 0, packets: 0 }),
     };
     StreamResult {
@@ -49,15 +49,15 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
         } else {
             None
         },
-        jitter_s: if sending { 0.0 } else { heard.jitter_s },
-        errors: if sending { 0 } else { heard.errors },
+        jitter_s: if sending { 0.0 } else { after.jitter_s },
+        errors: if sending { 0 } else { after.errors },
         packets,
         omitted: Some(omitted),
         end_time_s: Some(after_warm_up_s),
     }
 }
 
-/// The server's results as the far end's tally. What it does not tell is absent: series, calls, sockets.
+/// The server's results as the far end's tally. Series, calls and socket facts are unreported.
 pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
     let unreported =
         [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
@@ -66,7 +66,7 @@ pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
     let mut jitters = Vec::new();
     let mut seconds: f64 = 0.0;
     for (at, stream) in reported.streams.iter().enumerate() {
-        let (flow, direction) = place(spec, at);
+        let (flow, direction) = flow_of(spec, at);
         let sending = sends(Role::Passive, direction);
         let omitted = stream.omitted.unwrap_or(Omitted { errors: 0, packets: 0 });
         let packets = stream.packets.saturating_sub(omitted.packets);
@@ -116,23 +116,23 @@ fn cc(spec: &Spec, reported: &Results) -> Option<String> {
     reported.congestion.clone().filter(|_| spec.transport != "udp")
 }
 
-/// What this end's own datagrams told, put beside what the engine counted.
+/// Adds losses and jitter from this end's datagram headers to the engine's tally.
 pub(super) fn add_received(tally: &mut EndTally, ran: &Ran) {
     let Some(datagrams) = &mut tally.datagrams else { return };
     let receiving: Vec<_> = (0..ran.received.len())
-        .filter(|at| !sends(ran.role, place(&ran.spec, *at).1))
+        .filter(|at| !sends(ran.role, flow_of(&ran.spec, *at).1))
         .map(|at| ran.received[at][1])
         .collect();
     if receiving.is_empty() {
         return;
     }
-    let highest: u64 = receiving.iter().map(|heard| heard.packets).sum();
+    let highest: u64 = receiving.iter().map(|after| after.packets).sum();
     datagrams.missed = Some(highest.saturating_sub(datagrams.received));
-    let jitter = receiving.iter().map(|heard| heard.jitter_s).sum::<f64>() / receiving.len() as f64;
+    let jitter = receiving.iter().map(|after| after.jitter_s).sum::<f64>() / receiving.len() as f64;
     datagrams.jitter_ns = Some((jitter * 1e9) as u64);
 }
 
-/// What is known of a server's version: its own words where it told them, else what its results have in them.
+/// The server's version: from its output if present, else derived from the keys of its results.
 pub(super) fn version(reported: &Results) -> String {
     let said = |text: &str| -> Option<String> {
         let number = text.split("iperf ").nth(1)?.split_whitespace().next()?;
@@ -156,11 +156,11 @@ pub(super) fn version(reported: &Results) -> String {
     })
 }
 
-/// What a server tells a client that wants its output.
-pub(super) fn words(results: &Results, spec: &Spec) -> String {
+/// The text for a client that requests the server's output.
+pub(super) fn server_output(results: &Results, spec: &Spec) -> String {
     let mut text = format!("thru {}, serving as iperf3\n", env!("CARGO_PKG_VERSION"));
     for (at, stream) in results.streams.iter().enumerate() {
-        let role = if sends(Role::Passive, place(spec, at).1) { "sender" } else { "receiver" };
+        let role = if sends(Role::Passive, flow_of(spec, at).1) { "sender" } else { "receiver" };
         let seconds = stream.end_time_s.unwrap_or(0.0);
         let mbps = if seconds > 0.0 { stream.bytes as f64 * 8e-6 / seconds } else { 0.0 };
         text.push_str(&format!(
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_what_was_told_or_what_its_keys_allow() {
+    fn a_version_is_reported_or_follows_from_the_keys() {
         let mut reported = results(vec![result(1, 1)]);
         assert_eq!(version(&reported), "iperf3 3.2 to 3.13");
         reported.server_output_text = Some("-----\niperf 3.12 (cJSON)\nLinux x".into());

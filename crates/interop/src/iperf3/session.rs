@@ -10,23 +10,23 @@ use model::{EndOptions, Role, Spec};
 use speak::Turn;
 use speak::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
 
-use super::acceptor::{Acceptor, Expecting, Hold, Want};
+use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
 use super::streams::{Ran, Streams};
 use super::{request, results};
-use crate::line::{Input, Line, Patience};
+use crate::line::{Input, Line, Wait};
 use crate::session_deadline::SessionDeadline;
 use crate::{InteropError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
-/// How long the streams may take to come, all together.
+/// Time limit for all streams to open.
 const STREAMS_LIMIT: Duration = Duration::from_secs(30);
-/// What a test may take beyond the time that its client named, as iperf3's own server has it.
+/// Time that a test may take beyond its requested duration, as in iperf3's server.
 const GRACE: Duration = Duration::from_secs(40);
-/// What is still on its way when the client ends the test may take this long.
+/// Time limit for data in flight when the client ends the test.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
-/// What the opening of a test may take, by the limits on its parts.
+/// Time limit for opening a test: the sum of the limits on its parts.
 const OPENING: Duration = Duration::from_secs(60);
 
 struct Session<'a> {
@@ -36,24 +36,24 @@ struct Session<'a> {
     line: Line,
     machine: Server,
     turn: Turn<ServerAction>,
-    expecting: Expecting<'a>,
+    registration: TestRegistration<'a>,
     requested: Option<(Parameters, Spec)>,
     ran: Option<Ran>,
 }
 
-/// How a session goes on.
+/// What a session does next.
 enum Next {
     Listen,
     Over,
 }
 
-/// Serves a client whose cookie has come, to its end.
+/// Serves a client that has sent its cookie until it ends.
 pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
     let session_deadline = acceptor.session_deadlines.take(&socket);
     let said = Line::over(socket, peer).and_then(|line| {
         let mut turn = Turn::default();
         let machine = Server::open(&mut turn);
-        let expecting = acceptor.expect(cookie);
+        let registration = acceptor.expect(cookie);
         let mut session = Session {
             acceptor,
             service,
@@ -61,12 +61,12 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
             line,
             machine,
             turn,
-            expecting,
+            registration,
             requested: None,
             ran: None,
         };
         let result = session.conduct();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = session.line.say(&session.turn.send);
         result
     });
@@ -94,8 +94,8 @@ impl<'a> Session<'a> {
         let service = self.service;
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
-        let heard = self.line.wait(buffer, &patience);
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &wait);
         let wrong = |error| self.line.wrong(error);
         match heard {
             Ok(Some(count)) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong)?,
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
             ServerAction::End => {
                 self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
-            ServerAction::Theirs(_) => {
+            ServerAction::PeerResults(_) => {
                 let ours = self.results()?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
             }
@@ -127,47 +127,47 @@ impl<'a> Session<'a> {
         Ok(Next::Listen)
     }
 
-    /// Weighs what the client wants, takes its streams and lets the data flow.
+    /// Checks the client's request, accepts its streams and moves the data.
     fn requested(&mut self, requested: Parameters) -> Result<Next, InteropError> {
         if let Some(users) = &self.service.users
             && !users.admits(requested.token.as_deref())
         {
-            return Ok(self.refuse(Fault::Authorisation, "its name, password or time are not right"));
+            return Ok(self.refuse(Fault::Authorisation, "wrong user name, password or clock"));
         }
         let spec = request::spec(&requested);
         if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
             return Ok(self.refuse(fault, &why));
         }
-        // Until here it was a stranger that holds a place.
-        self.session_deadline.lengthen(self.service.hold().saturating_add(OPENING));
+        // From here on it is an admitted client.
+        self.session_deadline.extend(self.service.hold().saturating_add(OPENING));
         let (udp, version) = (spec.transport == "udp", requested.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
         let want = match (udp, early == EndOptions::default()) {
-            (true, _) => Want::Datagrams,
-            (_, true) => Want::Connections,
-            _ => Want::OwnListener,
+            (true, _) => StreamSource::Datagrams,
+            (_, true) => StreamSource::Connections,
+            _ => StreamSource::OwnListener,
         };
-        let Some(hold) = self.hold(want)? else { return Ok(Next::Over) };
-        let (own_listener, unauthenticated) = (want == Want::OwnListener, self.service.limits.unauthenticated);
+        let Some(stream_lock) = self.stream_lock(want)? else { return Ok(Next::Over) };
+        let (own_listener, unauthenticated) = (want == StreamSource::OwnListener, self.service.limits.unauthenticated);
         if own_listener && let Err(error) = self.acceptor.reopen(&early, unauthenticated) {
             let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
             return Ok(self.refuse(fault, &error.to_string()));
         }
-        (self.service.news)(&format!(
+        (self.service.log)(&format!(
             "{}: {} {version} measures {} with {} streams",
             self.line.peer(),
             PEER.name,
             spec.transport,
             requested.streams()
         ));
-        let gathered = self.gather(&hold, &spec, requested.wide_counters);
+        let accepted = self.accept_streams(&stream_lock, &spec, requested.wide_counters);
         if own_listener {
-            // What was set for this test's streams is nobody else's.
+            // The options were for this test's streams only.
             self.acceptor.reopen(&EndOptions::default(), unauthenticated)?;
         }
-        drop(hold);
-        let Some(streams) = gathered? else { return Ok(Next::Over) };
+        drop(stream_lock);
+        let Some(streams) = accepted? else { return Ok(Next::Over) };
         self.requested = Some((requested, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -175,13 +175,14 @@ impl<'a> Session<'a> {
         self.run(streams)
     }
 
-    /// Waits until this test's streams can be told from those of others; `None` where it is over before.
-    fn hold(&mut self, want: Want) -> Result<Option<Hold<'a>>, InteropError> {
+    /// Waits for the lock under which this test's streams can be distinguished from others'; `None` if the test
+    /// ends first.
+    fn stream_lock(&mut self, want: StreamSource) -> Result<Option<StreamLock<'a>>, InteropError> {
         let acceptor = self.acceptor;
         let deadline = Instant::now() + STREAMS_LIMIT;
         loop {
-            if let Some(hold) = acceptor.hold(want) {
-                return Ok(Some(hold));
+            if let Some(stream_lock) = acceptor.stream_lock(want) {
+                return Ok(Some(stream_lock));
             }
             if client_left(&mut self.line, &mut self.machine, &mut self.turn)? {
                 return Ok(None);
@@ -192,7 +193,10 @@ impl<'a> Session<'a> {
             }
             if Instant::now() > deadline {
                 let peer = self.line.peer();
-                (self.service.news)(&format!("{peer}: {} refused: another test still opens its streams", PEER.name));
+                (self.service.log)(&format!(
+                    "{peer}: {} refused: another test is still opening its streams",
+                    PEER.name
+                ));
                 self.line.say(&REFUSAL)?;
                 return Ok(None);
             }
@@ -200,11 +204,16 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the streams and takes them in; `None` where the client gave up.
-    fn gather(&mut self, hold: &Hold<'_>, spec: &Spec, wide: bool) -> Result<Option<Streams>, InteropError> {
+    /// Requests the streams and accepts them; `None` if the client gave up.
+    fn accept_streams(
+        &mut self,
+        stream_lock: &StreamLock<'_>,
+        spec: &Spec,
+        wide: bool,
+    ) -> Result<Option<Streams>, InteropError> {
         let mut streams = Streams::new(Role::Passive, spec, wide);
-        if !matches!(hold, Hold::Datagrams(_)) {
-            self.expecting.want(streams.wanted());
+        if !matches!(stream_lock, StreamLock::Datagrams(_)) {
+            self.registration.want(streams.wanted());
         }
         self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
         let send = std::mem::take(&mut self.turn.send);
@@ -212,47 +221,47 @@ impl<'a> Session<'a> {
         let deadline = Instant::now() + STREAMS_LIMIT;
         let mut arrived = Vec::new();
         while arrived.len() < streams.wanted() {
-            match self.next_stream(hold, spec, deadline)? {
+            match self.next_stream(stream_lock, spec, deadline)? {
                 Some(arrival) => arrived.push(arrival),
                 None => return Ok(None),
             }
         }
-        // Which stream is which, and which way it goes, is nothing but their order.
-        arrived.sort_by_key(|(place, _)| *place);
+        // Only the order of the streams determines their numbers and directions.
+        arrived.sort_by_key(|(sequence, _)| *sequence);
         arrived.into_iter().for_each(|(_, socket)| streams.push(socket));
         Ok(Some(streams))
     }
 
     fn refuse(&mut self, fault: Fault, why: &str) -> Next {
-        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
         self.machine.refuse(fault, &mut self.turn);
         Next::Over
     }
 
-    /// The next stream with its place; `None` where the client gave up. Those over UDP come in their order.
+    /// The next stream with its position; `None` if the client gave up. UDP streams arrive in order.
     fn next_stream(
         &mut self,
-        hold: &Hold<'_>,
+        stream_lock: &StreamLock<'_>,
         spec: &Spec,
         deadline: Instant,
     ) -> Result<Option<(u64, OwnedFd)>, InteropError> {
-        let Self { line, machine, turn, service, acceptor, expecting, .. } = self;
+        let Self { line, machine, turn, service, acceptor, registration, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
-        let mut still = || {
+        let mut keep_waiting = || {
             ended = client_left(line, machine, turn);
             matches!(ended, Ok(false)) && Instant::now() < deadline && !service.stopping()
         };
-        let stream = if let Hold::Datagrams(udp) = hold {
-            acceptor.datagram_stream(udp, from, spec, &mut still)?.map(|socket| (0, OwnedFd::from(socket)))
+        let stream = if let StreamLock::Datagrams(udp) = stream_lock {
+            acceptor.datagram_stream(udp, from, spec, &mut keep_waiting)?.map(|socket| (0, OwnedFd::from(socket)))
         } else {
             loop {
-                match expecting.streams.recv_timeout(STEP) {
-                    Ok((place, socket)) => {
+                match registration.streams.recv_timeout(STEP) {
+                    Ok((sequence, socket)) => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
-                        break Some((place, OwnedFd::from(socket)));
+                        break Some((sequence, OwnedFd::from(socket)));
                     }
-                    Err(RecvTimeoutError::Timeout) if still() => {}
+                    Err(RecvTimeoutError::Timeout) if keep_waiting() => {}
                     Err(_) => break None,
                 }
             }
@@ -262,7 +271,7 @@ impl<'a> Session<'a> {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: STREAMS_LIMIT.as_secs(),
-                during: "where its streams were due",
+                during: "while its streams were expected",
             }),
             (stream, _) => Ok(stream),
         }
@@ -275,7 +284,7 @@ impl<'a> Session<'a> {
         let Self { line, machine, turn, service, .. } = self;
         let mut expired = false;
         let mut buffer = [0; 1024];
-        // Whether the client, or what limits it, has ended the test.
+        // Whether the client or a limit has ended the test.
         let mut ends = |elapsed: Duration| match line.hear(&mut buffer, STEP)? {
             Input::Bytes(count) => {
                 machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
@@ -313,7 +322,7 @@ impl<'a> Session<'a> {
                 }
             }
         });
-        // All that was asked for is sent: the client says when it has it.
+        // Everything is sent; wait for the client to confirm.
         let stalled = ran.as_ref().is_ok_and(|ran| ran.legs.legs.iter().any(|leg| leg.stalled));
         while over.is_none() && !stalled && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
             match ends(begun.elapsed()) {
@@ -325,16 +334,16 @@ impl<'a> Session<'a> {
             return Err(error);
         }
         if expired {
-            return Ok(self.refuse(Fault::Expired, "the test ran past its end"));
+            return Ok(self.refuse(Fault::Expired, "the test ran beyond its end"));
         }
         if stalled && over.is_none() {
-            // Its streams are broken off: there is nothing left that could end.
+            // The streams are closed, so the client cannot end the test.
             return Ok(self.refuse(Fault::NoData, "no data moved for too long"));
         }
         match ran {
             Ok(mut ran) => {
-                // The time is the client's, up to its word: what was still taken from the sockets after it is counted, but belongs to
-                // no more time.
+                // The client ends the time: bytes that were read from the sockets afterwards are counted
+                // without extending it.
                 if let Some((since, _)) = over {
                     ran.legs.elapsed_ns = since.duration_since(begun).as_nanos() as u64;
                 }
@@ -356,13 +365,13 @@ impl<'a> Session<'a> {
         };
         let mut results = results::ours(ran);
         if requested.get_server_output {
-            results.server_output_text = Some(results::words(&results, spec));
+            results.server_output_text = Some(results::server_output(&results, spec));
         }
         Ok(results)
     }
 }
 
-/// How long a test may take: a count and a time of 0, which is none, end when the client says so.
+/// How long a test may take. A count, or a time of 0, ends when the client says so.
 fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
     if requested.bytes > 0 || requested.blocks > 0 || requested.time_s == 0 {
         return Duration::from_nanos(hold_ns);
@@ -370,7 +379,7 @@ fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
     Duration::from_secs(u64::from(requested.time_s) + u64::from(requested.omit_s)) + GRACE
 }
 
-/// Takes what the client says beside its streams; true where it has left in good order.
+/// Receives control messages while streams open; true if the client left in good order.
 fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
     let mut buffer = [0; 1024];
     match line.glance(&mut buffer)? {
@@ -409,7 +418,7 @@ mod tests {
     fn a_test_that_stalls_is_refused_at_once() {
         let service = Service {
             addresses: Vec::new(),
-            words: String::new(),
+            options: String::new(),
             users: None,
             limits: Limits {
                 unauthenticated: 1,
@@ -419,7 +428,7 @@ mod tests {
                 memory_bytes: 8 << 30,
             },
             admit: Box::new(|| None),
-            news: Box::new(|_| {}),
+            log: Box::new(|_| {}),
             listening: Box::new(|_| {}),
             stop: AtomicBool::new(false),
         };
@@ -436,7 +445,7 @@ mod tests {
         streams.push(data.into());
         let acceptor = Acceptor::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut turn = Turn::default();
-        let session_deadline = SessionDeadline::loose(&control);
+        let session_deadline = SessionDeadline::unlimited(&control);
         let mut session = Session {
             acceptor: &acceptor,
             service: &service,
@@ -444,7 +453,7 @@ mod tests {
             line: Line::over(control, peer).unwrap(),
             machine: Server::open(&mut turn),
             turn: Turn::default(),
-            expecting: acceptor.expect(Cookie::of(&[0; 36])),
+            registration: acceptor.expect(Cookie::of(&[0; 36])),
             requested: Some((requested, spec)),
             ran: None,
         };

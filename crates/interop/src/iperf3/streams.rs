@@ -9,7 +9,7 @@ use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Interval, Role, Spec, Stop};
 
 use super::header::{Header, Received, ReceiverState};
-use super::processor::Processor;
+use super::process_cpu::ProcessCpu;
 use crate::legs;
 
 /// The streams of a test at one end, in the order in which the client opens them.
@@ -20,22 +20,25 @@ pub(super) struct Streams {
     sockets: Vec<OwnedFd>,
 }
 
-/// What the engine counted, and what goes beyond it.
+/// The engine's counts and iperf3's additional figures.
 pub(super) struct Ran {
     pub(super) role: Role,
     pub(super) spec: Spec,
     pub(super) plan: TrialPlan,
     pub(super) legs: LegTally,
-    /// Of each stream, in the order of opening: what its datagrams told, at the end of the warm-up and at the end.
+    /// For each stream, in the order of opening: the counts from its headers at the end of the warm-up and at
+    /// the end.
     pub(super) received: Vec<[Received; 2]>,
-    /// Per cent of one CPU: all, user and system.
+    /// Percent of one CPU: total, user and system.
     pub(super) cpu_percent: [f64; 3],
-    /// Kept open until their owner lets them go: a client's last of all, a server's when the client has ended the test.
+    /// Kept open until their owner drops them: a client closes last, a server when the client has ended the
+    /// test.
     pub(super) sockets: Vec<OwnedFd>,
 }
 
-/// The flow and the direction of the stream that is opened as number `at`: of both, those on which the client sends come first.
-pub(super) fn place(spec: &Spec, at: usize) -> (u32, Direction) {
+/// The flow and the direction of stream number `at` in the order of opening. With both directions, the streams
+/// on which the client sends come first.
+pub(super) fn flow_of(spec: &Spec, at: usize) -> (u32, Direction) {
     let (number, flows) = (u32::try_from(at).unwrap_or(u32::MAX), spec.flows);
     match spec.direction {
         Direction::Both if number < flows => (number, Direction::Send),
@@ -54,7 +57,7 @@ impl Streams {
         Self { role, spec: spec.clone(), wide, sockets: Vec::new() }
     }
 
-    /// How many there have to be.
+    /// How many streams the test needs.
     pub(super) fn wanted(&self) -> usize {
         self.spec.flows as usize * if self.spec.direction == Direction::Both { 2 } else { 1 }
     }
@@ -63,16 +66,16 @@ impl Streams {
         self.sockets.push(socket);
     }
 
-    /// Lets the data flow and waits for the end of all streams. `live` gets this end's series as it comes, which is looked for
-    /// for at most `step` each time; `meanwhile` is called in between, with the flags that end the streams.
+    /// Moves the data and waits for the end of all streams. `live` receives this end's series; `on_step` is
+    /// called at least every `step` with the signals that end the streams.
     pub(super) fn run(
         self,
         step: Duration,
         live: &mut dyn FnMut(Interval),
-        meanwhile: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Ran, EngineError> {
         let Self { role, spec, wide, sockets } = self;
-        // A count of bytes ends with a whole block, as iperf3 has it: its receivers of datagrams know no others.
+        // A count of bytes ends with a whole block, as in iperf3, whose UDP receivers accept only whole blocks.
         let stop = match spec.stop {
             Stop::Bytes(bytes) => Stop::Blocks(bytes.div_ceil(spec.block)),
             stop => stop,
@@ -82,7 +85,7 @@ impl Streams {
         let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
         let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &receivers)?;
-        let processor = Processor::start();
+        let process_cpu = ProcessCpu::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
@@ -90,9 +93,9 @@ impl Streams {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
             }
-            meanwhile(signals, elapsed);
+            on_step(signals, elapsed);
         })?;
-        let cpu_percent = processor.percent();
+        let cpu_percent = process_cpu.percent();
         let after = listen();
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
@@ -118,7 +121,7 @@ fn links(
             true => foreign::datagrams(socket, Header::new(wide, receivers.clone()))?,
             false => foreign::stream(socket, spec),
         };
-        links.push((place(spec, at), link));
+        links.push((flow_of(spec, at), link));
     }
     links.sort_by_key(|((flow, direction), _)| (*flow, *direction == Direction::Reverse));
     Ok(links.into_iter().map(|(_, link)| link).collect())

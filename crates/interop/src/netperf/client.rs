@@ -12,27 +12,28 @@ use model::{Direction, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Client, ClientAction, Counted, PEER};
 
-use super::bare::{Bare, farewell};
+use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
-use crate::line::{Input, Line, Patience, later};
+use crate::line::{Input, Line, Wait, would_block};
 use crate::{InteropError, Sides, TrialObserver, legs};
 
-/// How long a server may take to answer, as netperf has it.
+/// Time limit for a server's answer, as in netperf.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 /// How long a server that ends by itself may take beyond its time, ns.
 const LATE_NS: u64 = 2_000_000_000;
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The data connection: what the engine gets, and what this end keeps of it.
+/// What this end keeps of the data connection that the engine uses.
 enum Data {
     Tcp(TcpStream),
     Udp(UdpSocket),
-    /// One for each transaction.
+    /// One connection for each transaction.
     Calls,
 }
 
-/// One of the tests that run at once: netperf has a control connection for each, as if it were started so often.
+/// One of the simultaneous tests. Each has its own control connection, as if netperf were started several
+/// times.
 struct Call {
     /// Its own part of the measurement: one flow in one direction.
     spec: Spec,
@@ -56,7 +57,7 @@ pub(super) fn measure(
     for call in &mut calls {
         targets.push(call.ready(cancel)?);
     }
-    // A server that sends begins when its connection is there: all of them close together.
+    // A sending server starts when its connection opens, so open all of them close together.
     let (mut data, mut links) = (Vec::new(), Vec::new());
     for (call, target) in calls.iter().zip(targets) {
         let (one, link) = open(&call.spec, target)?;
@@ -97,7 +98,7 @@ pub(super) fn measure(
         far: results::far(spec, &counted),
         failure: ran.failure.map(|error| error.to_string()),
         elapsed_ns: ran.elapsed_ns,
-        version: crate::Speaks::version(&super::Netperf).unwrap_or_default().into(),
+        version: crate::PeerProtocol::version(&super::Netperf).unwrap_or_default().into(),
     })
 }
 
@@ -114,7 +115,7 @@ fn parts(spec: &Spec) -> impl Iterator<Item = Spec> {
     })
 }
 
-/// The measurement as this end has it.
+/// The measurement as this end runs it.
 fn plan(spec: &Spec) -> TrialPlan {
     let spec = until(spec);
     let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
@@ -122,7 +123,7 @@ fn plan(spec: &Spec) -> TrialPlan {
 }
 
 impl Call {
-    /// Asks for a test.
+    /// Requests a test.
     fn open(spec: Spec, host: &str) -> Result<Self, InteropError> {
         let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
         let request = request::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
@@ -132,7 +133,7 @@ impl Call {
         Ok(Self { spec, line, machine, turn, counted: None })
     }
 
-    /// Waits until the server is ready; where its data goes.
+    /// Waits until the server is ready; returns its data address.
     fn ready(&mut self, cancel: &AtomicBool) -> Result<SocketAddr, InteropError> {
         loop {
             if let ClientAction::Run(ready) = self.next(cancel)? {
@@ -143,7 +144,7 @@ impl Call {
         }
     }
 
-    /// Takes what the server says beside the data: one that has counted already has closed its end of it.
+    /// Receives control messages while data flows. A server that has reported has closed its data connection.
     fn glance(&mut self) -> Result<(), InteropError> {
         if self.counted.is_some() {
             return Ok(());
@@ -172,17 +173,17 @@ impl Call {
         self.machine.receive(bytes, &mut self.turn).map_err(|error| self.line.wrong(error))
     }
 
-    /// What the server says next.
+    /// The server's next message.
     fn next(&mut self, cancel: &AtomicBool) -> Result<ClientAction, InteropError> {
         let mut buffer = [0; 1024];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
         loop {
             if let Some(action) = self.turn.actions.pop() {
                 return Ok(action);
             }
-            match self.line.wait(&mut buffer, &patience)? {
+            match self.line.wait(&mut buffer, &wait)? {
                 Some(count) => self.hear(&buffer[..count])?,
                 None => {
                     self.machine.ended().map_err(|error| self.line.wrong(error))?;
@@ -200,7 +201,7 @@ fn counts(action: ClientAction) -> Option<Counted> {
     }
 }
 
-/// The measurement as this end has it: a server that sends ends it, shortly after the time it was told.
+/// The measurement as this end runs it: a sending server ends it shortly after the requested time.
 fn until(spec: &Spec) -> Spec {
     let stop = match spec.stop {
         Stop::TimeNs(ns) if spec.direction == Direction::Reverse => Stop::TimeNs(ns + LATE_NS),
@@ -210,27 +211,27 @@ fn until(spec: &Spec) -> Spec {
 }
 
 fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
-    let failed = |source| InteropError::socket("keep the connection to", target, source);
+    let failed = |source| InteropError::socket("duplicate the connection to", target, source);
     if spec.pattern == "crr" {
         return Ok((Data::Calls, foreign::callers(spec, target)?));
     }
     let socket: OwnedFd = foreign::dial(spec, target, 0)?;
     let kept = socket.try_clone().map_err(failed)?;
     if spec.transport == "udp" {
-        return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Bare::default())?));
+        return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Unnumbered::default())?));
     }
     Ok((Data::Tcp(kept.into()), foreign::stream(socket, spec)))
 }
 
-/// Says that no more comes, and waits until the server has taken all and closed as well.
+/// Ends the data and waits until the server has read everything and closed.
 fn close(data: &Data, cancel: &AtomicBool) {
     match data {
         Data::Calls => {}
-        Data::Udp(socket) => farewell(socket),
+        Data::Udp(socket) => send_end_marks(socket),
         Data::Tcp(socket) => {
             let deadline = Instant::now() + ANSWER_LIMIT;
             let (mut socket, mut rest) = (socket, vec![0; 64 << 10]);
-            // A server that has gone is met again on the control connection.
+            // If the server has closed, the control connection shows why.
             let _ = socket.shutdown(Shutdown::Write);
             let _ = socket.set_nonblocking(false);
             let _ = socket.set_read_timeout(Some(STEP));
@@ -238,7 +239,7 @@ fn close(data: &Data, cancel: &AtomicBool) {
                 match socket.read(&mut rest) {
                     Ok(0) => return,
                     Ok(_) => {}
-                    Err(error) if later(&error) => {}
+                    Err(error) if would_block(&error) => {}
                     Err(_) => return,
                 }
             }

@@ -1,8 +1,8 @@
-//! CPU time of the whole host, as netperf tells it: per cent of all its CPUs.
+//! CPU time of the whole host, as netperf reports it: percent of all its CPUs.
 
 use speak::netperf::Cpu;
 
-/// How many kinds of ticks are told apart: user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+/// Kinds of ticks: user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user.
 const KINDS: usize = 8;
 
 /// Ticks since the boot.
@@ -14,7 +14,7 @@ pub(super) struct HostCpu {
 }
 
 impl HostCpu {
-    /// As they are now; `None` where /proc tells nothing.
+    /// The current ticks; `None` if /proc is not readable.
     pub(super) fn now() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
     }
@@ -30,7 +30,7 @@ impl HostCpu {
         Some(Self { all, each: lines.filter_map(one).collect() })
     }
 
-    /// The time since `before`; no share where no tick has passed.
+    /// Shares of the time since `before`; zeros if no tick has passed.
     pub(super) fn since(&self, before: &Self) -> Cpu {
         let [user, nice, system, _, iowait, irq, softirq, _] = shares(&self.all, &before.all);
         let peak = self.each.iter().filter_map(|(number, now)| {
@@ -52,7 +52,7 @@ impl HostCpu {
     }
 }
 
-/// A line's numbers; kernels of old have fewer, but always the first four.
+/// A line's numbers; old kernels have fewer, but at least four.
 fn ticks(line: &str) -> Option<[u64; KINDS]> {
     let mut ticks = [0; KINDS];
     let mut found = 0;
@@ -63,14 +63,14 @@ fn ticks(line: &str) -> Option<[u64; KINDS]> {
     (found >= 4).then_some(ticks)
 }
 
-/// Each kind's part of the ticks between two looks, per cent.
+/// Each kind's share of the ticks between two readings, percent.
 fn shares(now: &[u64; KINDS], before: &[u64; KINDS]) -> [f32; KINDS] {
     let passed: [u64; KINDS] = std::array::from_fn(|kind| now[kind].saturating_sub(before[kind]));
     let all = passed.iter().sum::<u64>().max(1);
     passed.map(|ticks| 100.0 * ticks as f32 / all as f32)
 }
 
-/// All but idleness and waiting for devices, per cent.
+/// All but idle and iowait, percent.
 fn busy(now: &[u64; KINDS], before: &[u64; KINDS]) -> f32 {
     let [user, nice, system, _, _, irq, softirq, steal] = shares(now, before);
     user + nice + system + irq + softirq + steal

@@ -1,12 +1,12 @@
 //! netperf 2.6 and 2.7: tests of the OMNI kind, in both roles. A control connection takes one test after another, each with a data
 //! connection of its own.
 
-mod bare;
 mod client;
 mod host_cpu;
 mod request;
 mod results;
 mod session;
+mod unnumbered;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -15,15 +15,15 @@ use std::time::Duration;
 use model::Spec;
 use speak::netperf::PEER;
 
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
-/// Between two looks at the control connection while data flows.
+/// Interval between checks of the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
 
 /// The protocol.
 pub(crate) struct Netperf;
 
-impl Speaks for Netperf {
+impl PeerProtocol for Netperf {
     fn name(&self) -> &'static str {
         PEER.name
     }

@@ -1,4 +1,4 @@
-//! A spec in netperf's words, and the other way round.
+//! Translates between a spec and netperf's request.
 
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use speak::netperf::{Direction as Transfer, Flags, Request, Served};
@@ -6,11 +6,11 @@ use speak::netperf::{Direction as Transfer, Flags, Request, Served};
 use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// What a server that receives waits beyond the time it was told, ns: netserver's own.
+/// How long a receiving server waits beyond the requested time, ns; netserver's own value.
 pub(super) const PAD_NS: u64 = 4 * SECOND_NS;
-/// Its wait for one more connection where each transaction has its own, ns.
+/// The same with a connection per transaction, ns.
 const CALL_PAD_NS: u64 = SECOND_NS;
-/// How long nothing may move before a server gives a test up, ns.
+/// Stall limit of a test, ns.
 const STALL_NS: u64 = 120 * SECOND_NS;
 /// The sendfile bit of a request (netperf's `OMNI_USE_SENDFILE`).
 const SENDFILE: u32 = 0x2;
@@ -19,7 +19,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 /// Linux: invalid argument, as netserver passes it on.
 pub(super) const EINVAL: u32 = 22;
 
-/// What to ask of a server that is reached over IP version `ip_version`, or why there are no words for it.
+/// The request for a server over IP version `ip_version`, or why netperf cannot express the spec.
 pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropError> {
     check(spec)?;
     let udp = spec.transport == "udp";
@@ -71,8 +71,7 @@ fn length(spec: &Spec) -> Result<i32, InteropError> {
         Stop::Transactions(count) => count,
     };
     let counted = i32::try_from(count).map(|count| -count);
-    counted
-        .map_err(|_| InteropError::unsupported(format!("a count of {count} with netperf"), "it counts to 2147483647"))
+    counted.map_err(|_| InteropError::unsupported(format!("a count of {count} with netperf"), "use 2147483647 or less"))
 }
 
 fn check(spec: &Spec) -> Result<(), InteropError> {
@@ -80,11 +79,14 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == "udp";
     if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP and, with --udp, UDP");
+        return refuse(&format!("--transport {}", spec.transport), "use TCP, or UDP with --udp");
     }
     let pattern = spec.pattern.as_str();
     if !["stream", "rr", "crr"].contains(&pattern) || (pattern == "crr" && udp) || spec.is_point() {
-        return refuse(pattern, "it has streams and round trips: thru stream or thru rr HOST --speak netperf");
+        return refuse(
+            pattern,
+            "only streams and round trips are supported: thru stream or thru rr HOST --speak netperf",
+        );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {
         return refuse(&format!("datagrams of {} bytes", spec.block), "use --block 65507 or less");
@@ -95,7 +97,7 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     {
         return refuse(
             "--reverse or --both for parts of a second",
-            "its server ends by itself: use --time in whole seconds",
+            "netserver ends such a test itself; use --time in whole seconds",
         );
     }
     let far = EndOptions {
@@ -109,19 +111,16 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     };
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", "each is a test of its own: use --time");
+        return refuse("a count of several flows", "each flow is a separate test; use --time");
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != "stream"), "--both but of TCP streams"),
-        (reverse && (udp || pattern != "stream"), "--reverse but of a TCP stream"),
+        (both && (udp || pattern != "stream"), "--both other than with TCP streams"),
+        (reverse && (udp || pattern != "stream"), "--reverse other than with TCP streams"),
         ((reverse || both) && spec.rate_bps.is_some(), "--rate for its server"),
         (several && spec.far.port.is_some(), "--data-port at the far end of several flows"),
         (spec.processes > 1, "--processes"),
-        (
-            spec.warmup_ns > 0 && pattern == "stream" && !reverse,
-            "--warmup where its server counts (only --reverse and thru rr have one)",
-        ),
+        (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "--warmup other than with --reverse or thru rr"),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
         (spec.delayed_reads, "--delayed-reads"),
@@ -130,15 +129,18 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),
         (pattern == "crr" && spec.strategy == model::Strategy::Spin, "--spin and --connect"),
-        (spec.far != far, "an option of the far end but --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port"),
+        (
+            spec.far != far,
+            "an option of the far end other than --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port",
+        ),
     ];
     match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "it has no words for that: leave it out"),
+        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }
 
-/// The measurement that a client asks for, as the passive end has it, and when it ends there.
+/// The measurement that a client requests, as the passive end runs it.
 pub(super) fn spec(requested: &Request) -> Spec {
     let pattern = match requested.direction {
         Transfer::Both if requested.flags.has(Flags::CONNECT) => "crr",
@@ -147,7 +149,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
     };
     let size = |size: Option<u32>| size.filter(|size| *size > 0).map(u64::from);
     let sends = requested.direction == Transfer::ServerSends;
-    // netserver's own: what SO_SNDBUF and SO_RCVBUF are by the kernel's default.
+    // netserver's defaults: the kernel's default SO_SNDBUF and SO_RCVBUF.
     let default = match (requested.udp, sends) {
         (true, _) => 1_472,
         (false, true) => 16 << 10,
@@ -179,11 +181,11 @@ pub(super) fn spec(requested: &Request) -> Spec {
     }
 }
 
-/// When the passive end is over. The client ends what it sends or asks; this end has a time for where it does not.
+/// When the passive end stops. Usually the client ends the test; this time is the fallback.
 fn stop(requested: &Request, pattern: &str) -> Stop {
-    let told_ns =
+    let requested_ns =
         u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
-    match (requested.direction, told_ns) {
+    match (requested.direction, requested_ns) {
         (Transfer::ServerSends, Some(ns)) => Stop::TimeNs(ns),
         (Transfer::ServerSends, None) if requested.length < 0 => {
             Stop::Bytes(u64::from(requested.length.unsigned_abs()))
@@ -200,10 +202,10 @@ fn stop(requested: &Request, pattern: &str) -> Stop {
 /// A test without a time, ns: it ends with its client, or with the agent's own limit.
 const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
-/// Why a client is refused, if it is: the number that it is told, and the reason.
+/// Why a client is refused, if it is: the error number on the wire and the reason for the log.
 pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
     if requested.direction == Transfer::Neither {
-        return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC, connections alone, is not served".into()));
+        return Some((speak::netperf::NOT_SUPPORTED, "TCP_CC (connections only) is not supported".into()));
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
         return Some((EINVAL, format!("{} s; raise --max-time", requested.length)));
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named() {
+    fn unsupported_options_are_named() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", "stream");
             change(&mut spec);
@@ -259,10 +261,10 @@ mod tests {
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("--rate for its server")
         );
-        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup where its server counts"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup other than with"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("an option of the far end"));
-        assert!(said(|spec| spec.pattern = "pingpong".into()).contains("it has streams and round trips"));
-        assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("it counts to"));
+        assert!(said(|spec| spec.pattern = "pingpong".into()).contains("only streams and round trips"));
+        assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));
         let half = |spec: &mut Spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::TimeNs(SECOND_NS / 2));
         assert!(said(half).contains("whole seconds"));
     }

@@ -1,10 +1,10 @@
-//! What netserver counted as a tally, and what this end counted as netserver tells it.
+//! Translates between netserver's counts and tallies.
 
 use model::tally::Count;
 use model::{DatagramTally, Direction, EndTally, FlowTally, SocketFacts, Spec};
 use speak::netperf::{Counted, Cpu};
 
-/// What the server counted of the tests that ran at once, in their order, as the far end's tally. What it does not tell is absent.
+/// The server's counts of all simultaneous tests as the far end's tally. Unreported counts are absent.
 pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
     let directions = if spec.direction == Direction::Both { 2 } else { 1 };
     let mut all = EndTally::unreported();
@@ -66,7 +66,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
     tally.tell(Count::SendingNs, if counted.bytes_sent > 0 { ns } else { 0 });
     tally.tell(Count::ReceivingNs, if counted.bytes_received > 0 { ns } else { 0 });
     if spec.transport == "udp" {
-        // Its datagrams carry no numbers: whole ones of the size that was sent are what it can have counted.
+        // The datagrams have no numbers, so the count follows from bytes and size.
         let sent = counted.bytes_sent / spec.reply_bytes();
         let received = counted.bytes_received / spec.block;
         tally.datagrams = Some(DatagramTally { sent, received, ..DatagramTally::default() });
@@ -74,7 +74,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
     tally
 }
 
-/// What a server tells. Its time is that in which data moved; what it waited for the end is not.
+/// The counts that a server reports. The time is that of the data, without the wait for the end.
 pub(super) fn counted(tally: &EndTally, cpu: Option<Cpu>) -> Counted {
     let socket = tally.flows.first().map(|flow| flow.socket.clone()).unwrap_or_default();
     let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ pub(super) fn counted(tally: &EndTally, cpu: Option<Cpu>) -> Counted {
         sends: word(tally.calls_sent),
         send_buffer: word(socket.sndbuf.unwrap_or(0)),
         failed_sends: 0,
-        // An answer is a transaction of this end.
+        // Each reply is one transaction.
         transactions: if tally.bytes_sent > 0 && tally.bytes_received > 0 { word(tally.blocks_sent) } else { 0 },
         elapsed_s: (tally.receiving_ns.max(tally.sending_ns) as f64 / 1e9) as f32,
         cpu,

@@ -12,18 +12,18 @@ use model::{EndOptions, Role, Spec, Stop};
 use speak::Turn;
 use speak::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
-use super::bare::{Bare, farewell};
 use super::host_cpu::HostCpu;
+use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
 use crate::acceptor::{self, ClientSession};
-use crate::line::{Input, Line, later};
+use crate::line::{Input, Line, would_block};
 use crate::{InteropError, Service, legs, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
-/// How long its data may take to come.
+/// Time limit for its data connection.
 const DATA_LIMIT: Duration = Duration::from_secs(30);
-/// Linux: the machine is busy (EBUSY); netperf has no words of its own for it.
+/// EBUSY of Linux: netperf has no error number of its own for a busy server.
 const BUSY: u32 = 16;
 
 struct Session<'a, 'g> {
@@ -34,20 +34,20 @@ struct Session<'a, 'g> {
     deadline: Instant,
 }
 
-/// What is listened on for a test's data.
+/// The listener for a test's data.
 enum DataListener {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
 
-/// How a session goes on.
+/// What a session does next.
 enum Next {
     Listen,
     Over,
 }
 
-/// Serves on all addresses until the service is told to stop. Many clients may measure at once, as far as the machine's places go: each has
-/// a control connection, and counts as a stranger all its time, for it measures in parts of that.
+/// Serves on all addresses until the service stops. Several clients may be connected at once. Each test is
+/// admitted separately, so a connection counts as unauthenticated all the time.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     check(service)?;
     acceptor::serve(service, PEER.name, &client)
@@ -64,7 +64,7 @@ fn check(service: &Service) -> Result<(), InteropError> {
         None => Ok(()),
         Some(_) => Err(InteropError::unsupported(
             "--speak netperf with --max-rate",
-            "netperf tells its server no rate: leave one out",
+            "netperf's protocol has no rate; leave one of them out",
         )),
     }
 }
@@ -72,13 +72,13 @@ fn check(service: &Service) -> Result<(), InteropError> {
 /// Serves a client to its end.
 fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
     let service = client_session.service;
-    // It is never admitted for good: each of its tests is.
-    client_session.session_deadline.lengthen(service.hold());
+    // Each test is admitted separately.
+    client_session.session_deadline.extend(service.hold());
     let deadline = Instant::now() + service.hold();
     let line = &mut client_session.line;
     let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
     let result = session.conduct();
-    // What the machine has to say of an error goes out even so.
+    // Send what the state machine queued, also after an error.
     let _ = session.line.say(&session.turn.send);
     result.map(|()| "ended".into())
 }
@@ -131,7 +131,7 @@ impl Session<'_, '_> {
                 return Ok(self.refuse(request::EINVAL, &error.to_string()));
             }
         };
-        (self.service.news)(&format!(
+        (self.service.log)(&format!(
             "{}: {} measures {} {}",
             self.line.peer(),
             PEER.name,
@@ -139,7 +139,7 @@ impl Session<'_, '_> {
             spec.pattern
         ));
         if before.is_none() {
-            // What cannot be measured is not announced: netperf would show a share of nothing.
+            // Without CPU time its flag must be off, or netperf would print 0.
             ready.flags = ready.flags.and(Flags::NODELAY);
         }
         self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.wrong(error))?;
@@ -149,7 +149,7 @@ impl Session<'_, '_> {
         let (link, last) = self.data(data_listener, &spec, &ended)?;
         let ran = self.run(&spec, link, &ended)?;
         if let Some(socket) = last {
-            farewell(&socket);
+            send_end_marks(&socket);
         }
         let cpu = before.and_then(|before| Some(HostCpu::now()?.since(&before)));
         let tally = ran.legs.first().cloned().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Session<'_, '_> {
     }
 
     fn refuse(&mut self, number: u32, why: &str) -> Next {
-        (self.service.news)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
         self.machine.refuse(number, &mut self.turn);
         Next::Over
     }
@@ -167,17 +167,17 @@ impl Session<'_, '_> {
     /// Listens for a test's data on the address that the client has reached.
     fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), InteropError> {
         let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
-        let mut place = self.line.here()?;
-        place.set_port(requested.data_port);
+        let mut address = self.line.here()?;
+        address.set_port(requested.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
         let (data_listener, address, buffers) = if requested.udp {
-            let socket = UdpSocket::bind(place).map_err(failed)?;
+            let socket = UdpSocket::bind(address).map_err(failed)?;
             foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
             (DataListener::Udp(socket), address, buffers)
         } else {
-            let listener = TcpListener::from(foreign::listen(place, &early)?);
+            let listener = TcpListener::from(foreign::listen(address, &early)?);
             if spec.pattern == "crr" {
                 // Accepted sockets inherit them.
                 foreign::prepare(listener.as_fd(), spec, Role::Passive)?;
@@ -207,7 +207,7 @@ impl Session<'_, '_> {
         Ok((data_listener, ready))
     }
 
-    /// The link over which the client's data goes, and over UDP the socket that says good-bye.
+    /// The link for the client's data, and over UDP the socket for the end marks.
     fn data(
         &mut self,
         data_listener: DataListener,
@@ -219,17 +219,17 @@ impl Session<'_, '_> {
             DataListener::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
             DataListener::Tcp(listener) => loop {
                 match plain::next(&listener) {
-                    // Whoever else comes meanwhile finds it closed.
+                    // Connections from other hosts are closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
                         foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
                         return Ok((foreign::stream(socket.into(), spec), None));
                     }
-                    _ => self.patience(limit)?,
+                    _ => self.keep_waiting(limit)?,
                 }
             },
             DataListener::Udp(socket) => {
                 let client = self.line.peer();
-                let failed = |source| InteropError::socket("take the data of", client, source);
+                let failed = |source| InteropError::socket("receive the data of", client, source);
                 socket.set_read_timeout(Some(STEP)).map_err(failed)?;
                 loop {
                     let mut byte = [0];
@@ -237,13 +237,13 @@ impl Session<'_, '_> {
                         Ok((_, peer)) if peer.ip() == self.line.peer().ip() => {
                             socket.connect(peer).map_err(failed)?;
                             let kept = socket.try_clone().map_err(failed)?;
-                            let link = foreign::datagrams(OwnedFd::from(socket), Bare::new(ended.clone()))?;
+                            let link = foreign::datagrams(OwnedFd::from(socket), Unnumbered::new(ended.clone()))?;
                             return Ok((link, Some(kept)));
                         }
                         Ok(_) => {
                             let _ = socket.recv_from(&mut byte);
                         }
-                        Err(error) if later(&error) => self.patience(limit)?,
+                        Err(error) if would_block(&error) => self.keep_waiting(limit)?,
                         Err(source) => return Err(failed(source)),
                     }
                 }
@@ -284,12 +284,12 @@ impl Session<'_, '_> {
                 signals.abort();
             }
         })?;
-        // A client that has closed its data before its server had sent all has ended the test, which is no failure.
+        // A client that closes before the server has sent everything ends the test; that is not a failure.
         gone.unwrap_or(Ok(())).map(|()| ran)
     }
 
     /// Whether to go on waiting for data.
-    fn patience(&mut self, limit: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&mut self, limit: Instant) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
         match self.line.glance(&mut buffer)? {
             Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
@@ -300,7 +300,7 @@ impl Session<'_, '_> {
             Input::Nothing => {}
         }
         if Instant::now() > limit || self.service.stopping() {
-            return Err(self.silent(DATA_LIMIT, "where its data was due"));
+            return Err(self.silent(DATA_LIMIT, "while its data was expected"));
         }
         Ok(())
     }

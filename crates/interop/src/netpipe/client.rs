@@ -11,27 +11,27 @@ use speak::Turn;
 use speak::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
-use crate::line::{Input, Line, Patience};
+use crate::line::{Input, Line, Wait};
 use crate::{Curve, InteropError, TrialObserver, legs};
 
-/// How long the receiver may say nothing where a mark is due.
+/// Time limit for a mark of the receiver.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Refuses what NPtcp's receiver cannot do, or cannot be told.
+/// Refuses what NPtcp's receiver cannot do or has no option for.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != "tcp" {
-        return refuse(&format!("--transport {}", spec.transport), "it speaks TCP");
+        return refuse(&format!("--transport {}", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
-            &format!("{} of a size", spec.pattern),
-            "it has curves alone: thru curve HOST --speak netpipe, with --both for blocks that cross, --stream for one way",
+            &format!("{} of a single size", spec.pattern),
+            "only curves are supported: thru curve HOST --speak netpipe, with --both to send from both ends at once or --stream for one direction",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
@@ -48,19 +48,19 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.far != far, "options of the far end's sockets"),
     ];
     match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "its far end is told nothing: leave it out, or give NPtcp its own option"),
+        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
         None => Ok(()),
     }
 }
 
-/// What both ends do at these points.
+/// The schedule of both ends for these points.
 pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
     points.iter().try_for_each(check)?;
     let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
     let Some(found) = schedule(&sizes) else {
         return Err(InteropError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
-            "use --first, --to and --perturbation, and give NPtcp the same as -l, -u and -p",
+            "use --first, --to and --perturbation, and start NPtcp with the same values for -l, -u and -p",
         ));
     };
     let mode = match points.first() {
@@ -124,11 +124,11 @@ impl Run {
             }
             if actions.is_empty() {
                 match self.listen(cancel) {
-                    // A receiver with other sizes knows no end here; what was measured stands.
+                    // A receiver with other sizes does not expect the end here; keep what was measured.
                     Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
                         return Ok(());
                     }
-                    // NPtcp's -2 goes as far as its socket's buffers do.
+                    // NPtcp's -2 ends at the size of its socket buffers.
                     Err(InteropError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
                     heard => heard?,
                 }
@@ -152,13 +152,14 @@ impl Run {
         }
     }
 
-    /// Takes what the receiver says next: a byte at a time, for what comes behind a mark is a message.
+    /// Receives the next mark byte by byte, because a message may follow it.
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let during = "where its SyncMe was due: give NPtcp the same sizes, and -2 for --both, -s for --stream";
-        let patience = Patience { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
-        let heard = self.line.wait(&mut byte, &patience)?;
+        let during =
+            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for --both or -s for --stream";
+        let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let heard = self.line.wait(&mut byte, &wait)?;
         let wrong = |error| self.line.wrong(error);
         match heard {
             Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
@@ -166,13 +167,13 @@ impl Run {
         }
     }
 
-    /// Goes on with a new connection, as both ends do after each trial of a stream.
+    /// Opens a new connection, as both ends do after each trial of a stream.
     fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let deadline = Instant::now() + SILENCE;
-        self.line.part(CLOSE_LIMIT);
+        self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
             self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
-            // NPtcp opens its port anew. A connection to the old one is lost, which shows before NPtcp says its SyncMe.
+            // NPtcp reopens its port. A connection to the old one is closed before NPtcp sends its SyncMe.
             let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
             let heard = loop {
                 match self.line.peek(STEP)? {
@@ -184,7 +185,7 @@ impl Run {
                 return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.wrong(error));
             }
             if over() {
-                return Err(self.silent("after it had opened its port anew"));
+                return Err(self.silent("after it had reopened its port"));
             }
         }
     }
@@ -197,7 +198,7 @@ impl Run {
     /// Lets the engine move a trial's messages.
     fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
         let count = u64::from(exchange.count);
-        // Before the first size the two ends send to and fro, whatever they do then.
+        // The exchanges before the first size are always round trips.
         let (pattern, stop) = match exchange.mode {
             Mode::Stream => ("stream", Stop::Blocks(count)),
             Mode::PingPong | Mode::Both => ("pingpong", Stop::Transactions(count)),
@@ -220,8 +221,8 @@ impl Run {
                 signals.abort();
             }
         })?;
-        self.line.regain()?;
-        // What an interrupt has cut is no trial.
+        self.line.restore_blocking()?;
+        // An interrupted trial is not kept.
         if cancel.load(Ordering::SeqCst) {
             return Err(InteropError::Interrupted);
         }
@@ -234,7 +235,7 @@ impl Run {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: self.spec.stall_ns / 1_000_000_000,
-                during: "while messages went",
+                during: "during an exchange",
             });
         }
         let seconds = match &tally.rtt {
@@ -251,8 +252,8 @@ impl Run {
     }
 }
 
-/// A size's one trial of a stream: NPtcp tells the least time of its three, after which it has read them all. Which it was it does not
-/// tell: the quickest at this end stands for it.
+/// A size's trial of a stream. NPtcp reports the shortest time of three, but not which trial it was: use the
+/// fastest at this end.
 fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
     let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
     let reported = |[near, mut far]: [EndTally; 2]| {
@@ -285,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_cannot_be_told_is_refused() {
+    fn options_without_a_counterpart_are_refused() {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
-        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("it has curves alone"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
         assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
     }
 }

@@ -11,12 +11,12 @@ use model::Spec;
 use speak::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, InteropError, Server, Service, Speaks, TrialObserver};
+use crate::{Curve, InteropError, PeerProtocol, Server, Service, TrialObserver};
 
 /// The protocol.
 pub(crate) struct NetPipe;
 
-impl Speaks for NetPipe {
+impl PeerProtocol for NetPipe {
     fn name(&self) -> &'static str {
         PEER.name
     }
@@ -48,8 +48,8 @@ impl Speaks for NetPipe {
         client::measure(points, server.host, observer, cancel)
     }
 
-    fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        Options::parse(words).map(|_| ())
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        Options::parse(options).map(|_| ())
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

@@ -20,22 +20,22 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads options as NPtcp takes them, such as `-s -u 1000`; none for its defaults.
+    /// Parses NPtcp's options, such as `-s -u 1000`; an empty text means the defaults.
     pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
         let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
         let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
-        let mut words = text.split_whitespace();
-        while let Some(word) = words.next() {
+        let mut arguments = text.split_whitespace();
+        while let Some(argument) = arguments.next() {
             let mut number = |least: u64| {
-                let value = words.next().and_then(|value| value.parse().ok());
+                let value = arguments.next().and_then(|value| value.parse().ok());
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
                     InteropError::unsupported(
-                        format!("NPtcp's {word} without a number"),
-                        format!("write one from {least} to {MOST} after it"),
+                        format!("NPtcp's {argument} without a number"),
+                        format!("give a number from {least} to {MOST} after it"),
                     )
                 })
             };
-            match word {
+            match argument {
                 "-s" => options.mode = Mode::Stream,
                 "-2" => options.mode = Mode::Both,
                 "-r" => options.reset = true,
@@ -48,23 +48,23 @@ impl Options {
                 "-p" => options.sizes.perturbation = number(0)?,
                 _ => {
                     return refuse(
-                        format!("NPtcp's option {word}"),
-                        "its receiver here takes -s, -2, -r, -i, -l N, -u N and -p N",
+                        format!("NPtcp's option {argument}"),
+                        "supported are -s, -2, -r, -i, -l N, -u N and -p N",
                     );
                 }
             }
         }
-        let ways = text.split_whitespace().filter(|word| matches!(*word, "-s" | "-2")).count();
-        if ways > 1 {
-            return refuse("NPtcp's -s and -2 at once".into(), "give one of them");
+        let modes = text.split_whitespace().filter(|argument| matches!(*argument, "-s" | "-2")).count();
+        if modes > 1 {
+            return refuse("NPtcp's -s together with -2".into(), "give one of them");
         }
         if options.integrity && options.mode != Mode::PingPong {
-            return refuse("NPtcp's -i with -s or -2".into(), "messages are checked there and back: leave one out");
+            return refuse("NPtcp's -i with -s or -2".into(), "only round trips can be checked; leave one of them out");
         }
         Ok(options)
     }
 
-    /// The run of a receiver, which takes any count.
+    /// The schedule of a receiver, which accepts any repeat count.
     pub(super) fn plan(&self) -> Plan {
         Plan {
             first: self.sizes.first,
@@ -104,7 +104,7 @@ mod tests {
         let plan = Options::parse("-s -l 64 -u 1000").unwrap().plan();
         assert_eq!((plan.first, plan.mode, plan.sizes[..3].to_vec()), (64, Mode::Stream, vec![61, 64, 67]));
         for (wrong, said) in
-            [("-s -2", "at once"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
+            [("-s -2", "together with"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
         {
             let error = Options::parse(wrong).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -11,20 +11,20 @@ use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{InteropError, Service, acceptor, plain};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long the transmitter may be silent: more than its longest message takes on a slow path.
+/// Time limit for the transmitter: longer than the longest message takes on a slow path.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Serves on all addresses until the service is told to stop.
+/// Serves on all addresses until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     if service.limits.rate_bps.is_some() {
         return Err(InteropError::unsupported(
             "--speak netpipe with --max-rate",
-            "NetPIPE keeps no rate: leave one out",
+            "NetPIPE has no rate limit; leave one of them out",
         ));
     }
-    let options = Options::parse(&service.words)?;
+    let options = Options::parse(&service.options)?;
     let listeners = acceptor::open(service)?;
     let session_deadlines = SessionDeadlines::default();
     std::thread::scope(|scope| {
@@ -38,18 +38,18 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     Ok(())
 }
 
-/// Serves one transmitter after the other: which connection is a test's next one nothing tells but its place in time.
+/// Serves one transmitter after another: only the order in time shows which connection belongs to a test.
 fn attend(listener: &TcpListener, service: &Service, session_deadlines: &SessionDeadlines, options: &Options) {
     while !service.stopping() {
         let Some((socket, peer)) = plain::next(listener) else { continue };
-        // NetPIPE has no words for a refusal.
+        // NetPIPE's protocol has no refusal.
         let Some(admission) = (service.admit)() else {
-            (service.news)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+            (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
             continue;
         };
-        (service.news)(&format!("{peer}: {} measures", PEER.name));
+        (service.log)(&format!("{peer}: {} measures", PEER.name));
         let session_deadline = session_deadlines.take(&socket);
-        session_deadline.lengthen(service.hold());
+        session_deadline.extend(service.hold());
         let session = Session::new(service, listener, &session_deadline, socket, peer);
         let points = session.and_then(|session| session.conduct(options.plan()));
         let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
@@ -65,7 +65,7 @@ struct Session<'a> {
     socket: TcpStream,
     peer: SocketAddr,
     message: Vec<u8>,
-    /// What came behind a mark: the front of a message.
+    /// Bytes after a mark: the start of a message.
     ahead: Vec<u8>,
 }
 
@@ -90,7 +90,8 @@ impl<'a> Session<'a> {
         loop {
             let said = self.say(&std::mem::take(&mut turn.send));
             let actions = std::mem::take(&mut turn.actions);
-            // A transmitter that ends before its receiver's last size takes the SyncMe for the answer to its QUIT, and is gone.
+            // A transmitter that ends before the receiver's last size takes the SyncMe for the answer to its
+            // QUIT and closes.
             if !actions.contains(&Action::Done) {
                 said?;
             }
@@ -139,8 +140,8 @@ impl<'a> Session<'a> {
             }
             self.take(&mut message[..size])?;
             if let Some(at) = exchange.first_wrong(&message[..size]) {
-                let what = format!("a message of {size} bytes is not as it was sent at byte {at}");
-                return Err(self.wrong(SpeakError { peer: PEER.name, step: "while messages went", what }));
+                let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
+                return Err(self.wrong(SpeakError { peer: PEER.name, step: "during an exchange", what }));
             }
             if exchange.mode == Mode::PingPong { self.say(&message[..size]) } else { Ok(()) }
         });
@@ -155,7 +156,7 @@ impl<'a> Session<'a> {
         self.ahead.drain(..filled);
         while filled < message.len() {
             let Some(count) = self.hear(&mut message[filled..])? else {
-                return Err(InteropError::socket("hear", self.peer, ErrorKind::UnexpectedEof));
+                return Err(InteropError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
             };
             filled += count;
         }
@@ -169,23 +170,23 @@ impl<'a> Session<'a> {
         let silent = Instant::now() + SILENCE;
         loop {
             match plain::next(self.listener) {
-                // Whoever else comes meanwhile finds it closed.
+                // Connections from other hosts are closed.
                 Some((socket, peer)) if peer.ip() == self.peer.ip() => {
                     prepare(&socket, peer)?;
-                    self.session_deadline.moves_to(&socket);
+                    self.session_deadline.move_to(&socket);
                     (self.socket, self.peer) = (socket, peer);
                     return Ok(());
                 }
-                _ => self.patience(silent)?,
+                _ => self.keep_waiting(silent)?,
             }
         }
     }
 
     fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("speak to", self.peer, source))
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
-    /// What comes next; `None` at the end.
+    /// Reads the next bytes; `None` at the end.
     fn hear(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
         let silent = Instant::now() + SILENCE;
         loop {
@@ -193,14 +194,14 @@ impl<'a> Session<'a> {
                 Ok(0) => return Ok(None),
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(source) => return Err(InteropError::socket("hear", self.peer, source)),
+                Err(source) => return Err(InteropError::socket("receive from", self.peer, source)),
             }
-            self.patience(silent)?;
+            self.keep_waiting(silent)?;
         }
     }
 
     /// Whether to go on waiting.
-    fn patience(&self, silent: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&self, silent: Instant) -> Result<(), InteropError> {
         if self.session_deadline.was_cut() || self.service.stopping() {
             return Err(InteropError::Interrupted);
         }
@@ -209,7 +210,7 @@ impl<'a> Session<'a> {
                 address: self.peer.to_string(),
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
-                during: "in its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here --speak 'netpipe:-s')",
+                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, --speak 'netpipe:-s')",
             });
         }
         Ok(())
@@ -220,7 +221,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A connection as NPtcp has it, with limits on how long it is waited for.
+/// Sets NPtcp's options and our timeouts.
 fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), InteropError> {
     let failed = |source| InteropError::socket("prepare the connection to", peer, source);
     socket.set_nodelay(true).map_err(failed)?;

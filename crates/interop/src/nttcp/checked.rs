@@ -1,4 +1,4 @@
-//! Data whose content is compared (-c): the engine's loops do not look at what they move, so that it goes its own, slower way.
+//! Transfers with checked content (-c), in a slower loop of their own: the engine does not inspect payload.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -13,17 +13,17 @@ use speak::nttcp::{Datagrams, Options, Pattern, Seen, Statistics};
 
 use super::{MARK, MARK_CALLS};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// How long the data may rest.
-const REST: Duration = Duration::from_secs(30);
+/// Time limit without data.
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Sends or receives what `-c` compares, over a connection or in datagrams between marks; what was moved, and how many bytes were not the
-/// pattern's.
+/// Sends or receives checked data, over a connection or in datagrams between marks. Returns the counts and the
+/// number of bytes that differ from the pattern.
 pub(super) fn run(
     socket: &OwnedFd,
     requested: &Options,
-    late: &mut dyn FnMut() -> bool,
+    expired: &mut dyn FnMut() -> bool,
 ) -> io::Result<(Statistics, u64)> {
     let options = SockRef::from(socket);
     options.set_nonblocking(false)?;
@@ -31,25 +31,25 @@ pub(super) fn run(
     options.set_write_timeout(Some(STEP))?;
     let mut exchange = CheckedExchange {
         socket,
-        late,
-        looked: Instant::now(),
+        expired,
+        last_check: Instant::now(),
         requested,
         content: Content::of(requested),
-        account: Account::begun(),
+        counters: Counters::begun(),
     };
     let counted = match (requested.udp, requested.transmits) {
         (_, true) => exchange.transmit()?,
         (false, false) => exchange.receive()?,
         (true, false) => exchange.receive_datagrams()?,
     };
-    Ok((counted, exchange.account.wrong))
+    Ok((counted, exchange.counters.wrong))
 }
 
-/// What is in the buffers, one after the other.
+/// The expected content of the buffers.
 enum Content {
     /// A sequence without end.
     Endless(Box<Pattern>),
-    /// The same in each.
+    /// The same content in each.
     Same(Vec<u8>),
 }
 
@@ -59,7 +59,7 @@ impl Content {
         if requested.streams_pattern() {
             return Self::Endless(Box::new(pattern));
         }
-        let mut buffer = room(requested);
+        let mut buffer = buffer_for(requested);
         pattern.fill(&mut buffer);
         Self::Same(buffer)
     }
@@ -71,7 +71,7 @@ impl Content {
         }
     }
 
-    /// How many of these bytes, no more than a buffer's, are others.
+    /// How many of these bytes, at most a buffer, differ.
     fn mismatches(&mut self, arrived: &[u8]) -> u64 {
         match self {
             Self::Endless(pattern) => pattern.mismatches(arrived),
@@ -80,12 +80,12 @@ impl Content {
     }
 }
 
-/// A buffer of the asked size.
-fn room(requested: &Options) -> Vec<u8> {
+/// A buffer of the requested size.
+fn buffer_for(requested: &Options) -> Vec<u8> {
     vec![0; usize::try_from(requested.bytes).unwrap_or(usize::MAX)]
 }
 
-struct Account {
+struct Counters {
     bytes: u64,
     calls: u64,
     /// Bytes that are not the pattern's.
@@ -95,12 +95,12 @@ struct Account {
     cpu_s: f64,
 }
 
-impl Account {
+impl Counters {
     fn begun() -> Self {
         Self { bytes: 0, calls: 0, wrong: 0, started: Instant::now(), cpu_s: cpu_s() }
     }
 
-    /// What was counted up to now, with so many calls for marks.
+    /// The counts so far, plus the calls for marks.
     fn reported(&self, requested: &Options, marks: u64) -> Statistics {
         Statistics {
             bytes: self.bytes,
@@ -115,32 +115,32 @@ impl Account {
 
 struct CheckedExchange<'a> {
     socket: &'a OwnedFd,
-    late: &'a mut dyn FnMut() -> bool,
-    /// When that was last asked.
-    looked: Instant,
+    expired: &'a mut dyn FnMut() -> bool,
+    /// Time of the last check.
+    last_check: Instant,
     requested: &'a Options,
     content: Content,
-    account: Account,
+    counters: Counters,
 }
 
 impl CheckedExchange<'_> {
     fn transmit(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.requested);
+        let mut buffer = buffer_for(self.requested);
         let gap = Duration::from_micros(self.requested.gap_us);
         self.mark()?;
-        self.account = Account::begun();
+        self.counters = Counters::begun();
         for _ in 0..self.requested.count {
             self.content.fill(&mut buffer);
             let mut left = buffer.as_slice();
             while !left.is_empty() {
                 let sent = self.send(left)?;
                 left = &left[sent..];
-                self.account.bytes += sent as u64;
-                self.account.calls += 1;
+                self.counters.bytes += sent as u64;
+                self.counters.calls += 1;
             }
             self.pause(gap)?;
         }
-        let counted = self.account.reported(self.requested, if self.requested.udp { MARK_CALLS[0] } else { 0 });
+        let counted = self.counters.reported(self.requested, if self.requested.udp { MARK_CALLS[0] } else { 0 });
         match self.requested.udp {
             true => self.mark()?,
             false => SockRef::from(self.socket).shutdown(Shutdown::Write)?,
@@ -148,7 +148,7 @@ impl CheckedExchange<'_> {
         Ok(counted)
     }
 
-    /// Sends a mark, where there are any.
+    /// Sends a mark over UDP.
     fn mark(&mut self) -> io::Result<()> {
         if self.requested.udp {
             self.send(&MARK)?;
@@ -160,75 +160,75 @@ impl CheckedExchange<'_> {
         let until = Instant::now() + gap;
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             std::thread::sleep(left.min(STEP));
-            self.in_time()?;
+            self.check_deadline()?;
         }
         Ok(())
     }
 
     fn receive(&mut self) -> io::Result<Statistics> {
-        let mut buffer = room(self.requested);
+        let mut buffer = buffer_for(self.requested);
         loop {
-            let count = self.hear(&mut buffer)?;
-            self.account.calls += 1;
+            let count = self.receive_some(&mut buffer)?;
+            self.counters.calls += 1;
             if count == 0 {
-                return Ok(self.account.reported(self.requested, 0));
+                return Ok(self.counters.reported(self.requested, 0));
             }
             self.compare(&buffer[..count]);
         }
     }
 
     fn receive_datagrams(&mut self) -> io::Result<Statistics> {
-        let (mut buffer, mut seen) = (room(self.requested), Datagrams::default());
+        let (mut buffer, mut seen) = (buffer_for(self.requested), Datagrams::default());
         loop {
-            let count = self.hear(&mut buffer)?;
+            let count = self.receive_some(&mut buffer)?;
             match seen.take(count) {
                 Seen::Start => {
-                    self.account = Account::begun();
+                    self.counters = Counters::begun();
                     self.content = Content::of(self.requested);
                 }
                 Seen::Data => {
-                    self.account.calls += 1;
+                    self.counters.calls += 1;
                     self.compare(&buffer[..count]);
                 }
-                Seen::End => return Ok(self.account.reported(self.requested, MARK_CALLS[1])),
+                Seen::End => return Ok(self.counters.reported(self.requested, MARK_CALLS[1])),
             }
         }
     }
 
     fn compare(&mut self, arrived: &[u8]) {
-        self.account.wrong += self.content.mismatches(arrived);
-        self.account.bytes += arrived.len() as u64;
+        self.counters.wrong += self.content.mismatches(arrived);
+        self.counters.bytes += arrived.len() as u64;
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.socket;
-        self.patiently(|| send(socket, bytes, SendFlags::NOSIGNAL))
+        self.retry(|| send(socket, bytes, SendFlags::NOSIGNAL))
     }
 
-    fn hear(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let socket = self.socket;
-        self.patiently(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
+        self.retry(|| recv(socket, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
     }
 
-    /// Repeats a call that brings nothing until it does, or it is late.
-    fn patiently(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
-        let rest = Instant::now() + REST;
+    /// Repeats a call until it moves data or a limit is reached.
+    fn retry(&mut self, mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
+        let deadline = Instant::now() + IDLE_LIMIT;
         loop {
-            // Also of a peer that always has something, or always takes it.
-            self.in_time()?;
+            // Also for a peer that is never idle.
+            self.check_deadline()?;
             match call() {
-                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < rest => {}
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) if Instant::now() < deadline => {}
                 Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
                 moved => return Ok(moved?),
             }
         }
     }
 
-    /// Fails where it is late.
-    fn in_time(&mut self) -> io::Result<()> {
-        if self.looked.elapsed() >= STEP {
-            self.looked = Instant::now();
-            if (self.late)() {
+    /// Fails after the deadline.
+    fn check_deadline(&mut self) -> io::Result<()> {
+        if self.last_check.elapsed() >= STEP {
+            self.last_check = Instant::now();
+            if (self.expired)() {
                 return Err(ErrorKind::TimedOut.into());
             }
         }
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_pattern_arrives_and_a_wrong_byte_is_counted() {
-        // What a socket holds without a reader.
+        // An amount that fits a socket buffer without a reader.
         let options = Options { bytes: 1000, count: 50, compare: true, ..Options::default() };
         for (udp, stream) in [(false, false), (true, false), (true, true)] {
             for seed in [options.seed.as_str(), "another"] {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_ends_when_it_is_late() {
+    fn silence_ends_at_the_deadline() {
         for udp in [false, true] {
             let [_silent, socket] = pair(udp);
             let requested = Options { transmits: false, udp, compare: true, ..Options::default() };
@@ -312,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_never_stops_is_cut_off_when_it_is_late() {
+    fn a_peer_that_never_stops_is_cut_off_at_the_deadline() {
         let [out, inward] = pair(false);
         let requested = Options { transmits: false, compare: true, ..Options::default() };
         let feeding = std::thread::spawn(move || while send(&out, &[7; 4096], SendFlags::NOSIGNAL).is_ok() {});
         assert_eq!(run(&inward, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);
         drop(inward);
         feeding.join().unwrap();
-        // Nor does one that takes a gap of hours between two buffers.
+        // A gap of hours between two buffers is cut off as well.
         let [out, _inward] = pair(true);
         let requested = Options { udp: true, compare: true, gap_us: 3_600_000_000, ..Options::default() };
         assert_eq!(run(&out, &requested, &mut || true).unwrap_err().kind(), ErrorKind::TimedOut);

@@ -11,8 +11,8 @@ use speak::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistic
 use speak::{SpeakError, Turn};
 
 use super::{MARK, request, results, sort};
-use crate::line::{Input, Line, Patience};
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::{Input, Line, Wait};
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Moved, Work};
 use crate::{InteropError, Sides, TrialObserver};
 
@@ -20,7 +20,7 @@ use crate::{InteropError, Sides, TrialObserver};
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Ports that are tried for our data socket.
 const PORTS: u16 = 1000;
-/// Time between two marks of the end, and how many of them there are.
+/// Interval between end marks, and their number.
 const MARK_GAP: Duration = Duration::from_secs(2);
 const END_MARKS: u32 = 3;
 
@@ -31,10 +31,10 @@ struct Session<'a> {
     turn: Turn<LocalAction>,
     cancel: &'a AtomicBool,
     version: Option<String>,
-    /// The last thing that the remote side chattered: where it fails, why.
-    chatter: Option<String>,
+    /// The last verbose line of the remote side: the reason, if it fails.
+    verbose_line: Option<String>,
     port: Option<u16>,
-    theirs: Option<Statistics>,
+    peer_statistics: Option<Statistics>,
     ended: bool,
 }
 
@@ -50,18 +50,19 @@ pub(super) fn measure(
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut turn = Turn::default();
     let machine = Local::open(&options, &mut turn).map_err(|error| line.wrong(error))?;
-    let (version, chatter, port, theirs) = (None, None, None, None);
-    let mut session = Session { spec, line, machine, turn, cancel, version, chatter, port, theirs, ended: false };
+    let (version, verbose_line, port, peer_statistics) = (None, None, None, None);
+    let mut session =
+        Session { spec, line, machine, turn, cancel, version, verbose_line, port, peer_statistics, ended: false };
     session.say()?;
     let socket = if options.transmits { session.listen(&options)? } else { session.dial()? };
     observer.starting(begun.elapsed().as_nanos() as u64);
     let moved = session.run(socket, observer);
     observer.stopped();
     let mut moved = moved?;
-    let theirs = session.statistics(&moved)?;
-    let near = session.near(&mut moved, &theirs);
+    let peer_statistics = session.statistics(&moved)?;
+    let near = session.near(&mut moved, &peer_statistics);
     Ok(Sides {
-        far: results::far(spec, &near, &theirs),
+        far: results::far(spec, &near, &peer_statistics),
         near,
         failure: moved.failure(),
         elapsed_ns: moved.legs.elapsed_ns,
@@ -75,39 +76,39 @@ impl Session<'_> {
         self.line.say(&send)
     }
 
-    /// Takes what the remote side said.
+    /// Processes what the remote side sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
         for action in std::mem::take(&mut self.turn.actions) {
             match action {
                 LocalAction::Listen => {}
                 LocalAction::Transmit(port) => self.port = Some(port),
-                LocalAction::Theirs(theirs) => self.theirs = Some(theirs),
-                LocalAction::Chatter(line) => {
+                LocalAction::PeerStatistics(peer_statistics) => self.peer_statistics = Some(peer_statistics),
+                LocalAction::Verbose(line) => {
                     self.version = self.version.take().or_else(|| results::version(&line));
-                    self.chatter = Some(line);
+                    self.verbose_line = Some(line);
                 }
             }
         }
         Ok(())
     }
 
-    /// Waits for the next thing that the remote side says.
+    /// Waits for the remote side's next message.
     fn hear(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let patience = Patience { program: PEER.name, limit, during, cancelled: &cancelled };
-        match self.line.wait(&mut buffer, &patience)? {
+        let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
+        match self.line.wait(&mut buffer, &wait)? {
             Some(count) => self.take(&buffer[..count]),
             None => Err(self.left()),
         }
     }
 
-    /// The remote side closed the connection: its last words say why, if it had any.
+    /// The remote side closed the connection: its last verbose line has the reason, if there is one.
     fn left(&self) -> InteropError {
-        let closed = |what| SpeakError { peer: PEER.name, step: "before it counted anything", what };
+        let closed = |what| SpeakError { peer: PEER.name, step: "before it reported statistics", what };
         let ended = self.machine.ended(true).err();
-        let error = match (&self.chatter, ended) {
+        let error = match (&self.verbose_line, ended) {
             (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
             (None, Some(error)) => error,
             (None, None) => closed("it closed the connection".into()),
@@ -115,7 +116,7 @@ impl Session<'_> {
         self.line.wrong(error)
     }
 
-    /// Opens the socket on which the remote side sends, and waits until it does.
+    /// Opens the data socket and waits until the remote side uses it.
     fn listen(&mut self, options: &Options) -> Result<OwnedFd, InteropError> {
         let (here, peer) = (self.line.here()?.ip(), self.line.peer().ip());
         let ports = FIRST_DATA_PORT..FIRST_DATA_PORT + PORTS;
@@ -124,7 +125,7 @@ impl Session<'_> {
         let socket = if options.udp {
             let socket = plain::bind(here, ports)?;
             self.listening(socket.local_addr())?;
-            plain::meet(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
+            plain::connect_to_first_sender(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
         } else {
             let listener = plain::listen(here, ports, &spec.near)?;
             self.listening(listener.local_addr())?;
@@ -138,7 +139,7 @@ impl Session<'_> {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: ANSWER_LIMIT.as_secs(),
-                during: "where its data was due: a firewall may stand between",
+                during: "while its data was expected: a firewall may block it",
             }),
         }
     }
@@ -149,7 +150,7 @@ impl Session<'_> {
         self.say()
     }
 
-    /// Whether the remote side may still come; takes what it says meanwhile.
+    /// Whether the remote side may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
@@ -166,7 +167,7 @@ impl Session<'_> {
             if let Some(port) = self.port {
                 break port;
             }
-            self.hear(ANSWER_LIMIT, "where its data port was due")?;
+            self.hear(ANSWER_LIMIT, "while its data port was expected")?;
         };
         plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
     }
@@ -184,7 +185,7 @@ impl Session<'_> {
         }
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut meanwhile = |signals: &engine::Signals, _| {
+        let mut on_step = |signals: &engine::Signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
             } else if heard.ended() {
@@ -193,24 +194,28 @@ impl Session<'_> {
         };
         if sends {
             plain::send_mark(&socket, &MARK);
-            let moved =
-                work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
+            let moved = work.datagrams(
+                socket,
+                MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times),
+                &mut live,
+                &mut on_step,
+            )?;
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
             return Ok(moved);
         }
-        work.datagrams(socket, Between::new(sort(), mark_times), &mut live, &mut meanwhile)
+        work.datagrams(socket, MarkedDatagrams::new(sort(), mark_times), &mut live, &mut on_step)
     }
 
-    /// Waits for what the remote side counted; marks that may be lost are sent again.
+    /// Waits for the remote side's statistics; sends end marks again, because they may be lost.
     fn statistics(&mut self, moved: &Moved) -> Result<Statistics, InteropError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
         let mut left = if marks { END_MARKS - 1 } else { 0 };
         loop {
-            if let Some(theirs) = self.theirs {
-                return Ok(theirs);
+            if let Some(peer_statistics) = self.peer_statistics {
+                return Ok(peer_statistics);
             }
             let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
-            match self.hear(limit, "where its statistics were due") {
+            match self.hear(limit, "while its statistics were expected") {
                 Err(InteropError::Silent { .. }) if left > 0 => {
                     left -= 1;
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
@@ -220,12 +225,12 @@ impl Session<'_> {
         }
     }
 
-    /// This end's tally; datagrams that did not come show in what the other end sent.
-    fn near(&self, moved: &mut Moved, theirs: &Statistics) -> model::EndTally {
+    /// This end's tally; the other end's count shows which datagrams are missing.
+    fn near(&self, moved: &mut Moved, peer_statistics: &Statistics) -> model::EndTally {
         let mut near = moved.tally();
         near.cut_short |= self.cancel.load(Ordering::SeqCst);
         if let Some(datagrams) = near.datagrams.as_mut().filter(|_| !plain::sends(self.spec, Role::Active)) {
-            datagrams.missed = Some((theirs.bytes / self.spec.block).saturating_sub(datagrams.received));
+            datagrams.missed = Some((peer_statistics.bytes / self.spec.block).saturating_sub(datagrams.received));
         }
         near
     }

@@ -1,4 +1,4 @@
-//! nttcp 1.47, after a fact sheet: no program but this one has judged it.
+//! nttcp 1.47, from a description of its protocol; not tested against the original program.
 
 mod checked;
 mod client;
@@ -12,20 +12,20 @@ use std::sync::atomic::AtomicBool;
 use model::{Spec, Stop};
 use speak::nttcp::{Datagrams, PEER, Seen};
 
-use crate::marks::Sort;
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::marks::DatagramKind;
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nttcp;
 
-/// Buffers of a moment's trial: nttcp knows no time.
-const FIRST_LOOK: u64 = 4;
+/// Buffers of the pilot trial: nttcp has no time limit.
+const PILOT_BUFFERS: u64 = 4;
 /// A mark, whose content is nothing.
 const MARK: [u8; 4] = [0; 4];
 /// System calls that a sender and a receiver make for the marks, as nttcp counts them.
 const MARK_CALLS: [u64; 2] = [3, 1];
 
-impl Speaks for Nttcp {
+impl PeerProtocol for Nttcp {
     fn name(&self) -> &'static str {
         PEER.name
     }
@@ -38,8 +38,8 @@ impl Speaks for Nttcp {
         request::options(spec).map(drop)
     }
 
-    fn first_look(&self, spec: &Spec) -> Spec {
-        Spec { stop: Stop::Blocks(FIRST_LOOK), warmup_ns: 0, ..spec.clone() }
+    fn pilot(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::Blocks(PILOT_BUFFERS), warmup_ns: 0, ..spec.clone() }
     }
 
     fn measure(
@@ -61,12 +61,12 @@ impl Speaks for Nttcp {
     }
 }
 
-/// Tells marks from data at a receiver.
-fn sort() -> impl FnMut(&[u8]) -> Sort + Send + 'static {
+/// Distinguishes marks from data at a receiver.
+fn sort() -> impl FnMut(&[u8]) -> DatagramKind + Send + 'static {
     let mut seen = Datagrams::default();
     move |datagram| match seen.take(datagram.len()) {
-        Seen::Start => Sort::Begin,
-        Seen::Data => Sort::Data,
-        Seen::End => Sort::End,
+        Seen::Start => DatagramKind::Begin,
+        Seen::Data => DatagramKind::Data,
+        Seen::End => DatagramKind::End,
     }
 }

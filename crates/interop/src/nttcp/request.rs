@@ -1,53 +1,55 @@
-//! A spec in nttcp's words, and the other way round.
+//! Translates between a spec and nttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
-use speak::nttcp::{APART, Options};
+use speak::nttcp::{Options, SEPARATED_FORMAT};
 
-use crate::unsupported::{ONE_WAY, Plain};
+use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
 const BYTES_LIMIT: u64 = 100_000_000;
 const COUNT_LIMIT: u64 = 1_000_000_000;
 const GAP_LIMIT_US: u64 = 10_000_000;
-/// Most bytes of a buffer that a client may ask of us.
+/// Largest buffer that a client may request.
 const MOST_BYTES: u64 = 16 << 20;
 /// Bytes of a datagram.
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "nttcp",
-    patterns: (&["transfer"], "it has counts alone: thru transfer HOST --speak nttcp"),
+    patterns: (&["transfer"], "only transfers of a fixed amount are supported: thru transfer HOST --speak nttcp"),
     flows: [1, 1],
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the remote side is told.
+/// The options for the remote side.
 pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("--both", ONE_WAY);
+        return refuse("--both", ONE_DIRECTION);
     }
     let udp = spec.transport == "udp";
     let count = match spec.stop {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
         Stop::Bytes(_) => {
-            return refuse("--bytes that are no multiple of --block", "its buffers are whole: use --count");
+            return refuse("--bytes that are not a multiple of --block", "it sends whole buffers; use --count");
         }
         _ => return refuse("a trial without a count", "use --count"),
     };
     if !(1..COUNT_LIMIT).contains(&count) {
-        return refuse(&format!("--count {count}"), "it takes 1 to 999999999");
+        return refuse(&format!("--count {count}"), "use 1 to 999999999");
     }
     let window_kib = match spec.far.sndbuf {
         None => None,
         Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
-        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "over TCP it takes whole KiB, over UDP none"),
+        Some(_) => {
+            return refuse("--sndbuf and --rcvbuf at the far end", "use whole KiB over TCP; not supported over UDP");
+        }
     };
     let transmits = spec.direction == Direction::Reverse;
     let gap_us = match spec.rate_bps.filter(|_| transmits) {
@@ -55,10 +57,10 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         Some(bps) => (spec.block as f64 * 8e6 / bps as f64) as u64,
     };
     if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
-        return refuse("--rate with --reverse and this --block", "its time between two writes is 1 us to 10 s");
+        return refuse("--rate with --reverse and this --block", "the time between two writes must be 1 µs to 10 s");
     }
     let nodelay = transmits && spec.far.nodelay == Some(true);
-    // Its version stands in its chatter alone.
+    // Only its verbose output contains its version.
     Ok(Options {
         transmits,
         nodelay,
@@ -68,13 +70,13 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
         verbose: true,
         gap_us,
         window_kib,
-        // Of a transfer of a millisecond the usual columns touch.
-        format: APART.into(),
+        // The default columns run together for very short transfers.
+        format: SEPARATED_FORMAT.into(),
         ..Options::default()
     })
 }
 
-/// What a client asks for, as the remote side has it.
+/// The measurement that a client requests, as the remote side runs it.
 pub(super) fn spec(requested: &Options) -> Spec {
     let window = requested.window_kib.filter(|_| !requested.udp).map(|kib| u64::from(kib) * 1024);
     let options = EndOptions {
@@ -109,7 +111,7 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
     if let Some(why) = limits.beyond_memory(1, requested.bytes) {
         return Some(why);
     }
-    // Of what the client sends it alone has the rate.
+    // Only the client controls the rate at which it sends.
     if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
         return Some("more than --max-rate, or no rate (-g) at all".into());
     }
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named_with_a_remedy() {
+    fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = transfer();
             change(&mut spec);
@@ -150,7 +152,7 @@ mod tests {
         assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use --count"));
         assert!(said(|spec| spec.pattern = "stream".into()).contains("thru transfer HOST --speak nttcp"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("--cc at the far end with nttcp"));
-        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("it takes 1 to 99999999 bytes"));
+        assert!(said(|spec| spec.block = BYTES_LIMIT).contains("use 1 to 99999999 bytes"));
         let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };
         assert_eq!(options(&bytes).unwrap().count, 2);
     }

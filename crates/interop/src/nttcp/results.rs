@@ -1,4 +1,4 @@
-//! What an end counted, as nttcp tells it, and what it told as a tally.
+//! Translates between an end's tally and nttcp's statistics.
 
 use model::tally::Count;
 use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent};
@@ -7,7 +7,7 @@ use speak::nttcp::Statistics;
 use super::MARK_CALLS;
 use crate::plain::sends;
 
-/// What this end prints of its transfer that took `ns`.
+/// The statistics of this end's transfer, which took `ns`.
 pub(super) fn ours(spec: &Spec, tally: &EndTally, role: Role, ns: u64) -> Statistics {
     let (bytes, calls, marks) = match sends(spec, role) {
         true => (tally.bytes_sent, tally.calls_sent, MARK_CALLS[0]),
@@ -23,7 +23,7 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, role: Role, ns: u64) -> Statis
     }
 }
 
-/// The remote side's statistics as the far end's tally, `near` being this end's. What it does not tell is absent.
+/// The remote side's statistics as the far end's tally, `near` is this end's. Unreported counts are absent.
 pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTally {
     let (udp, sending) = (spec.transport == "udp", sends(spec, Role::Passive));
     let ns = (reported.real_s * 1e9) as u64;
@@ -58,7 +58,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTal
     tally
 }
 
-/// What is known of the remote side's version by a line of its chatter, such as `nttcp-1: nttcp, version 1.47`.
+/// The remote side's version from a verbose line, such as `nttcp-1: nttcp, version 1.47`.
 pub(super) fn version(line: &str) -> Option<String> {
     let said = line.strip_prefix("nttcp-")?.split_once(": ")?.1;
     let own = || Some(format!("thru {}", said.strip_prefix("thru ")?.split_once(',')?.0));
@@ -71,7 +71,7 @@ mod tests {
     use model::Direction;
 
     #[test]
-    fn what_is_told_is_what_was_counted() {
+    fn what_is_reported_is_what_was_counted() {
         for (direction, udp) in [(Direction::Send, false), (Direction::Reverse, true)] {
             let spec = Spec { direction, block: 1000, ..Spec::new(if udp { "udp" } else { "tcp" }, "transfer") };
             let mut counted =

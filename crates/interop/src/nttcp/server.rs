@@ -12,22 +12,22 @@ use speak::{SpeakError, Turn};
 
 use super::{MARK, checked, request, results, sort};
 use crate::acceptor::{self, ClientSession};
-use crate::line::Patience;
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::Wait;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say or do. nttcp waits 80 s for a connection.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
-/// The ports from which a receiver takes the first that is free.
+/// A receiver uses the first free port of these.
 const PORTS: std::ops::Range<u16> = FIRST_DATA_PORT..20_000;
-/// Time between two marks of the end, and how many of them there are.
+/// Interval between end marks, and their number.
 const MARK_GAP: Duration = Duration::from_secs(2);
 const END_MARKS: u32 = 3;
 /// How long the client may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     acceptor::serve(service, PEER.name, &client)
 }
@@ -50,7 +50,7 @@ struct Session<'a, 'g> {
 impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = self.say();
         served
     }
@@ -60,20 +60,20 @@ impl Session<'_, '_> {
         self.client_session.line.say(&send)
     }
 
-    fn chatter(&mut self, requested: &Options, line: &str) {
+    fn verbose_line(&mut self, requested: &Options, line: &str) {
         if requested.verbose {
             self.turn.send.extend_from_slice(format!("nttcp-{}: {line}\n\n", requested.number).as_bytes());
         }
     }
 
-    /// The next thing that the client wants.
+    /// The client's next request.
     fn next(&mut self) -> Result<RemoteAction, InteropError> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         while self.turn.actions.is_empty() {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -98,12 +98,12 @@ impl Session<'_, '_> {
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
             return Ok(self.refuse(&why));
         }
-        self.chatter(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
-        self.chatter(
+        self.verbose_line(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
+        self.verbose_line(
             &requested,
             &format!("Pid={}, InetPeer= {}", std::process::id(), self.client_session.line.peer().ip()),
         );
-        self.chatter(
+        self.verbose_line(
             &requested,
             &format!("Optionline=\"{}\"", String::from_utf8_lossy(&requested.to_line()).trim_end()),
         );
@@ -113,14 +113,14 @@ impl Session<'_, '_> {
             false => self.run(socket, &requested, &spec)?,
         };
         let moved = if requested.transmits { "transmitted" } else { "received" };
-        self.chatter(&requested, &format!("{moved} {} bytes", counted.bytes));
+        self.verbose_line(&requested, &format!("{moved} {} bytes", counted.bytes));
         if requested.udp && !requested.transmits {
-            self.chatter(&requested, "got EOF");
+            self.verbose_line(&requested, "got EOF");
         }
         self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
-        // Who has heard this may send the next client at once.
+        // The next client may follow as soon as this is sent.
         drop(admission);
-        self.chatter(&requested, "exiting");
+        self.verbose_line(&requested, "exiting");
         self.say()?;
         self.finish(&sockets, &requested);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
@@ -138,8 +138,8 @@ impl Session<'_, '_> {
         let data = if requested.udp {
             let socket = plain::bind(here, PORTS)?;
             let port = self.listening(socket.local_addr())?;
-            let met = plain::meet(&socket, peer, &mut self.waits())?;
-            met.then(|| (OwnedFd::from(socket), port))
+            let connected = plain::connect_to_first_sender(&socket, peer, &mut self.waits())?;
+            connected.then(|| (OwnedFd::from(socket), port))
         } else {
             let listener = plain::listen(here, PORTS, &spec.far)?;
             let port = self.listening(listener.local_addr())?;
@@ -147,7 +147,7 @@ impl Session<'_, '_> {
             accepted.map(|socket| (socket, port))
         };
         let Some((socket, port)) = data else { return Err(self.client_session.without_data(PEER.name, SAY_LIMIT)) };
-        self.chatter(requested, &format!("accept from {peer}"));
+        self.verbose_line(requested, &format!("accept from {peer}"));
         self.ready(requested, &socket, port)?;
         Ok(socket)
     }
@@ -163,8 +163,8 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.client_session.going();
-        move || going() && Instant::now() < deadline
+        let mut may_continue = self.client_session.may_continue();
+        move || may_continue() && Instant::now() < deadline
     }
 
     /// Connects to where the client listens.
@@ -180,16 +180,16 @@ impl Session<'_, '_> {
         Ok(socket)
     }
 
-    /// Says what the data goes by.
+    /// Sends verbose lines about the data connection.
     fn ready(&mut self, requested: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
             if let Ok(bytes) = bytes {
-                self.chatter(requested, &format!("{what} window size = {bytes}"));
+                self.verbose_line(requested, &format!("{what} window size = {bytes}"));
             }
         }
         let carrier = if requested.udp { "udp" } else { "tcp" };
-        self.chatter(
+        self.verbose_line(
             requested,
             &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count),
         );
@@ -205,9 +205,9 @@ impl Session<'_, '_> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut going = self.client_session.going();
-        let mut meanwhile = |signals: &engine::Signals, _| {
-            if !going() {
+        let mut may_continue = self.client_session.may_continue();
+        let mut on_step = |signals: &engine::Signals, _| {
+            if !may_continue() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();
@@ -215,45 +215,45 @@ impl Session<'_, '_> {
         };
         let mut live = |_| {};
         let mut moved = match (requested.udp, requested.transmits) {
-            (false, _) => work.streams(vec![socket], &mut live, &mut meanwhile)?,
+            (false, _) => work.streams(vec![socket], &mut live, &mut on_step)?,
             (true, true) => {
                 plain::send_mark(&socket, &MARK);
-                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
-                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 moved
             }
             (true, false) => {
-                work.datagrams(socket, Between::new(sort(), mark_times.clone()), &mut live, &mut meanwhile)?
+                work.datagrams(socket, MarkedDatagrams::new(sort(), mark_times.clone()), &mut live, &mut on_step)?
             }
         };
         let tally = moved.tally();
         let ns = match requested.transmits {
             true => tally.sending_ns,
-            // Its clock runs from the connection to its end.
+            // Its time runs from the start to the end of the connection.
             false if !requested.udp => moved.legs.elapsed_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((results::ours(spec, &tally, Role::Passive, ns), moved.sockets))
     }
 
-    /// Moves the pattern that `-c` wants compared.
+    /// Moves data with content checks (`-c`).
     fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, InteropError> {
         let (peer, service) = (self.client_session.line.peer(), self.client_session.service);
         let compared = {
-            let mut going = self.client_session.going();
-            checked::run(socket, requested, &mut || !going())
+            let mut may_continue = self.client_session.may_continue();
+            checked::run(socket, requested, &mut || !may_continue())
         };
         let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
         if wrong > 0 {
-            self.chatter(requested, &format!("{wrong} bytes differ"));
-            (service.news)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
+            self.verbose_line(requested, &format!("{wrong} bytes differ"));
+            (service.log)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
         }
         Ok(counted)
     }
 
-    /// Closes in an order in which the client gets all that was said. Marks of the end may be lost: they are sent again to a client that
-    /// still listens.
+    /// Closes in an order in which the client receives everything. Sends end marks again while the client
+    /// listens, because they may be lost.
     fn finish(&mut self, sockets: &[OwnedFd], requested: &Options) {
         let marks = if requested.udp && requested.transmits { END_MARKS - 1 } else { 0 };
         for _ in 0..marks {
@@ -270,10 +270,7 @@ impl Session<'_, '_> {
     fn closes(&mut self, limit: Duration) -> bool {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
-        let patience = Patience { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
-        !matches!(
-            self.client_session.line.wait(&mut [0; 64], &patience),
-            Ok(Some(_)) | Err(InteropError::Silent { .. })
-        )
+        let wait = Wait { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
+        !matches!(self.client_session.line.wait(&mut [0; 64], &wait), Ok(Some(_)) | Err(InteropError::Silent { .. }))
     }
 }

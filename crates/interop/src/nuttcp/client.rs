@@ -11,16 +11,16 @@ use speak::Turn;
 use speak::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
 use super::{request, results, sort};
-use crate::line::{Input, Line, Patience};
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::{Input, Line, Wait};
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Moved, Work};
 use crate::{InteropError, Sides, TrialObserver};
 
 /// How long the server may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Ports from which a row of free ones is looked for.
+/// Number of first ports that are tried for consecutive free ports.
 const PORTS: u16 = 1000;
-/// Between the marks before and after the data.
+/// Intervals between the marks before and after the data.
 pub(super) const BEGIN_GAP: Duration = Duration::from_millis(250);
 pub(super) const END_GAP: Duration = Duration::from_millis(500);
 
@@ -35,8 +35,8 @@ struct Session<'a> {
     ended: bool,
 }
 
-/// Where the server's data is to come in.
-enum Mouth {
+/// The sockets for the server's data.
+enum DataListener {
     Tcp(Vec<TcpListener>),
     Udp(UdpSocket),
 }
@@ -50,20 +50,21 @@ pub(super) fn measure(
 ) -> Result<Sides, InteropError> {
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
-    // nuttcp's own ports are next to each other, too.
+    // nuttcp's own ports are consecutive as well.
     let control = line.peer().port();
     let first = control.checked_add(1 + spec.flows as u16).map_or(PEER.port, |_| control) + 1;
     let receives = !plain::sends(spec, Role::Active);
-    let (mouth, port) = match receives {
-        true => Mouth::open(spec, line.here()?.ip(), first).map(|(mouth, port)| (Some(mouth), port))?,
+    let (data_listener, port) = match receives {
+        true => DataListener::open(spec, line.here()?.ip(), first)
+            .map(|(data_listener, port)| (Some(data_listener), port))?,
         false => (None, first),
     };
     let mut turn = Turn::default();
     let machine = Client::open(request::options(spec, port)?, &mut turn);
     let mut session = Session { spec, line, machine, turn, cancel, run: false, version: None, ended: false };
-    session.greet()?;
-    let sockets = match mouth {
-        Some(mouth) => session.receive(mouth)?,
+    session.negotiate()?;
+    let sockets = match data_listener {
+        Some(data_listener) => session.receive(data_listener)?,
         None => session.dial(port)?,
     };
     observer.starting(begun.elapsed().as_nanos() as u64);
@@ -86,8 +87,8 @@ pub(super) fn measure(
     })
 }
 
-impl Mouth {
-    /// Listens on as many ports in a row as there are connections; the first of them.
+impl DataListener {
+    /// Listens on one port per connection, consecutive; returns the first.
     fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), InteropError> {
         let mut last = None;
         for port in (first..=u16::MAX).take(usize::from(PORTS)) {
@@ -99,7 +100,7 @@ impl Mouth {
                     .map(Self::Tcp),
             };
             match opened {
-                Ok(mouth) => return Ok((mouth, port)),
+                Ok(data_listener) => return Ok((data_listener, port)),
                 Err(error) => last = Some(error),
             }
         }
@@ -113,7 +114,7 @@ impl Session<'_> {
         self.line.say(&send)
     }
 
-    /// Takes what the server said.
+    /// Processes what the server sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
         self.version = self.version.take().or_else(|| version(heard));
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
@@ -121,22 +122,22 @@ impl Session<'_> {
         self.say()
     }
 
-    /// Waits for the next thing that the server says; false at the end of the connection.
+    /// Waits for the server's next message; false at the end of the connection.
     fn hear(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let patience = Patience { program: PEER.name, limit, during, cancelled: &cancelled };
-        match self.line.wait(&mut buffer, &patience)? {
+        let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
+        match self.line.wait(&mut buffer, &wait)? {
             Some(count) => self.take(&buffer[..count]).map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Says what is wanted, until the server takes it.
-    fn greet(&mut self) -> Result<(), InteropError> {
+    /// Sends the request and waits until the server accepts it.
+    fn negotiate(&mut self) -> Result<(), InteropError> {
         self.say()?;
         while !self.run {
-            if !self.hear(ANSWER_LIMIT, "where its OK was due")? {
+            if !self.hear(ANSWER_LIMIT, "while its OK was expected")? {
                 self.machine.ended().map_err(|error| self.line.wrong(error))?;
             }
         }
@@ -149,14 +150,16 @@ impl Session<'_> {
     }
 
     /// Waits until the server has connected, or sent its first datagram.
-    fn receive(&mut self, mouth: Mouth) -> Result<Vec<OwnedFd>, InteropError> {
+    fn receive(&mut self, data_listener: DataListener) -> Result<Vec<OwnedFd>, InteropError> {
         let (spec, peer, deadline) = (self.spec, self.line.peer().ip(), Instant::now() + ANSWER_LIMIT);
-        let mut still = || self.waits(deadline);
-        let sockets = match mouth {
-            Mouth::Udp(socket) => plain::meet(&socket, peer, &mut still)?.then(|| vec![OwnedFd::from(socket)]),
-            Mouth::Tcp(listeners) => listeners
+        let mut keep_waiting = || self.waits(deadline);
+        let sockets = match data_listener {
+            DataListener::Udp(socket) => {
+                plain::connect_to_first_sender(&socket, peer, &mut keep_waiting)?.then(|| vec![OwnedFd::from(socket)])
+            }
+            DataListener::Tcp(listeners) => listeners
                 .iter()
-                .map(|listener| plain::accept(listener, peer, spec, Role::Active, &mut still))
+                .map(|listener| plain::accept(listener, peer, spec, Role::Active, &mut keep_waiting))
                 .collect::<Result<Option<Vec<_>>, _>>()?,
         };
         match sockets {
@@ -168,13 +171,13 @@ impl Session<'_> {
                     address: self.line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
-                    during: "where its data was due: a firewall may stand between",
+                    during: "while its data was expected: a firewall may block it",
                 })
             }
         }
     }
 
-    /// Whether the server may still come; takes what it says meanwhile.
+    /// Whether the server may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
         self.ended |= match self.line.glance(&mut buffer) {
@@ -191,7 +194,7 @@ impl Session<'_> {
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
         let mut live = |interval| observer.interval(interval);
-        let mut meanwhile = |signals: &engine::Signals, _| {
+        let mut on_step = |signals: &engine::Signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
             } else if heard.ended() {
@@ -199,27 +202,31 @@ impl Session<'_> {
             }
         };
         if self.spec.transport != "udp" {
-            return work.streams(sockets, &mut live, &mut meanwhile);
+            return work.streams(sockets, &mut live, &mut on_step);
         }
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         if !plain::sends(self.spec, Role::Active) {
-            return work.datagrams(socket, Between::new(sort, mark_times), &mut live, &mut meanwhile);
+            return work.datagrams(socket, MarkedDatagrams::new(sort, mark_times), &mut live, &mut on_step);
         }
-        begin(&socket);
-        let moved =
-            work.datagrams(socket, Between::new(|_: &[u8]| Sort::Data, mark_times), &mut live, &mut meanwhile)?;
+        send_begin_marks(&socket);
+        let moved = work.datagrams(
+            socket,
+            MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times),
+            &mut live,
+            &mut on_step,
+        )?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }
 
-    /// Waits for what the server counted; marks that may be lost are sent again.
+    /// Waits for the server's report; sends end marks again, because they may be lost.
     fn report(&mut self, moved: &Moved) -> Result<Report, InteropError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
         let mut spare = (1..Mark::ENDS).filter(|_| marks);
         let mut next = spare.next();
         while !self.ended {
             let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
-            match (self.hear(limit, "where its report was due"), next) {
+            match (self.hear(limit, "while its report was expected"), next) {
                 (Err(InteropError::Silent { .. }), Some(number)) => {
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
                     next = spare.next();
@@ -232,7 +239,7 @@ impl Session<'_> {
 }
 
 /// Sends the marks before the data.
-pub(super) fn begin(socket: &OwnedFd) {
+pub(super) fn send_begin_marks(socket: &OwnedFd) {
     for number in 0..Mark::BEGINS {
         plain::send_mark(socket, &Mark::Begin(number).bytes());
         if number + 1 < Mark::BEGINS {
@@ -241,7 +248,7 @@ pub(super) fn begin(socket: &OwnedFd) {
     }
 }
 
-/// The server's version, which stands in its greeting.
+/// The server's version, from its greeting.
 fn version(heard: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(heard).ok()?;
     let number = text.strip_prefix("HELO nuttcp v")?.split_whitespace().next()?;
@@ -264,7 +271,7 @@ mod tests {
         let here = IpAddr::from([127, 0, 0, 1]);
         let taken = TcpListener::bind((here, 0)).unwrap();
         let first = taken.local_addr().unwrap().port();
-        let (mouth, port) = Mouth::open(&spec, here, first).unwrap();
-        assert!(port > first && matches!(mouth, Mouth::Tcp(listeners) if listeners.len() == 2));
+        let (data_listener, port) = DataListener::open(&spec, here, first).unwrap();
+        assert!(port > first && matches!(data_listener, DataListener::Tcp(listeners) if listeners.len() == 2));
     }
 }

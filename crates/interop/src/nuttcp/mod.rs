@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::nuttcp::{Mark, PEER, mark};
 
-use crate::marks::Sort;
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::marks::DatagramKind;
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nuttcp;
 
-impl Speaks for Nuttcp {
+impl PeerProtocol for Nuttcp {
     fn name(&self) -> &'static str {
         PEER.name
     }
@@ -49,11 +49,11 @@ impl Speaks for Nuttcp {
     }
 }
 
-/// Tells marks from data at a receiver.
-fn sort(datagram: &[u8]) -> Sort {
+/// Distinguishes marks from data at a receiver.
+fn sort(datagram: &[u8]) -> DatagramKind {
     match mark(datagram) {
-        None => Sort::Data,
-        Some(Mark::Begin(_)) => Sort::Begin,
-        Some(Mark::End(_)) => Sort::End,
+        None => DatagramKind::Data,
+        Some(Mark::Begin(_)) => DatagramKind::Begin,
+        Some(Mark::End(_)) => DatagramKind::End,
     }
 }

@@ -1,9 +1,9 @@
-//! A spec in nuttcp's words, and the other way round.
+//! Translates between a spec and nuttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
 use speak::nuttcp::{NO_RATE, Options};
 
-use crate::unsupported::{ONE_WAY, Plain};
+use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 const SECOND_NS: f64 = 1e9;
@@ -11,40 +11,40 @@ const SECOND_NS: f64 = 1e9;
 const MOST_BYTES: u64 = 16 << 20;
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
-/// The count that nuttcp says where a time ends it.
+/// The count that nuttcp sends for timed tests.
 const ENDLESS: u64 = i32::MAX as u64;
 /// nuttcp's most streams.
 const MOST_FLOWS: u32 = 128;
-/// How long a client's data may rest, ns.
+/// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
-const WORDS: Plain = Plain {
+const CAPABILITIES: Capabilities = Capabilities {
     program: "nuttcp",
-    patterns: (&["stream", "transfer"], "it has streams and transfers: thru stream HOST --speak nuttcp"),
+    patterns: (&["stream", "transfer"], "only streams and transfers are supported: thru stream HOST --speak nuttcp"),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
-/// What the server is told; the data goes to ports from `port` on.
+/// The options for the server; data ports start at `port`.
 pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(WORDS.lacks(what, remedy));
-    WORDS.check(spec)?;
+    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("--both", ONE_WAY);
+        return refuse("--both", ONE_DIRECTION);
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),
         Stop::Blocks(count) => (count, 0.0),
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => (bytes / spec.block, 0.0),
         Stop::Bytes(_) => {
-            return refuse("--bytes that are no multiple of --block", "its buffers are whole: use --count");
+            return refuse("--bytes that are not a multiple of --block", "it sends whole buffers; use --count");
         }
-        _ => return refuse("a point of a curve", "use thru stream for a size of its own"),
+        _ => return refuse("a point of a curve", "use thru stream for a single size"),
     };
     let window_kib = match spec.far.sndbuf {
         None => 0,
         Some(bytes) if bytes >= 1024 && bytes.is_multiple_of(1024) => bytes / 1024,
-        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "it takes whole KiB"),
+        Some(_) => return refuse("--sndbuf and --rcvbuf at the far end", "use whole KiB"),
     };
     Ok(Options {
         bytes: spec.block,
@@ -61,7 +61,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
     })
 }
 
-/// What a client asks for, as the server has it.
+/// The measurement that a client requests, as the server runs it.
 pub(super) fn spec(requested: &Options) -> Spec {
     let window = (requested.window_kib > 0).then_some(requested.window_kib * 1024);
     let options = EndOptions {
@@ -93,22 +93,22 @@ pub(super) fn spec(requested: &Options) -> Spec {
 pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Option<String> {
     let (least, most) = if requested.udp { (LEAST_DATAGRAM, MOST_DATAGRAM) } else { (1, MOST_BYTES) };
     if !(least..=most).contains(&requested.bytes) {
-        return Some(format!("buffers of {} bytes; {least} to {most} are served", requested.bytes));
+        return Some(format!("buffers of {} bytes; the limits are {least} to {most}", requested.bytes));
     }
     if requested.streams > limits.flows || (requested.udp && requested.streams > 1) {
-        return Some(format!("{} streams; up to {} are served, over UDP one", requested.streams, limits.flows));
+        return Some(format!("{} streams; the limit is {}, over UDP 1", requested.streams, limits.flows));
     }
     if let Some(why) = limits.beyond_memory(requested.streams.into(), requested.bytes) {
         return Some(why);
     }
     if requested.port.checked_add(requested.streams as u16).is_none() {
-        return Some(format!("{} data ports from {}", requested.streams, requested.port));
+        return Some(format!("{} data ports from {} exceed 65535", requested.streams, requested.port));
     }
     if requested.seconds * SECOND_NS > limits.hold_ns as f64 {
         return Some(format!("{} s; raise --max-time", requested.seconds));
     }
     if limits.rate_bps.is_some_and(|most| spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some("more than --max-rate, or no rate at all".into());
+        return Some("a rate above --max-rate, or none".into());
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
 }
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_named_with_a_remedy() {
+    fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", "stream");
             change(&mut spec);
             options(&spec, 5001).unwrap_err().to_string()
         };
         assert!(said(|spec| spec.direction = Direction::Both).contains("--both with nuttcp"));
-        assert!(said(|spec| spec.flows = 129).contains("it takes 1 to 128 over tcp"));
+        assert!(said(|spec| spec.flows = 129).contains("use 1 to 128 over tcp"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup with nuttcp"));
         assert!(said(|spec| (spec.transport, spec.flows) = ("udp".into(), 2)).contains("--flows 2"));
         assert!(said(|spec| spec.pattern = "rr".into()).contains("thru stream HOST --speak nuttcp"));

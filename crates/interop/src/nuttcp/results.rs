@@ -1,4 +1,4 @@
-//! What an end counted, as nuttcp tells it, and what it told as a tally.
+//! Translates between an end's tally and nuttcp's report.
 
 use model::tally::Count;
 use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent};
@@ -6,7 +6,7 @@ use speak::nuttcp::Report;
 
 use crate::plain::sends;
 
-/// Half of the last digit of the megabytes that are told, in bytes.
+/// Half of the last reported digit of a megabyte, in bytes.
 const HALF_A_DIGIT: f64 = 0.000_05 * 1_048_576.0;
 
 /// The report of our server on its part, which took `ns`.
@@ -35,7 +35,7 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, ns: u64) -> Report {
     }
 }
 
-/// The server's report as the far end's tally, `near` being this end's. What it does not tell is absent.
+/// The server's report as the far end's tally, `near` is this end's. Unreported counts are absent.
 pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
     let (udp, sending) = (spec.transport == "udp", sends(spec, Role::Passive));
     let bytes = whole(spec, reported.bytes, if sending { near.bytes_received } else { near.bytes_sent });
@@ -60,7 +60,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
             false => DatagramTally { received: moved, missed: Some(missed), ..DatagramTally::default() },
         });
     }
-    // It tells the sum of its connections.
+    // It reports the sum of its connections.
     if spec.flows == 1 {
         flow.socket.retransmits = reported.retransmits;
         (flow.bytes_sent, flow.bytes_received) = (tally.bytes_sent, tally.bytes_received);
@@ -70,8 +70,8 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
     tally
 }
 
-/// Bytes of a report, which tells them in megabytes of four digits: what this end moved where that is what they may stand for, else the
-/// nearest number of whole datagrams, or what they say.
+/// Bytes of a report, which has megabytes with four decimals: this end's count if it rounds to the same, else
+/// the nearest number of whole datagrams, or the reported value.
 fn whole(spec: &Spec, reported: f64, moved: u64) -> u64 {
     if (reported - moved as f64).abs() <= HALF_A_DIGIT {
         return moved;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_in_four_digits_is_what_was_sent() {
+    fn four_digits_are_enough_for_the_exact_count() {
         let spec = Spec { block: 1000, ..Spec::new("tcp", "stream") };
         for bytes in [1_u64, 999, 1_000_000, 123_456_789, 10_000_000_001] {
             let counted = EndTally { bytes_received: bytes, calls_received: 7, ..EndTally::default() };

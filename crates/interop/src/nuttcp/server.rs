@@ -9,18 +9,18 @@ use model::{Role, Spec};
 use speak::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use speak::{SpeakError, Turn};
 
-use super::client::{END_GAP, begin};
+use super::client::{END_GAP, send_begin_marks};
 use super::{request, results, sort};
 use crate::acceptor::{self, ClientSession};
-use crate::line::Patience;
-use crate::marks::{Between, MarkTimes, Sort};
+use crate::line::Wait;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say or do.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
 
-/// Serves until the service is told to stop.
+/// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     acceptor::serve(service, PEER.name, &client)
 }
@@ -43,7 +43,7 @@ struct Session<'a, 'g> {
 impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
-        // What the machine has to say of an error goes out even so.
+        // Send what the state machine queued, also after an error.
         let _ = self.say();
         served
     }
@@ -57,14 +57,14 @@ impl Session<'_, '_> {
         self.client_session.line.wrong(error)
     }
 
-    /// What the client wants.
+    /// The client's request.
     fn requested(&mut self) -> Result<Options, InteropError> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let patience = Patience { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
         loop {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &patience)? else {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
                 return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
             };
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
@@ -85,10 +85,10 @@ impl Session<'_, '_> {
             return Ok(self.refuse(&why));
         }
         let sockets = self.open(&requested, &spec)?;
-        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is taken")) };
+        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
         let (report, sockets) = self.run(sockets, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
-        // Who has heard this may send the next client at once.
+        // The next client may follow as soon as this is sent.
         drop(admission);
         self.say()?;
         self.client_session.line.finish();
@@ -104,11 +104,11 @@ impl Session<'_, '_> {
         format!("refused: {why}")
     }
 
-    /// Takes the client, and the data's connections with it; `None` where a port cannot be had.
+    /// Accepts the client and its data connections; `None` if a port is not free.
     fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
         let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
         let ports = || (requested.port..).take(requested.streams as usize);
-        // The receiver listens, unless the client turns that round.
+        // The receiver listens, unless the client requests the reverse.
         if requested.client_transmits == (requested.reverse && !requested.udp) {
             self.accept()?;
             let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
@@ -117,7 +117,7 @@ impl Session<'_, '_> {
         let sockets = if requested.udp {
             let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
             self.accept()?;
-            plain::meet(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
+            plain::connect_to_first_sender(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
         } else {
             let listeners: Result<Vec<_>, _> = ports().map(|port| plain::listen(here, [port], &spec.far)).collect();
             let Ok(listeners) = listeners else { return Ok(None) };
@@ -139,17 +139,17 @@ impl Session<'_, '_> {
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
         let deadline = Instant::now() + SAY_LIMIT;
-        let mut going = self.client_session.going();
-        move || going() && Instant::now() < deadline
+        let mut may_continue = self.client_session.may_continue();
+        move || may_continue() && Instant::now() < deadline
     }
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
         let heard = mark_times.clone();
-        let mut going = self.client_session.going();
-        let mut meanwhile = |signals: &engine::Signals, _| {
-            if !going() {
+        let mut may_continue = self.client_session.may_continue();
+        let mut on_step = |signals: &engine::Signals, _| {
+            if !may_continue() {
                 signals.abort();
             } else if heard.ended() {
                 signals.stop();
@@ -158,35 +158,35 @@ impl Session<'_, '_> {
         let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
         let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
         let mut moved = match datagrams {
-            None => work.streams(sockets, &mut live, &mut meanwhile)?,
+            None => work.streams(sockets, &mut live, &mut on_step)?,
             Some(socket) if transmits => {
-                begin(&socket);
-                let header = Between::new(|_: &[u8]| Sort::Data, mark_times.clone());
-                let moved = work.datagrams(socket, header, &mut live, &mut meanwhile)?;
+                send_begin_marks(&socket);
+                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved
             }
             Some(socket) => {
-                work.datagrams(socket, Between::new(sort, mark_times.clone()), &mut live, &mut meanwhile)?
+                work.datagrams(socket, MarkedDatagrams::new(sort, mark_times.clone()), &mut live, &mut on_step)?
             }
         };
         let tally = moved.tally();
         let ns = match transmits {
             true => tally.sending_ns,
-            // Its clock runs from the connection to its end.
+            // Its time runs from the start to the end of the connection.
             false if spec.transport != "udp" => moved.legs.elapsed_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((results::ours(spec, &tally, ns), moved.sockets))
     }
 
-    /// Marks of the end may be lost: they are sent again to a client that still listens.
+    /// Sends end marks again while the client listens, because they may be lost.
     fn spare_marks(&mut self, sockets: &[OwnedFd]) {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
-        let patience = Patience { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
         for number in 1..Mark::ENDS {
-            let heard = self.client_session.line.wait(&mut [0; 64], &patience);
+            let heard = self.client_session.line.wait(&mut [0; 64], &wait);
             if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
                 return;
             }

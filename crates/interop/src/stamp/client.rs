@@ -14,15 +14,15 @@ use speak::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 
 use super::trips::{Arrival, Moment, Trips};
 use super::{request, wall};
-use crate::line::{later, resolve};
+use crate::line::{resolve, would_block};
 use crate::{InteropError, Sides, TrialObserver};
 
-/// How long a reflection is waited for, before any has come and at most: without a rate the next request goes out then, and after the
-/// last one the test is over.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long at least.
-const LEAST_PATIENCE: Duration = Duration::from_millis(100);
-/// Between two looks at whether to end.
+/// Longest wait for a reflection, also before the first one arrived. Without a rate the next request follows
+/// then, and after the last request the test ends.
+const MAX_REPLY_WAIT: Duration = Duration::from_secs(2);
+/// Shortest wait.
+const MIN_REPLY_WAIT: Duration = Duration::from_millis(100);
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 
 /// Measures once.
@@ -35,11 +35,14 @@ pub(super) fn measure(
     request::check(spec)?;
     let begun = Instant::now();
     let Some(target) = resolve(host, PEER.port, spec.family)?.first().copied() else {
-        return Err(InteropError::Resolve { host: host.into(), reason: "it has no address of that IP version".into() });
+        return Err(InteropError::Resolve {
+            host: host.into(),
+            reason: "no address of the requested IP version".into(),
+        });
     };
     let failed = |source| InteropError::socket("send to the reflector at", target, source);
     let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
-    // What is there by poll(2) may be gone by a wrong checksum.
+    // A datagram that poll(2) reported can be dropped for a wrong checksum.
     socket.set_read_timeout(Some(STEP)).map_err(failed)?;
     foreign::enable_arrival_info(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
@@ -86,7 +89,7 @@ pub(super) fn measure(
     (near.sending_ns, near.receiving_ns, near.intervals, near.cut_short) =
         (sending_ns, receiving_ns, intervals, cancelled);
     near.datagrams.iter_mut().for_each(|tally| tally.socket_drops = dropped);
-    // A reflection does not say who made it.
+    // A reflection does not name its program.
     let version = format!("a {} reflector of STAMP or TWAMP Light", if counts { "stateful" } else { "stateless" });
     Ok(Sides { near, far, failure: None, elapsed_ns, version })
 }
@@ -96,16 +99,16 @@ struct Test<'a> {
     socket: UdpSocket,
     trips: Trips,
     datagram: Vec<u8>,
-    /// What is said of this host's clock.
+    /// The error estimate of this host's clock.
     error: ErrorEstimate,
-    /// Whether the host has said that nobody listens there.
+    /// Whether the host reported the port as closed.
     refused: bool,
-    /// What was wrong with the last one that is no reflection.
+    /// The error of the last datagram that was not a reflection.
     unread: Option<SpeakError>,
     started: Instant,
 }
 
-/// When what happened.
+/// Times and series of a test.
 #[derive(Default)]
 struct Clock {
     sending_ns: u64,
@@ -114,7 +117,7 @@ struct Clock {
 }
 
 impl Test<'_> {
-    /// Sends and listens until all is sent and what is to come has come.
+    /// Sends requests and receives reflections until all are sent and answered or given up.
     fn conduct(&mut self, observer: &mut dyn TrialObserver, cancel: &AtomicBool) -> std::io::Result<Clock> {
         let gap =
             self.spec.rate_bps.map(|bps| Duration::from_secs_f64(self.spec.block as f64 * 8.0 / bps.max(1) as f64));
@@ -126,8 +129,8 @@ impl Test<'_> {
         loop {
             let now = Instant::now();
             let over = self.over(now) || cancel.load(Ordering::SeqCst);
-            let patience = self.patience();
-            if over && (self.trips.settled() || now >= last + patience) {
+            let reply_wait = self.reply_wait();
+            if over && (self.trips.settled() || now >= last + reply_wait) {
                 break;
             }
             if !over && now >= due {
@@ -135,10 +138,10 @@ impl Test<'_> {
                 last = Instant::now();
                 clock.sending_ns = last.duration_since(*first[0].get_or_insert(last)).as_nanos() as u64;
                 entry.bytes_sent += self.spec.block;
-                // A rate is kept from the beginning: a late request does not put off those after it.
-                due = gap.map_or(last + patience, |gap| due + gap);
+                // The schedule is fixed from the start: a late request does not delay later ones.
+                due = gap.map_or(last + reply_wait, |gap| due + gap);
             }
-            let until = if over { last + patience } else { due };
+            let until = if over { last + reply_wait } else { due };
             let Some(arrived) = self.hear(&mut room, until)? else {
                 self.entry(&mut clock, &mut entry, observer, false);
                 continue;
@@ -174,23 +177,23 @@ impl Test<'_> {
         }
     }
 
-    /// Several times what any reflection took so far.
-    fn patience(&self) -> Duration {
+    /// A multiple of the longest round trip so far.
+    fn reply_wait(&self) -> Duration {
         match self.trips.longest_ns() {
-            // Somebody has said already that there will be none.
-            0 if self.refused || self.unread.is_some() => LEAST_PATIENCE,
-            0 => PATIENCE,
-            ns => Duration::from_nanos(ns.saturating_mul(4)).clamp(LEAST_PATIENCE, PATIENCE),
+            // An error already shows that no reflection will arrive.
+            0 if self.refused || self.unread.is_some() => MIN_REPLY_WAIT,
+            0 => MAX_REPLY_WAIT,
+            ns => Duration::from_nanos(ns.saturating_mul(4)).clamp(MIN_REPLY_WAIT, MAX_REPLY_WAIT),
         }
     }
 
-    /// Why nothing has come.
+    /// Why no reflection arrived.
     fn silence(&self) -> std::io::Error {
         if self.refused {
             return ErrorKind::ConnectionRefused.into();
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        let what = format!("no request was answered within {seconds:.1} s, as where a firewall passes no UDP");
+        let what = format!("no reply within {seconds:.1} s; a firewall may block UDP");
         std::io::Error::new(ErrorKind::TimedOut, what)
     }
 
@@ -199,7 +202,8 @@ impl Test<'_> {
         let request = Request { sequence: self.trips.next(ns), sent: wall, error: self.error, session: 0 };
         request.write(&mut self.datagram).map_err(|error| std::io::Error::other(error.to_string()))?;
         match self.socket.send(&self.datagram) {
-            // An ICMP error of an earlier datagram surfaces here in place of sending this one; the path may well carry it.
+            // An ICMP error of an earlier datagram is reported here instead of sending this one; the path may
+            // still work.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.refused = true;
                 self.socket.send(&self.datagram).map(|_| ())
@@ -208,10 +212,10 @@ impl Test<'_> {
         }
     }
 
-    /// What comes until then, or a look at the flags is due.
+    /// Receives until the given time, at most [`STEP`].
     fn hear(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<Arrived>> {
         let left = until.saturating_duration_since(Instant::now()).min(STEP);
-        // Socket time-outs are of the timer tick's length, this wait is not.
+        // Socket timeouts are rounded to timer ticks; this wait is not.
         let limit = Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
         let mut wanted = [PollFd::new(&self.socket, PollFlags::IN)];
         match rustix::event::poll(&mut wanted, Some(&limit)) {
@@ -221,7 +225,7 @@ impl Test<'_> {
         }
         match foreign::receive(self.socket.as_fd(), room) {
             Ok(arrived) => Ok(Some(arrived)),
-            Err(error) if later(&error) => Ok(None),
+            Err(error) if would_block(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.refused = true;
                 Ok(None)
@@ -230,7 +234,7 @@ impl Test<'_> {
         }
     }
 
-    /// Closes an entry of the series where its time is over, or the test is.
+    /// Completes an entry of the series when its time or the test is over.
     fn entry(&self, clock: &mut Clock, entry: &mut Interval, observer: &mut dyn TrialObserver, last: bool) {
         let now_ns = self.started.elapsed().as_nanos() as u64;
         let full = self.spec.interval_ns > 0 && now_ns >= entry.start_ns + self.spec.interval_ns;

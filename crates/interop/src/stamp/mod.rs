@@ -1,5 +1,5 @@
-//! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection, and no agreement: a datagram there
-//! and its reflection back is all that is said.
+//! STAMP (RFC 8762) and TWAMP Light, unauthenticated, in both roles. There is no control connection: the
+//! protocol consists of a request and its reflection.
 
 mod client;
 mod reflector;
@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use speak::stamp::{BASE_BYTES, PEER};
 
-use crate::{InteropError, Server, Service, Sides, Speaks, TrialObserver};
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Stamp;
 
-impl Speaks for Stamp {
+impl PeerProtocol for Stamp {
     fn name(&self) -> &'static str {
         PEER.name
     }
@@ -29,7 +29,7 @@ impl Speaks for Stamp {
 
     fn shape(&self, spec: &mut Spec) {
         spec.transport = "udp".into();
-        // A request of round trips is a byte unless told otherwise; other sizes that are too small are refused.
+        // The default request is one byte; other sizes that are too small are refused.
         if spec.block == 1 {
             spec.block = BASE_BYTES as u64;
         }
@@ -49,8 +49,8 @@ impl Speaks for Stamp {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn check_words(&self, words: &str) -> Result<(), InteropError> {
-        request::manner(words).map(|_| ())
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        request::mode(options).map(|_| ())
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {

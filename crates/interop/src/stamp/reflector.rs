@@ -9,25 +9,25 @@ use engine::transport::foreign;
 use socket2::{Domain, Socket, Type};
 use speak::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
 
-use super::request::{self, Manner};
-use super::senders::{Place, Senders};
+use super::request::{self, ReflectorMode};
+use super::senders::{Senders, SequenceNumber};
 use super::wall;
 use crate::{InteropError, Limits, Service};
 
-/// Between two looks at whether to end.
+/// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// Between two questions how far the clock may be off.
+/// Interval between readings of the clock's error estimate.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
-/// What stands for a time to live that is not known (RFC 5357, 4.2.1).
+/// The value for an unknown time to live (RFC 5357, 4.2.1).
 const TTL_UNKNOWN: u8 = 255;
-/// Ports below are of services that answer whatever comes; senders have one above (RFC 8762, 4.1).
+/// Services on lower ports may answer any datagram; senders use a higher port (RFC 8762, 4.1).
 const LEAST_PORT: u16 = 1024;
-/// How much of a rate's time may be used at once, ns.
+/// Allowed burst at the rate limit, ns.
 const BURST_NS: u64 = 100_000_000;
 
-/// Serves on all addresses until the service is told to stop. A reflection holds no place of the machine: it is a datagram.
+/// Serves on all addresses until the service stops. A reflection needs no admission: it is one datagram.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    let manner = request::manner(&service.words)?;
+    let mode = request::mode(&service.options)?;
     let mut sockets = Vec::new();
     for wanted in &service.addresses {
         let failed = |source| InteropError::socket("reflect STAMP on", wanted, source);
@@ -35,12 +35,13 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         let address = socket.local_addr().map_err(failed)?;
         sockets.push((socket, address));
     }
-    let pace = Pace { limits: &service.limits, next_ns: AtomicU64::new(0) };
+    let rate_limit = RateLimit { limits: &service.limits, next_ns: AtomicU64::new(0) };
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
             (service.listening)(*address);
-            let mirror = Mirror { socket, service, pace: &pace, manner, said: [false; 5], port: address.port() };
-            scope.spawn(move || mirror.reflect());
+            let reflector =
+                Reflector { socket, service, rate_limit: &rate_limit, mode, said: [false; 5], port: address.port() };
+            scope.spawn(move || reflector.reflect());
         }
     });
     Ok(())
@@ -49,7 +50,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
 fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     if address.is_ipv6() {
-        // Each IP version has a socket of its own, as each of the agent's addresses has.
+        // Each IP version has its own socket, like each of the agent's addresses.
         socket.set_only_v6(true)?;
     }
     socket.bind(&address.into())?;
@@ -60,13 +61,13 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
 }
 
 /// The rate that the agent allows, over all addresses.
-struct Pace<'a> {
+struct RateLimit<'a> {
     limits: &'a Limits,
-    /// When the rate's time is used up to, ns of the monotonic clock.
+    /// Time up to which the rate is used, ns of the monotonic clock.
     next_ns: AtomicU64,
 }
 
-impl Pace<'_> {
+impl RateLimit<'_> {
     fn admits(&self, bytes: usize) -> bool {
         let Some(rate_bps) = self.limits.rate_bps else { return true };
         let (now, cost) = (engine::now_ns(), (bytes as u64 * 8_000_000_000) / rate_bps.max(1));
@@ -81,25 +82,25 @@ enum Refusal {
     Port,
     Rate,
     Room,
-    Places,
+    TooManySenders,
     Time,
 }
 
-/// What reflects on one address.
-struct Mirror<'a> {
+/// The reflector of one address.
+struct Reflector<'a> {
     socket: &'a UdpSocket,
     service: &'a Service,
-    pace: &'a Pace<'a>,
-    manner: Manner,
-    /// Where it listens.
+    rate_limit: &'a RateLimit<'a>,
+    mode: ReflectorMode,
+    /// The addresses to listen on.
     port: u16,
-    /// Which refusals were told: one line for each has to do, for anybody may send anything.
+    /// Which refusals were logged: one line for each kind, because anyone can cause them.
     said: [bool; 5],
 }
 
-impl Mirror<'_> {
+impl Reflector<'_> {
     fn reflect(mut self) {
-        let mut senders = self.manner.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
+        let mut senders = self.mode.stateful.then(|| Senders::new(Duration::from_nanos(self.service.limits.hold_ns)));
         let mut room = vec![0; 1 << 16];
         let (mut error, mut requested) = (wall::error(), Instant::now());
         while !self.service.stopping() {
@@ -108,10 +109,10 @@ impl Mirror<'_> {
             }
             let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
             let peer = arrived.peer;
-            // Whatever else reaches the port is no request.
+            // Anything else on the port is not a request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
-            let count = if self.manner.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
-            // A reply would pass for a request with another reflector, and theirs with us, for ever.
+            let count = if self.mode.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
+            // Another reflector would take the reply for a request: the two would loop forever.
             if peer.port() == self.port || peer.port() < LEAST_PORT {
                 self.refuse(peer, Refusal::Port);
                 continue;
@@ -120,23 +121,23 @@ impl Mirror<'_> {
                 self.refuse(peer, Refusal::Room);
                 continue;
             }
-            if !self.pace.admits(count) {
+            if !self.rate_limit.admits(count) {
                 self.refuse(peer, Refusal::Rate);
                 continue;
             }
             let own = match senders.as_mut().map(|senders| senders.count(peer, request.session, Instant::now())) {
                 None => request.sequence,
-                Some(Place::Number(number)) => {
+                Some(SequenceNumber::Next(number)) => {
                     if number == 0 {
-                        (self.service.news)(&format!("{peer}: stamp counts"));
+                        (self.service.log)(&format!("{peer}: stamp counts this sender's requests"));
                     }
                     number
                 }
-                Some(Place::None) => {
-                    self.refuse(peer, Refusal::Places);
+                Some(SequenceNumber::TooManySenders) => {
+                    self.refuse(peer, Refusal::TooManySenders);
                     continue;
                 }
-                Some(Place::TimeIsUp) => {
+                Some(SequenceNumber::SessionExpired) => {
                     self.refuse(peer, Refusal::Time);
                     continue;
                 }
@@ -150,7 +151,7 @@ impl Mirror<'_> {
                 request,
                 ttl: arrived.ttl.unwrap_or(TTL_UNKNOWN),
             };
-            // What is written here has room, and a reply that does not get out is a loss, which is what the sender measures.
+            // The reply fits, and a reply that cannot be sent is a loss, which the sender measures.
             let _ = reply
                 .write(&mut room[..count])
                 .map(|()| foreign::answer(self.socket.as_fd(), &room[..count], &arrived));
@@ -162,15 +163,17 @@ impl Mirror<'_> {
             return;
         }
         let why = match refusal {
-            Refusal::Port => "requests from ports below 1024 or from its own port, for they may be another reflector's",
-            Refusal::Rate => "requests beyond --max-rate",
-            Refusal::Room => {
-                "requests of fewer than 41 bytes, for a reply would be longer (--speak stamp:unpadded answers them)"
+            Refusal::Port => {
+                "requests from ports below 1024 or from its own port, because they may come from another reflector"
             }
-            Refusal::Places => "more senders than are counted at a time",
-            Refusal::Time => "a sender for longer than --max-time, until it has paused",
+            Refusal::Rate => "requests above --max-rate",
+            Refusal::Room => {
+                "requests of fewer than 41 bytes, because the reply would be longer (use --speak stamp:unpadded to answer them)"
+            }
+            Refusal::TooManySenders => "more than 4096 senders",
+            Refusal::Time => "a sender for longer than --max-time without a pause",
         };
-        (self.service.news)(&format!("{peer}: stamp does not answer {why}; this is said once"));
+        (self.service.log)(&format!("{peer}: stamp does not answer {why}; logged once"));
     }
 }
 
@@ -182,11 +185,11 @@ mod tests {
     fn a_rate_lets_through_what_fits_in_its_time() {
         let limits = |rate_bps| Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
         let open = limits(None);
-        let pace = Pace { limits: &open, next_ns: AtomicU64::new(0) };
-        assert!((0..100).all(|_| pace.admits(60_000)));
-        // A byte a second: one goes, and pays for long.
+        let rate_limit = RateLimit { limits: &open, next_ns: AtomicU64::new(0) };
+        assert!((0..100).all(|_| rate_limit.admits(60_000)));
+        // One byte per second: the first datagram uses up the rate.
         let tight = limits(Some(8));
-        let pace = Pace { limits: &tight, next_ns: AtomicU64::new(0) };
-        assert_eq!((0..10).filter(|_| pace.admits(1_000)).count(), 1);
+        let rate_limit = RateLimit { limits: &tight, next_ns: AtomicU64::new(0) };
+        assert_eq!((0..10).filter(|_| rate_limit.admits(1_000)).count(), 1);
     }
 }

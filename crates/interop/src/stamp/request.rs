@@ -1,10 +1,10 @@
-//! What can be asked of a reflector, and of ours.
+//! What a reflector can measure, and the options of ours.
 
 use model::{Direction, EndOptions, Spec};
 use speak::stamp::BASE_BYTES;
 
 use crate::InteropError;
-use crate::unsupported::{REMEDY, beyond_plain};
+use crate::unsupported::{REMEDY, unsupported_by_simple};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
@@ -16,11 +16,11 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "udp" || spec.pattern != "rr" || spec.is_point() {
         return refuse(
             &format!("{} over {}", spec.pattern, spec.transport),
-            "it has round trips over UDP alone: thru rr HOST --speak stamp",
+            "only round trips over UDP are supported: thru rr HOST --speak stamp",
         );
     }
     if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {
-        return refuse(&format!("--block {}", spec.block), "its datagrams have 44 to 65507 bytes");
+        return refuse(&format!("--block {}", spec.block), "use 44 to 65507 bytes");
     }
     let others = [
         (spec.reply.is_some_and(|reply| reply != spec.block), "--reply"),
@@ -36,9 +36,9 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.threads.is_some(), "--threads"),
     ];
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
-        return refuse(what, "a reflector and its sender have no such thing: leave it out");
+        return refuse(what, "not supported by its protocol; leave it out");
     }
-    if let Some(what) = beyond_plain(spec) {
+    if let Some(what) = unsupported_by_simple(spec) {
         return refuse(what, REMEDY);
     }
     if spec.far != EndOptions::default() {
@@ -47,33 +47,33 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     Ok(())
 }
 
-/// How our reflector works.
+/// The reflector's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Manner {
+pub(super) struct ReflectorMode {
     /// Counts each sender's requests by itself (RFC 8762, 4: stateful).
     pub(super) stateful: bool,
     /// Answers requests that are shorter than a reply as well (RFC 8762, 4.6).
     pub(super) unpadded: bool,
 }
 
-/// What our reflector's options say.
-pub(super) fn manner(words: &str) -> Result<Manner, InteropError> {
-    let mut manner = Manner::default();
+/// Parses the reflector's options.
+pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
+    let mut mode = ReflectorMode::default();
     for word in words.split_whitespace() {
         match word {
-            "stateless" => manner.stateful = false,
-            "stateful" => manner.stateful = true,
-            "unpadded" => manner.unpadded = true,
+            "stateless" => mode.stateful = false,
+            "stateful" => mode.stateful = true,
+            "unpadded" => mode.unpadded = true,
             other => {
                 return Err(InteropError::unsupported(
                     format!("--speak stamp:{other}"),
-                    "a reflector is stateless (the default) or stateful, and unpadded to answer short requests, too: \
+                    "options are stateless (the default), stateful, and unpadded to answer short requests as well, for example \
                      'stamp:stateful unpadded'",
                 ));
             }
         }
     }
-    Ok(manner)
+    Ok(mode)
 }
 
 #[cfg(test)]
@@ -81,21 +81,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_reflector_cannot_do_is_named() {
+    fn unsupported_options_are_named() {
         let good = Spec { block: 44, ..Spec::new("udp", "rr") };
         check(&good).unwrap();
         let said = |spec: Spec| check(&spec).unwrap_err().to_string();
         assert!(said(Spec { block: 43, ..good.clone() }).contains("44 to 65507"));
         assert!(said(Spec { flows: 2, ..good.clone() }).contains("--flows with stamp"));
-        assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP alone"));
+        assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP"));
         assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("--reply"));
         let marked = EndOptions { dscp: Some(46), ..EndOptions::default() };
         check(&Spec { near: marked.clone(), ..good.clone() }).unwrap();
         assert!(said(Spec { far: marked, ..good.clone() }).contains("--dscp at the far end with stamp"));
         let pinned = EndOptions { pin: vec![1], ..EndOptions::default() };
         assert!(said(Spec { near: pinned, ..good }).contains("--pin with stamp"));
-        assert_eq!(manner("").unwrap(), Manner { stateful: false, unpadded: false });
-        assert_eq!(manner("stateful unpadded").unwrap(), Manner { stateful: true, unpadded: true });
-        assert!(manner("both").unwrap_err().to_string().contains("stamp:both"));
+        assert_eq!(mode("").unwrap(), ReflectorMode { stateful: false, unpadded: false });
+        assert_eq!(mode("stateful unpadded").unwrap(), ReflectorMode { stateful: true, unpadded: true });
+        assert!(mode("both").unwrap_err().to_string().contains("stamp:both"));
     }
 }

@@ -1,17 +1,16 @@
-//! What the reflections of a test tell.
+//! Evaluates the reflections of a test.
 
 use std::collections::VecDeque;
 
 use model::{Count, DatagramTally, Delays, EndTally, Histogram, OneWay, RttTally, WallClock};
 use speak::stamp::{ErrorEstimate, Reply, Timestamp};
 
-/// Requests that reflections are waited for at a time; those before them are given up.
-const REMEMBERED: usize = 1 << 18;
-/// The number of the first request. A reflector that counts gives itself away by calling it 0, which one that copies numbers does not:
-/// to it, number 0 was lost.
+/// Most requests that wait for a reflection; older ones are given up.
+const MAX_PENDING: usize = 1 << 18;
+/// The number of the first request. A stateful reflector answers it with 0, a stateless one copies it.
 const FIRST: u32 = 1;
 
-/// The reflections of a test, as they come.
+/// The reflections of a test.
 #[derive(Default)]
 pub(super) struct Trips {
     /// The latest requests, in order.
@@ -20,11 +19,11 @@ pub(super) struct Trips {
     longest_ns: u64,
     outbound: Delays,
     return_trip: Delays,
-    within: Delays,
+    in_reflector: Delays,
     datagrams: DatagramTally,
-    /// The highest number that came back.
+    /// The highest reflected number.
     highest: Option<u32>,
-    /// The highest number that the reflector itself gave.
+    /// The highest number of the reflector's own count.
     own_highest: u32,
     /// Copies of requests that the reflector counted, each with a number of its own.
     copies: u64,
@@ -35,13 +34,13 @@ pub(super) struct Trips {
 
 /// A request.
 struct Sent {
-    /// When it left by the monotonic clock, ns.
+    /// Send time by the monotonic clock, ns.
     sent_ns: u64,
-    /// The reflector's number for it, once it has come back.
+    /// The reflector's number for it, once reflected.
     own: Option<u32>,
 }
 
-/// A moment, by both clocks of this host.
+/// A point in time by both clocks of this host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     /// The monotonic clock, ns.
@@ -50,19 +49,19 @@ pub(super) struct Moment {
     pub(super) wall: Timestamp,
 }
 
-/// What a reflection is.
+/// Kinds of reflections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The first of its request.
     New,
-    /// A second one, or none of this test's.
+    /// A duplicate, or not of this test.
     Other,
 }
 
 impl Trips {
-    /// The number of the next request, which leaves now.
+    /// The number of the next request, which is sent now.
     pub(super) fn next(&mut self, sent_ns: u64) -> u32 {
-        if self.requests.len() == REMEMBERED {
+        if self.requests.len() == MAX_PENDING {
             self.requests.pop_front();
         }
         self.requests.push_back(Sent { sent_ns, own: None });
@@ -78,12 +77,12 @@ impl Trips {
         self.datagrams.received
     }
 
-    /// Whether the reflector counts for itself, by what came back.
+    /// Whether the reflector is stateful, judged by its numbers.
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
 
-    /// The longest time that a reflection took to come, ns; 0 before the first.
+    /// The longest round trip so far, ns; 0 before the first.
     pub(super) fn longest_ns(&self) -> u64 {
         self.longest_ns
     }
@@ -93,14 +92,14 @@ impl Trips {
         self.datagrams.received == self.datagrams.sent
     }
 
-    /// The request of that number, if reflections of it are still waited for.
+    /// The request of that number, if it still waits for a reflection.
     fn requested(&mut self, number: u32) -> Option<&mut Sent> {
         let forgotten = self.datagrams.sent - self.requests.len() as u64;
         let at = u64::from(number).checked_sub(u64::from(FIRST) + forgotten)?;
         self.requests.get_mut(usize::try_from(at).ok()?)
     }
 
-    /// A reflection has come at `arrived`.
+    /// Records a reflection that arrived at `arrived`.
     pub(super) fn take(&mut self, reply: &Reply, arrived: Moment) -> Arrival {
         let number = reply.request.sequence;
         let Some(requested) = self.requested(number) else { return Arrival::Other };
@@ -119,30 +118,32 @@ impl Trips {
         self.datagrams.received += 1;
         self.counts |= reply.sequence != number;
         self.own_highest = self.own_highest.max(reply.sequence);
-        let clock = said_by(reply.error);
+        let clock = wall_clock_of(reply.error);
         self.far_clock = Some(self.far_clock.map_or(clock, |before| before.worse(clock)));
         let trip = reply.trip(arrived.wall);
-        // This end's part of a round trip is by a clock that nobody sets.
+        // This end's part of a round trip uses the monotonic clock.
         let elapsed_ns = arrived.ns.saturating_sub(sent_ns);
         self.longest_ns = self.longest_ns.max(elapsed_ns);
-        // A reflector whose clock was set meanwhile says nonsense of its own time: then all of it is the way's.
-        let within_ns = u64::try_from(trip.reflector_ns).ok().filter(|within| *within <= elapsed_ns).unwrap_or(0);
-        self.rtt.record(elapsed_ns - within_ns);
+        // If the reflector's clock was set in between, its own time is invalid: count the whole time as the
+        // path's.
+        let in_reflector_ns =
+            u64::try_from(trip.reflector_ns).ok().filter(|in_reflector| *in_reflector <= elapsed_ns).unwrap_or(0);
+        self.rtt.record(elapsed_ns - in_reflector_ns);
         self.outbound.record(trip.there_ns);
         self.return_trip.record(trip.back_ns);
-        self.within.record(trip.reflector_ns);
+        self.in_reflector.record(trip.reflector_ns);
         Arrival::New
     }
 
-    /// How many different requests have reached a reflector that counts, up to the highest number that came back; `None` where it does
-    /// not count, or its count is not of this test alone.
+    /// How many different requests reached a stateful reflector, up to the highest reflected number; `None` if
+    /// it is stateless or counts other tests as well.
     fn reached(&self) -> Option<u64> {
         let most = u64::from(self.highest?).checked_sub(u64::from(FIRST))? + 1;
         let reached = (u64::from(self.own_highest) + 1).checked_sub(self.copies)?;
         (self.counts && (self.datagrams.received..=most).contains(&reached)).then_some(reached)
     }
 
-    /// Both ends' tallies; the far one is what the reflections prove. `near_clock` is what this end said of its own.
+    /// Both ends' tallies; the far one follows from the reflections. `near_clock` is this end's error estimate.
     pub(super) fn tallies(mut self, block: u64, near_clock: ErrorEstimate) -> [EndTally; 2] {
         let DatagramTally { sent, received, .. } = self.datagrams;
         let lost = sent - received;
@@ -154,17 +155,18 @@ impl Trips {
             (_, Some(reached)) => (Some(requested - reached), Some(reached - received)),
             (_, None) => (None, None),
         };
-        let [near_clock, far_clock] = [said_by(near_clock), self.far_clock.unwrap_or_default()];
+        let [near_clock, far_clock] = [wall_clock_of(near_clock), self.far_clock.unwrap_or_default()];
         let ends = near_clock.error_ns.zip(far_clock.error_ns);
         let clock_error_ns = ends
             .filter(|_| near_clock.follows_utc && far_clock.follows_utc)
             .map(|(near, far)| near.saturating_add(far));
-        let within = self.within.digest().map_or(0, |within| u64::try_from(within.p50_ns).unwrap_or(0));
+        let in_reflector =
+            self.in_reflector.digest().map_or(0, |in_reflector| u64::try_from(in_reflector.p50_ns).unwrap_or(0));
         let one_way = self.outbound.digest().zip(self.return_trip.digest()).map(|(outbound, return_trip)| OneWay {
             offset_ns: (-return_trip.min_ns, outbound.min_ns),
             outbound,
             return_trip,
-            reflector_p50_ns: within,
+            reflector_p50_ns: in_reflector,
             near_clock,
             far_clock,
             clock_error_ns,
@@ -192,11 +194,11 @@ impl Trips {
     }
 }
 
-/// What an error estimate says.
-fn said_by(error: ErrorEstimate) -> WallClock {
+/// The clock that an error estimate describes.
+fn wall_clock_of(error: ErrorEstimate) -> WallClock {
     WallClock {
         follows_utc: error.synchronised(),
-        // 2^31 s are the most that scale and multiplier can say.
+        // Scale and multiplier express at most 2^31 s.
         error_ns: error.seconds().map(|seconds| (seconds * 1e9).ceil() as u64),
     }
 }
@@ -219,7 +221,7 @@ mod tests {
         Moment { wall: at(1440), ..ARRIVED }
     }
 
-    /// There in 300 ns by clocks that differ, 40 ns within, back in 100 ns.
+    /// Outbound 300 ns by clocks that differ, 40 ns in the reflector, return 100 ns.
     fn reply(number: u32, own: u32, error: ErrorEstimate) -> Reply {
         let request = Request { sequence: number, sent: at(1000), error, session: 0 };
         Reply { sequence: own, sent: at(1340), error, session: 0, received: at(1300), request, ttl: 255 }
@@ -238,8 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_each_way_are_those_of_a_reflector_that_counts() {
-        // Request 2 did not get there, reply 3 not back, and 5 overtook 4; 6 is lost at the end, where nobody knows.
+    fn losses_of_each_direction_need_a_stateful_reflector() {
+        // Request 2 and the reply to 3 are lost, 5 overtakes 4, and 6 is lost at the end, where the direction
+        // is unknown.
         let ([near, far], one_way) = one_way_of(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
         let datagrams = near.datagrams.unwrap();
         let DatagramTally { sent, received, duplicates, reordered, replies_lost, .. } = datagrams;
@@ -259,7 +262,7 @@ mod tests {
     #[test]
     fn a_reflector_that_counts_is_known_by_its_first_number() {
         for (sent, replies, lost) in [
-            // All losses on the way back, or all there.
+            // All losses in the return direction, or all outbound.
             (4, &[(1, 0), (2, 1), (4, 3)][..], (Some(0), Some(1))),
             (4, &[(1, 0), (2, 1), (4, 2)], (Some(1), Some(0))),
             // A copy of request 2, which the reflector counts and answers.
@@ -267,7 +270,7 @@ mod tests {
             // One that copies numbers, and one that has counted others' requests as well.
             (4, &[(1, 1), (2, 2), (4, 4)], (None, None)),
             (4, &[(1, 7), (2, 8), (4, 10)], (None, None)),
-            // Without a loss there is none on either way.
+            // No loss in either direction.
             (2, &[(1, 1), (2, 2)], (Some(0), Some(0))),
         ] {
             let (_, one_way) = one_way_of(sent, replies);
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_meanwhile_does_not_touch_the_round_trip() {
+    fn setting_a_clock_does_not_change_the_round_trip() {
         let error = ErrorEstimate::covering(1_000, false);
         let mut trips = Trips::default();
         trips.next(0);
@@ -296,11 +299,11 @@ mod tests {
     fn old_requests_are_given_up() {
         let error = ErrorEstimate::covering(1_000, true);
         let mut trips = Trips::default();
-        (0..REMEMBERED + 2).for_each(|_| {
+        (0..MAX_PENDING + 2).for_each(|_| {
             trips.next(0);
         });
         assert_eq!(trips.take(&reply(2, 1, error), arrived()), Arrival::Other);
         assert_eq!(trips.take(&reply(3, 2, error), arrived()), Arrival::New);
-        assert_eq!(trips.take(&reply(REMEMBERED as u32 + 2, 3, error), arrived()), Arrival::New);
+        assert_eq!(trips.take(&reply(MAX_PENDING as u32 + 2, 3, error), arrived()), Arrival::New);
     }
 }

@@ -7,15 +7,15 @@ use speak::stamp::{ErrorEstimate, Timestamp};
 
 use super::trips::Moment;
 
-/// How far a clock is said to be off where the kernel knows no source for it: it may be anything.
+/// Error estimate of a clock without a time source.
 const UNKNOWN_NS: u64 = 3_600_000_000_000;
 
-/// The longest that a datagram may have waited to be read, ns.
+/// Longest time that a datagram may have waited to be read, ns.
 const LONGEST_WAIT_NS: u64 = 2_000_000_000;
 
-/// How near each other two readings of clocks are that are taken for one moment, ns.
+/// Readings of two clocks within this time count as simultaneous, ns.
 const NEAR_NS: u64 = 5_000;
-/// Times that this is tried.
+/// Attempts.
 const TRIES: u32 = 4;
 
 /// The time of day.
@@ -24,7 +24,7 @@ pub(super) fn now() -> Timestamp {
     Timestamp::of_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Now, by both clocks: read again where the thread lost its core between them.
+/// Now, by both clocks; read again if the thread was preempted between the readings.
 pub(super) fn moment() -> Moment {
     for _ in 0..TRIES {
         let (before, wall, after) = (engine::now_ns(), now(), engine::now_ns());
@@ -35,15 +35,15 @@ pub(super) fn moment() -> Moment {
     Moment { ns: engine::now_ns(), wall: now() }
 }
 
-/// When the kernel took something in, at `unix_ns` by the time of day, by both clocks.
+/// The kernel's receive time, `unix_ns` by the wall clock, by both clocks.
 pub(super) fn moment_of(unix_ns: u64) -> Moment {
     let (read, wall) = (moment(), Timestamp::of_unix_ns(unix_ns));
-    // A clock that was set since then tells nothing of how long it has waited here.
+    // If the clock was set since then, the waiting time is unknown.
     let waited_ns = u64::try_from(read.wall.ns_since(wall)).ok().filter(|ns| *ns <= LONGEST_WAIT_NS).unwrap_or(0);
     Moment { ns: read.ns.saturating_sub(waited_ns), wall }
 }
 
-/// How far it may be off, as the kernel has it from whoever sets the clock.
+/// The kernel's error estimate of the clock.
 pub(super) fn error() -> ErrorEstimate {
     match engine::wall_error() {
         Some(WallError { max_ns }) => ErrorEstimate::covering(max_ns, true),

@@ -11,21 +11,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use interop::{Admission, Limits, Service, spoken};
+use interop::{Admission, Limits, Service, protocol};
 
-/// What none of these tests comes near.
+/// Limits that none of these tests reaches.
 pub(crate) const LIMITS: Limits =
     Limits { unauthenticated: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
 
-/// Who gets the machine.
+/// Which clients are admitted.
 pub(crate) type Admit = Box<dyn Fn() -> Option<Admission> + Send + Sync>;
 
-/// Everybody, at the same time.
-pub(crate) fn everybody() -> Admit {
+/// All clients at the same time.
+pub(crate) fn everyone() -> Admit {
     Box::new(|| Some(Box::new(())))
 }
 
-/// One after the other: who holds the only other reference to the place has it.
+/// One at a time: a client holds the second reference.
 pub(crate) fn one_by_one() -> Admit {
     let place = Arc::new(Mutex::new(()));
     Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as Admission))
@@ -37,41 +37,41 @@ pub(crate) struct Served {
     thread: Option<JoinHandle<()>>,
     pub(crate) address: SocketAddr,
     said: Arc<Mutex<String>>,
-    /// How many clients have come, where a test numbers them.
+    /// Number of clients, for tests that number them.
     pub(crate) clients: Cell<u32>,
 }
 
 impl Served {
     /// On 127.0.0.1.
-    pub(crate) fn of(program: &'static str, words: &str, limits: Limits, admit: Admit) -> Self {
-        Self::at("127.0.0.1:0", program, words, limits, admit)
+    pub(crate) fn of(program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
+        Self::at("127.0.0.1:0", program, options, limits, admit)
     }
 
-    pub(crate) fn at(address: &str, program: &'static str, words: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn at(address: &str, program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
         let (tell, reported) = channel();
         let said: Arc<Mutex<String>> = Arc::default();
         let log = said.clone();
         let service = Arc::new(Service {
             addresses: vec![address.parse().unwrap()],
-            words: words.into(),
+            options: options.into(),
             users: None,
             limits,
             admit,
-            news: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
+            log: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
             listening: Box::new(move |address| tell.send(address).unwrap()),
             stop: AtomicBool::new(false),
         });
         let serving = service.clone();
-        let thread = std::thread::spawn(move || spoken(program).unwrap().serve(&serving).unwrap());
+        let thread = std::thread::spawn(move || protocol(program).unwrap().serve(&serving).unwrap());
         Self { service, thread: Some(thread), address: reported.recv().unwrap(), said, clients: Cell::new(0) }
     }
 
-    /// What it has told so far, a line for each thing.
+    /// Its log lines so far.
     pub(crate) fn log(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    /// A new connection that has said `bytes`.
+    /// Opens a connection and sends `bytes`.
     pub(crate) fn dial(&self, bytes: &[u8]) -> TcpStream {
         let mut socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -17,8 +17,8 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Reads the front of a datagram; `None` where it is shorter than its 12 bytes (16 with numbers of 64 bits), or its microseconds
-    /// are no part of a second.
+    /// Reads the front of a datagram; `None` where it is shorter than its 12 bytes (16 with numbers of 64
+    /// bits), or its microseconds exceed a second.
     #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let low = word(datagram, 0);
@@ -33,7 +33,7 @@ impl Datagram {
         })
     }
 
-    /// Writes it to the front of a block, with numbers of 64 bits and no header of wishes.
+    /// Writes it to the front of a block, with numbers of 64 bits and without a test header.
     pub fn write(&self, block: &mut [u8; DATAGRAM_BYTES]) {
         let number = if self.last { (self.number as i64).wrapping_neg() } else { self.number as i64 };
         let words = [

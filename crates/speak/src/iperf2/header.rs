@@ -1,4 +1,4 @@
-//! What a client says before its data.
+//! The header that a client sends before its data.
 
 use super::{flag, word};
 
@@ -6,12 +6,12 @@ use super::{flag, word};
 pub const HEADER_BYTES: usize = 60;
 /// Bytes of a datagram before the header: number and time.
 pub const NUMBER_BYTES: usize = 16;
-/// Bytes of a write where the client does not say.
+/// Bytes of a write if the client does not set them.
 const DEFAULT_BYTES: u32 = 128 << 10;
 /// Version 2.1.8.3, as its parts.
 const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
 
-/// When the test ends.
+/// What ends the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     /// After so many bytes.
@@ -20,7 +20,7 @@ pub enum Amount {
     Hundredths(u32),
 }
 
-/// What a client wants.
+/// The test that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Parallel connections, at least 1.
@@ -33,7 +33,7 @@ pub struct Header {
     pub amount: Amount,
     /// The server sends (-R).
     pub reverse: bool,
-    /// bit/s that are asked for over UDP; 0 for none.
+    /// Requested bit/s over UDP; 0 for none.
     pub rate_bps: u64,
 }
 
@@ -60,7 +60,7 @@ impl Header {
         bytes
     }
 
-    /// The header as it stands in each datagram behind its number and time.
+    /// The header in each datagram, after its number and time.
     #[must_use]
     pub fn to_datagram(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = self.to_bytes();
@@ -70,7 +70,7 @@ impl Header {
         bytes
     }
 
-    /// How long a header that begins with this word is; `None` where it is no header but data.
+    /// The length of a header that begins with this word; `None` for data.
     #[must_use]
     pub fn length(flags: u32) -> Option<usize> {
         let length = ((flags & flag::LENGTH_BITS) >> 1) as usize;
@@ -80,14 +80,14 @@ impl Header {
         (marked && !foreign && (24..=255).contains(&length)).then_some(length)
     }
 
-    /// Reads a whole header.
+    /// Parses a complete header.
     ///
     /// # Errors
-    /// What cannot be, or is not spoken here.
+    /// The invalid or unsupported value.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let flags = word(bytes, 0);
         if flags & flag::VERSION_1 != 0 {
-            return Err("a test back (-d or -r), which is not spoken".into());
+            return Err("tests in both directions (-d, -r) are not supported".into());
         }
         let (threads, port, size) = (word(bytes, 4), word(bytes, 8), word(bytes, 12));
         let port = u16::try_from(port).map_err(|_| format!("port {port}"))?;
@@ -102,7 +102,7 @@ impl Header {
         Ok(Self { threads, port, bytes: size, amount, reverse: word(bytes, 32) & flag::REVERSE != 0, rate_bps })
     }
 
-    /// What a server of 2.1.8 answers to a client that sends over TCP.
+    /// Server 2.1.8's answer to a client that sends over TCP.
     #[must_use]
     pub fn acknowledgement() -> [u8; 28] {
         let mut bytes = [0; 28];

@@ -27,7 +27,7 @@ pub const LAST_TRIES: u32 = 10;
 /// See [`LAST_TRIES`].
 pub const LAST_WAIT_MS: u64 = 250;
 
-/// Bits of the word of flags (`payloads.h`).
+/// Bits of the flags word (`payloads.h`).
 mod flag {
     /// Of a client: test back (-d, -r). Of a server: a report.
     pub(super) const VERSION_1: u32 = 0x8000_0000;
@@ -35,7 +35,7 @@ mod flag {
     pub(super) const UDP_TESTS: u32 = 0x2000_0000;
     pub(super) const NUMBERS_OF_64_BITS: u32 = 0x0800_0000;
     pub(super) const VERSION_2: u32 = 0x0400_0000;
-    /// Twice the header's length stands in the low bits.
+    /// The low bits hold twice the header's length.
     pub(super) const LENGTH: u32 = 0x0001_0000;
     pub(super) const LENGTH_BITS: u32 = 0x0000_01fe;
     /// In the upper flags of the extension: the server sends.

@@ -1,4 +1,4 @@
-//! What a server counted of a transfer over UDP, and how it says so.
+//! A server's counts of a transfer over UDP, and its report.
 
 use super::datagram::Datagram;
 use super::{error, flag, word};
@@ -7,16 +7,16 @@ use crate::SpeakError;
 /// Bytes of the report that is written here, that of the first version, which every client reads.
 pub const REPORT_BYTES: usize = 56;
 
-/// What a server says that it counted.
+/// A server's report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
     /// Bytes that arrived, the last datagram's included.
     pub bytes: u64,
     /// From the first to the last datagram, microseconds.
     pub elapsed_us: u64,
-    /// Numbers that never came.
+    /// Numbers that did not arrive.
     pub lost: u32,
-    /// Datagrams that came after one with a higher number.
+    /// Datagrams that arrived after one with a higher number.
     pub out_of_order: u32,
     /// Numbers in all.
     pub datagrams: u32,
@@ -52,10 +52,10 @@ impl Report {
         bytes
     }
 
-    /// Reads a server's answer, of this version or a later one, whose extension is passed over.
+    /// Parses a server's report of this version or a later one, whose extension is ignored.
     ///
     /// # Errors
-    /// What it is instead.
+    /// What is wrong with it.
     pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
         let refuse = |what: String| Err(error("while reading the server's report", what));
         if datagram.len() < REPORT_BYTES {
@@ -80,7 +80,7 @@ impl Report {
     }
 }
 
-/// A server's account of a transfer over UDP.
+/// A server's counts of a transfer over UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
     bytes: u64,
@@ -95,8 +95,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Takes a datagram of `bytes` that came at `now_us` by this end's clock. Once the last one was there nothing counts, and the report
-    /// stays what it was, for the client sends it until the report comes. True where a report is to be sent.
+    /// Counts a datagram of `bytes` that arrived at `now_us` by this end's clock. After the last datagram
+    /// nothing is counted: the client repeats it until it receives the report. Returns true if a report must be
+    /// sent.
     pub fn take(&mut self, datagram: &Datagram, bytes: usize, now_us: u64) -> bool {
         if self.over {
             return datagram.last;

@@ -1,14 +1,14 @@
-//! The server's end of a stream over TCP: tells a header from data.
+//! The server's end of a stream over TCP: separates the header from the data.
 
 use super::{error, header::Header, word};
 use crate::{SpeakError, Turn};
 
-/// What the server's driver has to do.
+/// What the server's driver must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The client said what it wants; where it is to receive, send to it.
+    /// The client sent its header; if it requests reverse, send data.
     Requested(Header),
-    /// The last so many of the bytes taken until now are data, and all that comes next is.
+    /// So many of the last bytes are data, and so is everything after them.
     Data(usize),
 }
 
@@ -21,13 +21,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes what arrived. Headers and data follow each other without a mark, so that what begins as a header is one.
+    /// Processes received bytes. Nothing separates header and data, so anything that begins like a header is
+    /// one.
     ///
     /// # Errors
-    /// What a header has that cannot be, or is not spoken.
+    /// The header's invalid or unsupported value.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if self.failed {
-            return Err(error("after an error", format!("{} more bytes came", input.len())));
+            return Err(error("after an error", format!("{} unexpected bytes", input.len())));
         }
         let mut rest = input;
         while !self.data && !rest.is_empty() {
@@ -65,7 +66,7 @@ impl Server {
         Ok(())
     }
 
-    /// What it means that the stream ends here.
+    /// Checks that the stream may end here.
     ///
     /// # Errors
     /// Where it ends within a header.

@@ -1,8 +1,9 @@
-//! What a login says, before it is encrypted with the server's public key and after it was opened with the private one.
+//! The plain text of a login, before encryption with the server's public key and after decryption with the
+//! private key.
 
 use std::fmt;
 
-/// Who a client says it is, and when.
+/// User, password and time in a client's login.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The user's name.
@@ -20,7 +21,7 @@ impl Claim {
         format!("user: {}\npwd:  {}\nts:   {}", self.name, self.password, self.at_s)
     }
 
-    /// Reads such a text; `None` where it is none.
+    /// Parses such a text; `None` if it is invalid.
     #[must_use]
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let mut lines = std::str::from_utf8(text).ok()?.split('\n');
@@ -37,7 +38,7 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// What iperf3's file of users has a hash of, for a name and a password: SHA-256 in hexadecimal digits.
+/// The text whose SHA-256 iperf3's user file contains, for a name and a password.
 #[must_use]
 pub fn hashed_text(name: &str, password: &str) -> String {
     format!("{{{name}}}{password}")

@@ -5,21 +5,21 @@ use super::fault::Fault;
 use super::parameters::Parameters;
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
-use crate::intake::{Fixed, Framed, each, framed};
+use crate::framing::{Fixed, Framed, each, framed};
 use crate::{SpeakError, Turn};
 
-/// What the client's driver has to do.
+/// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Open the data streams, one after another, each with the cookie.
     OpenStreams,
-    /// All streams are there: let the data flow, and call [`Client::end`] when the end condition is met.
+    /// All streams are open: move the data and call [`Client::end`] when the test is over.
     Run,
     /// Give the results of this end to [`Client::results`].
     Results,
-    /// The server's results are there.
-    Theirs(Results),
-    /// All is said: close the connections.
+    /// The server's results have arrived.
+    PeerResults(Results),
+    /// The session is complete: close the connections.
     Done,
 }
 
@@ -31,8 +31,8 @@ enum Step {
     Starting,
     Running,
     Ending,
-    OurResults,
-    TheirResults(Framed),
+    OwnResults,
+    PeerResults(Framed),
     Display,
     Done,
     Refused(Fixed<8>),
@@ -48,8 +48,8 @@ impl Step {
             Self::Starting => "while waiting for TEST_RUNNING",
             Self::Running => "while data flowed",
             Self::Ending => "while waiting for EXCHANGE_RESULTS",
-            Self::OurResults => "while our results were due",
-            Self::TheirResults(_) => "while reading the server's results",
+            Self::OwnResults => "before our results were sent",
+            Self::PeerResults(_) => "while reading the server's results",
             Self::Display => "while waiting for DISPLAY_RESULTS",
             Self::Done => "after the end",
             Self::Refused(_) => "while reading the server's error",
@@ -66,16 +66,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// A new control connection; `turn` gets the cookie to send.
+    /// Opens a control connection; `turn` receives the cookie to send.
     pub fn open(cookie: &Cookie, parameters: Parameters, turn: &mut Turn<Action>) -> Self {
         turn.send.extend_from_slice(cookie.bytes());
         Self { step: Step::Greeting, parameters }
     }
 
-    /// Takes what arrived.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// What the server said wrong, or why it refused.
+    /// The server's invalid message, or why it refused.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
@@ -83,20 +83,21 @@ impl Client {
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         let name = self.step.name();
         match &mut self.step {
-            Step::TheirResults(results) => {
+            Step::PeerResults(results) => {
                 let Some(json) = results.take(input).map_err(|what| error(name, what))? else { return Ok(()) };
-                let theirs = Results::from_json(&json, self.parameters.streams()).map_err(|what| error(name, what))?;
-                turn.actions.push(Action::Theirs(theirs));
+                let peer_results =
+                    Results::from_json(&json, self.parameters.streams()).map_err(|what| error(name, what))?;
+                turn.actions.push(Action::PeerResults(peer_results));
                 self.step = Step::Display;
                 return Ok(());
             }
             Step::Refused(words) => {
                 return if words.take(input).is_some() { Err(refusal(words.so_far())) } else { Ok(()) };
             }
-            Step::Done | Step::Failed => return Err(error(name, format!("{} more bytes came", input.len()))),
+            Step::Done | Step::Failed => return Err(error(name, format!("{} unexpected bytes", input.len()))),
             _ => {}
         }
-        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "nothing came"))?;
+        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "no byte received"))?;
         *input = rest;
         match (&self.step, said) {
             (_, byte::ACCESS_DENIED) => {
@@ -119,22 +120,22 @@ impl Client {
             }
             (Step::Ending, byte::EXCHANGE_RESULTS) => {
                 turn.actions.push(Action::Results);
-                self.step = Step::OurResults;
+                self.step = Step::OwnResults;
             }
             (Step::Display, byte::DISPLAY_RESULTS) => {
                 turn.send.push(byte::IPERF_DONE);
                 turn.actions.push(Action::Done);
                 self.step = Step::Done;
             }
-            _ => return Err(error(name, format!("byte {said} came"))),
+            _ => return Err(error(name, format!("unexpected byte {said}"))),
         }
         Ok(())
     }
 
-    /// The end condition is met.
+    /// Ends the test.
     ///
     /// # Errors
-    /// Where no data flows.
+    /// Where the test is not running.
     pub fn end(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if !matches!(self.step, Step::Running) {
             return Err(error(self.step.name(), "the test cannot end before it runs"));
@@ -144,29 +145,29 @@ impl Client {
         Ok(())
     }
 
-    /// What this end counted, after [`Action::Results`].
+    /// Sends this end's results, after [`Action::Results`].
     ///
     /// # Errors
-    /// Where the server has not asked for it.
+    /// Where the server has not requested them.
     pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        if !matches!(self.step, Step::OurResults) {
+        if !matches!(self.step, Step::OwnResults) {
             return Err(error(self.step.name(), "the server does not wait for results"));
         }
         framed(&results.to_json(), &mut turn.send);
-        self.step = Step::TheirResults(Framed::new(RESULTS_LIMIT));
+        self.step = Step::PeerResults(Framed::new(RESULTS_LIMIT));
         Ok(())
     }
 
-    /// The user stops: tells the server, which then expects nothing more.
+    /// The user stops the test: tells the server, which then expects nothing more.
     pub fn terminate(&mut self, turn: &mut Turn<Action>) {
         turn.send.push(byte::CLIENT_TERMINATE);
         self.step = Step::Done;
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come.
+    /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         match &self.step {
             Step::Done => Ok(()),
@@ -187,7 +188,7 @@ fn refusal(words: &[u8]) -> SpeakError {
                 system.filter(|errno| *errno != 0).map_or_else(String::new, |errno| format!(", errno {errno}"));
             format!("the server refused with error {number}{meaning}{system}")
         }
-        (None, _) => "the server refused and said no reason".into(),
+        (None, _) => "the server refused without a reason".into(),
     };
     error("while reading the server's error", what)
 }

@@ -2,7 +2,7 @@
 
 use super::error;
 use crate::SpeakError;
-use crate::intake::Fixed;
+use crate::framing::Fixed;
 
 /// Bytes of a cookie on the wire: 36 characters and a NUL.
 pub const COOKIE_BYTES: usize = 37;
@@ -10,12 +10,12 @@ pub const COOKIE_BYTES: usize = 37;
 /// The characters that iperf3 draws cookies from.
 pub const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// A cookie. What a peer made need not be of iperf3's alphabet: iperf3 compares cookies and looks no closer.
+/// A cookie. A peer's cookie may use other characters than iperf3's: iperf3 only compares cookies.
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct Cookie([u8; COOKIE_BYTES]);
 
 impl Cookie {
-    /// A cookie of random bytes, of which five bits each count.
+    /// A cookie of random bytes; five bits of each are used.
     #[must_use]
     pub fn of(random: &[u8; COOKIE_BYTES - 1]) -> Self {
         let mut bytes = [0; COOKIE_BYTES];
@@ -39,14 +39,14 @@ impl Cookie {
 }
 
 impl PartialEq for Cookie {
-    /// In the same time wherever they differ: the cookie is all that keeps strangers out of a test.
+    /// Constant time: only the cookie keeps other hosts out of a test.
     fn eq(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 }
 
-/// A new connection to a server until its cookie is there: a control connection's or a data stream's, which only the cookie
-/// tells apart.
+/// A new connection to a server until its cookie is complete. Only the cookie distinguishes a data stream from
+/// a new control connection.
 #[derive(Debug, Clone)]
 pub struct StreamHello(Fixed<COOKIE_BYTES>);
 
@@ -57,15 +57,15 @@ impl Default for StreamHello {
 }
 
 impl StreamHello {
-    /// Takes the cookie off the front of `input`; what is left there belongs to the connection's next step.
+    /// Removes the cookie from the front of `input`; the rest belongs to the connection's next step.
     pub fn take(&mut self, input: &mut &[u8]) -> Option<Cookie> {
         self.0.take(input).map(Cookie)
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Always: it ended before its cookie was whole.
+    /// Always: it ended before its cookie was complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         let have = self.0.so_far().len();
         Err(error("while reading the cookie", format!("the connection ended after {have} of {COOKIE_BYTES} bytes")))

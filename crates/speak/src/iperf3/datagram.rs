@@ -1,10 +1,10 @@
-//! What a UDP stream's datagrams carry: the two that open it, and the header at the front of each block.
+//! A UDP stream's datagrams: the two that open it, and the header of each block.
 
-/// What a client of 3.12 or newer sends to open a stream.
+/// The datagram with which a client of 3.12 or newer opens a stream.
 pub const REQUEST: [u8; 4] = *b"9876";
-/// What a server of 3.12 or newer answers.
+/// The answer of a server of 3.12 or newer.
 pub const REPLY: [u8; 4] = *b"6789";
-/// What servers before 3.12 answer, on little-endian and on big-endian hosts: 987654321.
+/// The answer of older servers on little-endian and big-endian hosts: 987654321.
 const OLD_REPLIES: [[u8; 4]; 2] = [987_654_321_u32.to_le_bytes(), 987_654_321_u32.to_be_bytes()];
 
 /// Whether a datagram is a server's answer to [`REQUEST`], of any version.
@@ -19,14 +19,14 @@ pub const HEADER_BYTES: usize = 16;
 /// The front of each block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The sender's clock, whose zero means nothing. Whole microseconds go over the wire.
+    /// The sender's clock, with an arbitrary zero; the wire carries whole microseconds.
     pub sent_us: u64,
     /// The packet's number, from 1.
     pub number: u64,
 }
 
 impl Header {
-    /// Reads a header; `None` where the datagram is too short or its microseconds are no part of a second.
+    /// Reads a header; `None` where the datagram is too short or its microseconds exceed a second.
     #[must_use]
     pub fn read(datagram: &[u8], wide: bool) -> Option<Self> {
         let word = |at: usize| Some(u32::from_be_bytes(*datagram.get(at..)?.first_chunk()?));

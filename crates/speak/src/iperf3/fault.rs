@@ -42,19 +42,19 @@ pub enum Fault {
     /// Results that cannot be understood.
     #[error("the results cannot be understood")]
     Results = 117,
-    /// The named congestion control is not there.
-    #[error("the congestion control is not there")]
+    /// The congestion control is not available.
+    #[error("the congestion control is not available")]
     Congestion = 134,
     /// Name, password or time of the login are not right.
     #[error(
         "the login was refused: check --username, the password, --rsa-public-key-path, --use-pkcs1-padding and both clocks"
     )]
     Authorisation = 142,
-    /// No data came for too long.
-    #[error("no data came")]
+    /// No data arrived for too long.
+    #[error("no data arrived")]
     NoData = 144,
-    /// The test took longer than it said.
-    #[error("the test ran past its end")]
+    /// The test took longer than requested.
+    #[error("the test ran beyond its end")]
     Expired = 160,
 }
 
@@ -84,7 +84,7 @@ impl Fault {
         self as u32
     }
 
-    /// What the number stands for, where it is one of these.
+    /// The fault with this number, if known.
     #[must_use]
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.number() == number)

@@ -1,4 +1,5 @@
-//! JSON as iperf3 reads and writes it (cJSON): all numbers are doubles, and a value of the wrong type is as good as absent.
+//! JSON as iperf3 reads and writes it (cJSON): all numbers are doubles, and a value of the wrong type counts as
+//! absent.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ pub(super) fn text(map: &Map<String, Value>, key: &str) -> Option<String> {
     map.get(key)?.as_str().map(str::to_owned)
 }
 
-/// An object written key by key, in the order of the calls, without blanks: the same bytes as the original's.
+/// Writes an object key by key, in the order of the calls, without spaces: the same bytes as iperf3.
 pub(super) struct Writer(String);
 
 impl Writer {
@@ -36,19 +37,19 @@ impl Writer {
         self.0.push_str(&format!("\"{key}\":{}", value.into()));
     }
 
-    /// The key only where there is something.
+    /// The key, if there is a value.
     pub(super) fn option(&mut self, key: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.value(key, value);
         }
     }
 
-    /// `true` where it holds; no key where it does not.
+    /// `true`, or no key.
     pub(super) fn truth(&mut self, key: &str, holds: bool) {
         self.option(key, holds.then_some(true));
     }
 
-    /// 1 where it holds; no key where it does not.
+    /// 1, or no key.
     pub(super) fn one(&mut self, key: &str, holds: bool) {
         self.option(key, holds.then_some(1));
     }

@@ -1,11 +1,11 @@
-//! What a client asks of a server, as JSON.
+//! A client's parameters, as JSON.
 
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::json::{Writer, flag, text, whole};
 
-/// The longest parameters that are taken, in bytes: the limit of 3.18 and newer.
+/// The longest accepted parameters, in bytes: the limit of 3.18 and newer.
 pub const PARAMETERS_LIMIT: usize = 8192;
 
 /// What carries the data.
@@ -65,7 +65,7 @@ pub struct Parameters {
     pub rate_bps: Option<u64>,
     /// SO_MAX_PACING_RATE in bit/s.
     pub fq_rate_bps: Option<u64>,
-    /// Microseconds between looks at the rate.
+    /// Microseconds between checks of the rate.
     pub pacing_timer_us: Option<u32>,
     /// Blocks of a burst.
     pub burst: Option<u32>,
@@ -75,11 +75,11 @@ pub struct Parameters {
     pub flow_label: Option<u32>,
     /// A label for the output.
     pub title: Option<String>,
-    /// More of the user's own for the output.
+    /// The user's additional data for the output.
     pub extra_data: Option<String>,
     /// The congestion control to use.
     pub congestion: Option<String>,
-    /// The server's own output is wanted with its results.
+    /// The client requests the server's output with its results.
     pub get_server_output: bool,
     /// Packet numbers of 64 bits.
     pub wide_counters: bool,
@@ -194,17 +194,18 @@ impl Parameters {
         json.end()
     }
 
-    /// Reads a client's JSON and holds every value against the limits of iperf3 3.21 (3.18 and newer refuse the same).
+    /// Parses a client's JSON and checks every value against the limits of iperf3 3.21 (3.18 and newer refuse
+    /// the same).
     ///
     /// # Errors
     /// The fault to answer with, and what was wrong.
     pub fn from_json(json: &[u8]) -> Result<Self, (Fault, String)> {
         let map: Map<String, Value> =
-            serde_json::from_slice(json).map_err(|error| (Fault::Parameters, format!("no JSON object: {error}")))?;
+            serde_json::from_slice(json).map_err(|error| (Fault::Parameters, format!("not a JSON object: {error}")))?;
         let protocol = match (flag(&map, "tcp"), flag(&map, "udp"), flag(&map, "sctp")) {
             (true, false, false) => Protocol::Tcp,
             (false, true, false) => Protocol::Udp,
-            _ => return Err((Fault::Parameters, "neither \"tcp\" alone nor \"udp\" alone is asked for".into())),
+            _ => return Err((Fault::Parameters, "not exactly one of \"tcp\" and \"udp\" is requested".into())),
         };
         let values = Values(&map);
         let mut read = Self::new(protocol, 0);
@@ -260,7 +261,7 @@ impl Values<'_> {
         let Some(value) = whole(self.0, key) else { return Ok(None) };
         match u32::try_from(value) {
             Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
-            _ => Err((fault, format!("\"{key}\" is {value}; {least} to {most} are taken"))),
+            _ => Err((fault, format!("\"{key}\" is {value}; the limits are {least} to {most}"))),
         }
     }
 

@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::json::Writer;
 
-/// The longest results that are taken, in bytes. iperf3 has no limit; a server's own output over a day comes to some MiB.
+/// The longest accepted results, in bytes. iperf3 has no limit; a server's output over a day has some MiB.
 pub const RESULTS_LIMIT: usize = 16 << 20;
 
 /// Most streams that a test can have: 128 in each direction.
 const STREAMS_LIMIT: usize = 256;
 
-/// The numbers of `count` streams in the order in which they were opened: 1, 3, 4, 5, ... iperf3 leaves 2 out.
+/// The numbers of `count` streams in the order of opening: 1, 3, 4, 5, ... iperf3 skips 2.
 pub fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|at| if at == 0 { 1 } else { at + 2 })
 }
@@ -19,21 +19,21 @@ pub fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
 /// What one end counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// CPU time of the process per cent of one CPU: all, user and system.
+    /// CPU time of the process in percent of one CPU: total, user and system.
     pub cpu_percent: [f64; 3],
-    /// Whether this end sends and can tell its retransmissions; `None` where it only receives.
+    /// Whether this end sends and knows its retransmissions; `None` if it only receives.
     pub has_retransmits: Option<bool>,
     /// The congestion control that was used.
     pub congestion: Option<String>,
-    /// The server's own output as JSON, where the client asked for it.
+    /// The server's output as JSON, if the client requested it.
     pub server_output_json: Option<Value>,
-    /// The server's own output as text, where the client asked for it.
+    /// The server's output as text, if the client requested it.
     pub server_output_text: Option<String>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
 }
 
-/// Datagrams of the time that does not count.
+/// Datagrams of the omitted time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Omitted {
     /// Lost.
@@ -49,15 +49,15 @@ pub struct StreamResult {
     pub id: u32,
     /// Bytes sent or received. iperf3 carries numbers as doubles: exact up to 2^53.
     pub bytes: u64,
-    /// Segments sent again; `None` where this end does not know.
+    /// Retransmitted segments; `None` if unknown.
     pub retransmits: Option<u64>,
     /// Jitter after RFC 1889, in seconds; 0 from a sender.
     pub jitter_s: f64,
-    /// Datagrams lost; those that came late are taken back, so that it can be negative.
+    /// Lost datagrams less late ones, so it can be negative.
     pub errors: i64,
     /// Datagrams sent, or the highest number received.
     pub packets: u64,
-    /// What was omitted; absent before 3.14.
+    /// Counts of the omitted time; absent before 3.14.
     pub omitted: Option<Omitted>,
     /// Seconds from the start to the end; absent before 3.2.
     pub end_time_s: Option<f64>,
@@ -89,23 +89,22 @@ struct WireStream {
     end_time: Option<f64>,
 }
 
-/// The double that stands for "unknown". Some builds write -1 as an unsigned 64-bit number.
+/// Filters the values that mean "unknown". Some builds write -1 as an unsigned 64-bit number.
 fn known(number: f64) -> Option<f64> {
     (0.0..9e18).contains(&number).then_some(number)
 }
 
 fn count(key: &str, number: f64) -> Result<u64, String> {
-    known(number).map(|number| number as u64).ok_or_else(|| format!("\"{key}\" is {number}, which is no count"))
+    known(number).map(|number| number as u64).ok_or_else(|| format!("\"{key}\" is {number}, which is not a count"))
 }
 
 impl Results {
-    /// Reads an end's JSON. `streams` are the numbers that the test has.
+    /// Parses an end's JSON; the test has `streams` streams.
     ///
     /// # Errors
-    /// What is wrong with it: no JSON, a required key that is missing, a number that cannot be, an unknown stream or one
-    /// that comes twice.
+    /// What is wrong with it: not JSON, a missing key, an invalid number, an unknown or repeated stream.
     pub fn from_json(json: &[u8], streams: u32) -> Result<Self, String> {
-        let wire: Wire = serde_json::from_slice(json).map_err(|error| format!("no results: {error}"))?;
+        let wire: Wire = serde_json::from_slice(json).map_err(|error| format!("invalid results: {error}"))?;
         if wire.streams.len() > STREAMS_LIMIT {
             return Err(format!("{} streams; a test has up to {STREAMS_LIMIT}", wire.streams.len()));
         }
@@ -113,10 +112,10 @@ impl Results {
         for stream in &wire.streams {
             let stream = stream.read()?;
             if !stream_ids(streams).any(|id| id == stream.id) {
-                return Err(format!("stream {} is not of this test", stream.id));
+                return Err(format!("stream {} is not part of this test", stream.id));
             }
             if read.iter().any(|other| other.id == stream.id) {
-                return Err(format!("stream {} comes twice", stream.id));
+                return Err(format!("stream {} occurs twice", stream.id));
             }
             read.push(stream);
         }
@@ -171,10 +170,10 @@ impl WireStream {
                 Some(Omitted { errors: errors as i64, packets: count("omitted_packets", packets)? })
             }
             (None, None) => None,
-            _ => return Err("of \"omitted_errors\" and \"omitted_packets\" one is missing".into()),
+            _ => return Err("\"omitted_errors\" or \"omitted_packets\" is missing".into()),
         };
         Ok(StreamResult {
-            id: u32::try_from(id).map_err(|_| format!("stream {id} is not of this test"))?,
+            id: u32::try_from(id).map_err(|_| format!("stream {id} is not part of this test"))?,
             bytes: count("bytes", self.bytes)?,
             retransmits: known(self.retransmits).map(|again| again as u64),
             jitter_s: known(self.jitter).ok_or_else(|| format!("\"jitter\" is {}", self.jitter))?,

@@ -4,37 +4,37 @@ use super::fault::Fault;
 use super::parameters::{PARAMETERS_LIMIT, Parameters};
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
-use crate::intake::{Framed, each, framed};
+use crate::framing::{Framed, each, framed};
 use crate::{SpeakError, Turn};
 
-/// All that a server says to a client that it cannot serve now, before it closes the connection; also to a stream whose
-/// cookie is wrong.
+/// A busy server's only message to a client before it closes the connection; also to a stream with a wrong
+/// cookie.
 pub const REFUSAL: [u8; 1] = [byte::ACCESS_DENIED];
 
-/// What the server's driver has to do.
+/// What the server's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Weigh what the client asks for, open the listener, then call [`Server::accept`] or [`Server::refuse`].
+    /// Check the client's request, open the listener, then call [`Server::accept`] or [`Server::refuse`].
     Requested(Box<Parameters>),
     /// The client's test is over: count, close the streams, then call [`Server::exchange`].
     End,
-    /// The client's results are there: call [`Server::results`] with this end's.
-    Theirs(Results),
+    /// The client's results have arrived: call [`Server::results`] with this end's.
+    PeerResults(Results),
     /// The client stopped early: close everything.
     Terminated,
-    /// All is said: close the connection.
+    /// The session is complete: close the connection.
     Done,
 }
 
 #[derive(Debug, Clone)]
 enum Step {
     Parameters(Framed),
-    Weighing,
+    Checking,
     Streams,
     Running,
     Ending,
-    TheirResults(Framed),
-    OurResults,
+    PeerResults(Framed),
+    OwnResults,
     Last,
     Done,
     Failed,
@@ -44,12 +44,12 @@ impl Step {
     fn name(&self) -> &'static str {
         match self {
             Self::Parameters(_) => "while reading the parameters",
-            Self::Weighing => "while the parameters were weighed",
+            Self::Checking => "while checking the parameters",
             Self::Streams => "while the streams were opened",
             Self::Running => "while data flowed",
             Self::Ending => "while the streams were closed",
-            Self::TheirResults(_) => "while reading the client's results",
-            Self::OurResults => "while our results were due",
+            Self::PeerResults(_) => "while reading the client's results",
+            Self::OwnResults => "before our results were sent",
             Self::Last => "while waiting for IPERF_DONE",
             Self::Done => "after the end",
             Self::Failed => "after an error",
@@ -65,16 +65,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// A control connection whose cookie has come; `turn` gets the request for parameters.
+    /// A control connection after its cookie; `turn` receives the request for parameters.
     pub fn open(turn: &mut Turn<Action>) -> Self {
         turn.send.push(byte::PARAM_EXCHANGE);
         Self { step: Step::Parameters(Framed::new(PARAMETERS_LIMIT)), streams: 0 }
     }
 
-    /// Takes what arrived. Where the client is to be told what was wrong, `turn` has the bytes for it even then.
+    /// Processes received bytes. After an error `turn` may contain a message for the client.
     ///
     /// # Errors
-    /// What the client said wrong.
+    /// The client's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
@@ -95,24 +95,24 @@ impl Server {
                 })?;
                 self.streams = requested.streams();
                 turn.actions.push(Action::Requested(Box::new(requested)));
-                self.step = Step::Weighing;
+                self.step = Step::Checking;
                 return Ok(());
             }
-            Step::TheirResults(results) => {
+            Step::PeerResults(results) => {
                 let refused = |what| error(name, what);
                 let Some(json) = results.take(input).map_err(refused)? else { return Ok(()) };
-                let theirs = Results::from_json(&json, self.streams).map_err(|what| {
+                let peer_results = Results::from_json(&json, self.streams).map_err(|what| {
                     say(Fault::Results, turn);
                     error(name, what)
                 })?;
-                turn.actions.push(Action::Theirs(theirs));
-                self.step = Step::OurResults;
+                turn.actions.push(Action::PeerResults(peer_results));
+                self.step = Step::OwnResults;
                 return Ok(());
             }
-            Step::Done | Step::Failed => return Err(error(name, format!("{} more bytes came", input.len()))),
+            Step::Done | Step::Failed => return Err(error(name, format!("{} unexpected bytes", input.len()))),
             _ => {}
         }
-        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "nothing came"))?;
+        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "no byte received"))?;
         *input = rest;
         match (&self.step, said) {
             (_, byte::CLIENT_TERMINATE) => {
@@ -127,7 +127,7 @@ impl Server {
                 turn.actions.push(Action::Done);
                 self.step = Step::Done;
             }
-            _ => return Err(error(name, format!("byte {said} came"))),
+            _ => return Err(error(name, format!("unexpected byte {said}"))),
         }
         Ok(())
     }
@@ -135,27 +135,27 @@ impl Server {
     /// The listener for the streams is ready.
     ///
     /// # Errors
-    /// Where no parameters wait for an answer.
+    /// Where no parameters are pending.
     pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        self.go(matches!(self.step, Step::Weighing), Step::Streams, &[byte::CREATE_STREAMS], turn)
+        self.go(matches!(self.step, Step::Checking), Step::Streams, &[byte::CREATE_STREAMS], turn)
     }
 
-    /// The client is not served: it is told why, and nothing more is taken from it.
+    /// Refuses the client with a fault; further messages are errors.
     pub fn refuse(&mut self, fault: Fault, turn: &mut Turn<Action>) {
         say(fault, turn);
         self.step = Step::Done;
     }
 
-    /// This process is told to stop: so is the client.
+    /// This process stops: tells the client.
     pub fn terminate(&mut self, turn: &mut Turn<Action>) {
         turn.send.push(byte::SERVER_TERMINATE);
         self.step = Step::Done;
     }
 
-    /// All streams are there.
+    /// All streams are open.
     ///
     /// # Errors
-    /// Where no streams were awaited.
+    /// Where no streams were expected.
     pub fn start(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         let ready = matches!(self.step, Step::Streams);
         self.go(ready, Step::Running, &[byte::TEST_START, byte::TEST_RUNNING], turn)
@@ -166,19 +166,19 @@ impl Server {
     /// # Errors
     /// Where the client has not ended the test.
     pub fn exchange(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        let next = Step::TheirResults(Framed::new(RESULTS_LIMIT));
+        let next = Step::PeerResults(Framed::new(RESULTS_LIMIT));
         self.go(matches!(self.step, Step::Ending), next, &[byte::EXCHANGE_RESULTS], turn)
     }
 
-    /// What this end counted, after [`Action::Theirs`].
+    /// Sends this end's results, after [`Action::PeerResults`].
     ///
     /// # Errors
-    /// Where the client's results have not come.
+    /// Where the client's results have not arrived.
     pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         let mut bytes = Vec::new();
         framed(&results.to_json(), &mut bytes);
         bytes.push(byte::DISPLAY_RESULTS);
-        self.go(matches!(self.step, Step::OurResults), Step::Last, &bytes, turn)
+        self.go(matches!(self.step, Step::OwnResults), Step::Last, &bytes, turn)
     }
 
     fn go(&mut self, ready: bool, next: Step, say: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
@@ -190,10 +190,10 @@ impl Server {
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come. A client may close once it has the results.
+    /// Where the session is not complete. A client may close after it has received the results.
     pub fn ended(&self) -> Result<(), SpeakError> {
         match &self.step {
             Step::Last | Step::Done => Ok(()),

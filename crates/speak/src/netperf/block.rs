@@ -3,7 +3,7 @@
 /// Bytes of a block since 2.6.0; 2.4 and 2.5 have 256.
 pub const BLOCK_BYTES: usize = 656;
 
-/// A block: words of 32 bits, big-endian, and texts, by their offsets. What is not set is zero.
+/// A block: words of 32 bits, big-endian, and texts, by their offsets. Other bytes are zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Block(pub [u8; BLOCK_BYTES]);
 
@@ -39,8 +39,8 @@ impl Block {
         u64::from(self.word(at)) << 32 | u64::from(self.word(at + 4))
     }
 
-    /// A text of fewer than `room` bytes, up to its NUL. Such names are ASCII; each other byte becomes a `?`, so that the text
-    /// fits where it came from.
+    /// A text of fewer than `room` bytes, up to its NUL. Other bytes than printable ASCII become `?`, so the
+    /// text keeps its length.
     pub(super) fn text(&self, at: usize, room: usize) -> String {
         let bytes = self.0[at..at + room - 1].iter().take_while(|byte| **byte != 0);
         bytes.map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' }).collect()

@@ -1,18 +1,18 @@
-//! The classic TCP_STREAM test: what netperf 2.7 still asks for as TCP_SENDFILE, and older ones ask for anyway. Of the blocks only the
-//! server's side is here, by the offsets of 2.7.
+//! The classic TCP_STREAM test, which netperf 2.7 uses for TCP_SENDFILE and older versions for every stream.
+//! Only the server's side, with the offsets of 2.7.
 
 use super::block::Block;
 use super::kind;
 use super::omni::{CPU_RATE, Counted, Direction, Flags, PROC_STAT, Ready, Request, Served, port, size};
 
-/// Reads a request and holds its values against limits.
+/// Parses a request and checks its values.
 ///
 /// # Errors
-/// What cannot be done.
+/// The value that is not supported.
 pub(super) fn request(block: &Block) -> Result<Request, String> {
     let ip_version = match block.word(64) {
         version @ (0 | 4 | 6) => version as u8,
-        version => return Err(format!("address family {version}; IPv4 and IPv6 are spoken")),
+        version => return Err(format!("address family {version}; only IPv4 and IPv6 are supported")),
     };
     let mut flags = Flags::ROUTED.0;
     for (at, flag) in [(28, Flags::NODELAY), (32, Flags::CPU)] {

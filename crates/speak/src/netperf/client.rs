@@ -3,15 +3,15 @@
 use super::block::{BLOCK_BYTES, Block};
 use super::error;
 use super::omni::{Counted, Flags, Ready, Request};
-use crate::intake::{Fixed, each};
+use crate::framing::{Fixed, each};
 use crate::{SpeakError, Turn};
 
-/// What the client's driver has to do.
+/// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// The server is ready: move the data.
     Run(Ready),
-    /// The test is over, and this is what the server counted. Ask for another with [`Client::ask`], or close.
+    /// The test is over; these are the server's counts. Request another with [`Client::ask`], or close.
     Counted(Counted),
 }
 
@@ -41,19 +41,19 @@ impl Client {
     /// Another test over the same connection.
     ///
     /// # Errors
-    /// Where one is not over.
+    /// Where the previous one has not ended.
     pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if self.step != Step::Idle {
-            return Err(error(self.name(), "another test is not over"));
+            return Err(error(self.name(), "the previous test has not ended"));
         }
         *self = Self::open(request, turn);
         Ok(())
     }
 
-    /// Takes what arrived.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// What the server said wrong, or why it refused.
+    /// The server's invalid message, or why it refused.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -64,12 +64,12 @@ impl Client {
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
         if matches!(self.step, Step::Idle | Step::Failed) {
-            return Err(format!("{} more bytes came", input.len()));
+            return Err(format!("{} unexpected bytes", input.len()));
         }
         let Some(bytes) = self.block.take(input) else { return Ok(()) };
         self.block = Fixed::new();
         let block = Block(bytes);
-        // The type of an answer tells nothing: netserver sends it swapped, or not.
+        // The type of an answer is not reliable: netserver may send it byte-swapped.
         match block.word(4) {
             0 => {}
             998 => return Err("the server does not know this test (error 998)".into()),
@@ -85,10 +85,10 @@ impl Client {
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come.
+    /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         if self.step == Step::Idle { Ok(()) } else { Err(error(self.name(), "the server closed the connection")) }
     }

@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::kind;
 
-/// Largest send or receive that a server takes on, in bytes.
+/// Largest send or receive that a server accepts, in bytes.
 const SIZE_LIMIT: i32 = 1 << 28;
 
 /// Most buffers of a ring.
@@ -12,7 +12,7 @@ const WIDTH_LIMIT: i32 = 1 << 16;
 /// netserver's mark for CPU time that was read from /proc/stat.
 pub(super) const PROC_STAT: u32 = 8;
 
-/// How fast a CPU runs that has nothing else to do, where CPU time is read from /proc/stat: per cent.
+/// Calibrated CPU rate, percent; constant when CPU time is read from /proc/stat.
 pub(super) const CPU_RATE: f32 = 100.0;
 
 /// Who sends, as the server sees it.
@@ -55,25 +55,25 @@ impl Flags {
     }
 }
 
-/// In which blocks a test is asked for and answered.
+/// The message format of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served {
-    /// Those that all tests share.
+    /// The common format of all tests.
     Omni,
-    /// Those of TCP_STREAM before there was OMNI.
+    /// The format of TCP_STREAM before OMNI.
     Classic,
 }
 
-/// What netperf asks for. Sizes of `None` are the server's choice.
+/// A test that netperf requests. Sizes of `None` are the server's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Which blocks it speaks in.
+    /// The message format.
     pub served: Served,
     /// SO_SNDBUF in bytes.
     pub send_buffer: Option<u32>,
     /// Bytes of a send.
     pub send_size: Option<u32>,
-    /// Buffers of the ring that is sent from.
+    /// Buffers in the send ring.
     pub send_width: u32,
     /// Bytes of a request.
     pub request_size: Option<u32>,
@@ -81,17 +81,17 @@ pub struct Request {
     pub receive_buffer: Option<u32>,
     /// Bytes of a receive.
     pub receive_size: Option<u32>,
-    /// Buffers of the ring that is received into.
+    /// Buffers in the receive ring.
     pub receive_width: u32,
     /// Bytes of a response.
     pub response_size: Option<u32>,
     /// Options.
     pub flags: Flags,
-    /// Seconds where not negative, of which 0 has no limit; else bytes or transactions, negated.
+    /// Seconds, 0 for no limit; negative values are bytes or transactions.
     pub length: i32,
     /// The port that the server's data socket is to have; 0 for any.
     pub data_port: u16,
-    /// 4 or 6; 0 where it is left open.
+    /// 4 or 6; 0 for any.
     pub ip_version: u8,
     /// Datagrams over UDP instead of TCP.
     pub udp: bool,
@@ -105,7 +105,7 @@ pub struct Request {
     pub congestion: String,
 }
 
-/// What netserver answers before the data: what it set, and where it listens.
+/// netserver's answer before the data: its settings and its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// SO_RCVBUF in bytes, as the socket has it.
@@ -122,17 +122,17 @@ pub struct Ready {
     pub send_width: u32,
     /// Its data port.
     pub data_port: u16,
-    /// The IP type of service of its socket, where it was asked for one.
+    /// The IP type of service of its socket, if requested.
     pub tos: Option<u8>,
-    /// [`Ready::FLAGS`] of the request that hold. netperf believes them: it shows no CPU time that is not announced here, and asks the
-    /// tests that follow on the connection for what the one before has got.
+    /// [`Ready::FLAGS`] of the request that hold. netperf relies on them: it shows CPU time only if its flag is
+    /// set here, and requests the same for later tests on the connection.
     pub flags: Flags,
 }
 
-/// CPU time of the server's host during a test. Shares are per cent of all its CPUs.
+/// CPU time of the server's host during a test. Shares are percent of all its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cpu {
-    /// All but idleness and waiting for devices.
+    /// All but idle and iowait.
     pub percent: f32,
     /// Of programs.
     pub user: f32,
@@ -142,13 +142,13 @@ pub struct Cpu {
     pub iowait: f32,
     /// Of interrupts.
     pub irq: f32,
-    /// Of what interrupts leave to be done.
+    /// Of soft interrupts.
     pub softirq: f32,
     /// How many CPUs there are.
     pub cpus: u32,
     /// The number of the busiest.
     pub peak: u32,
-    /// Its own time, per cent.
+    /// Its share, percent.
     pub peak_percent: f32,
 }
 
@@ -173,11 +173,11 @@ pub struct Counted {
     pub transactions: u32,
     /// Seconds, by the server's clock.
     pub elapsed_s: f32,
-    /// CPU time of the whole host, where the request asked for it.
+    /// CPU time of the whole host, if requested.
     pub cpu: Option<Cpu>,
-    /// Segments sent again; `None` where the server cannot tell.
+    /// Retransmitted segments; `None` if unknown.
     pub retransmits: Option<u32>,
-    /// The congestion control that was used; empty where it is not known.
+    /// The congestion control; empty if unknown.
     pub congestion: String,
 }
 
@@ -189,14 +189,14 @@ pub(super) fn size(block: &Block, at: usize, what: &str) -> Result<Option<u32>, 
     match block.signed(at) {
         -1 => Ok(None),
         size @ 0..=SIZE_LIMIT => Ok(Some(size as u32)),
-        size => Err(format!("{what} of {size} bytes; up to {SIZE_LIMIT} are taken")),
+        size => Err(format!("{what} of {size} bytes; the limit is {SIZE_LIMIT}")),
     }
 }
 
 fn width(block: &Block, at: usize) -> Result<u32, String> {
     match block.signed(at) {
         width @ 0..=WIDTH_LIMIT => Ok(width as u32),
-        width => Err(format!("a ring of {width} buffers; up to {WIDTH_LIMIT} are taken")),
+        width => Err(format!("a ring of {width} buffers; the limit is {WIDTH_LIMIT}")),
     }
 }
 
@@ -238,21 +238,23 @@ impl Request {
         block
     }
 
-    /// Reads a request and holds its values against limits.
+    /// Parses a request and checks its values.
     ///
     /// # Errors
-    /// What cannot be done.
+    /// The value that is not supported.
     pub fn from_block(block: &Block) -> Result<Self, String> {
         let udp = match (block.word(96), block.word(100)) {
             (1, 6) => false,
             (2, 17) => true,
             (socket, protocol) => {
-                return Err(format!("socket type {socket} with IP protocol {protocol}; TCP and UDP are spoken"));
+                return Err(format!(
+                    "socket type {socket} with IP protocol {protocol}; only TCP and UDP are supported"
+                ));
             }
         };
         let ip_version = match block.word(92) {
             version @ (0 | 4 | 6) => version as u8,
-            version => return Err(format!("address family {version}; IPv4 and IPv6 are spoken")),
+            version => return Err(format!("address family {version}; only IPv4 and IPv6 are supported")),
         };
         Ok(Self {
             served: Served::Omni,
@@ -319,10 +321,10 @@ impl Ready {
         block
     }
 
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The invalid value.
     pub fn from_block(block: &Block) -> Result<Self, String> {
         Ok(Self {
             receive_buffer: block.word(8),
@@ -339,7 +341,7 @@ impl Ready {
 }
 
 impl Cpu {
-    /// Where its shares stand in a block.
+    /// Offsets of its shares in a block.
     const AT: [usize; 7] = [52, 56, 60, 64, 68, 72, 92];
 
     fn put(&self, block: &mut Block) {
@@ -373,7 +375,7 @@ impl Counted {
     /// The block that netserver would send after the data.
     #[must_use]
     pub fn to_block(&self) -> Block {
-        // On hosts of the common byte order netserver sends this type swapped; netperf looks at neither.
+        // On little-endian hosts netserver sends this type byte-swapped; netperf ignores it.
         let mut block = Block::new(kind::OMNI_DONE.swap_bytes());
         block.put_wide(8, self.bytes_received);
         block.put(16, self.receives);
@@ -392,10 +394,10 @@ impl Counted {
         block
     }
 
-    /// Reads what was counted, of a test with these flags: without [`Flags::CPU`] the words for CPU time hold leftovers.
+    /// Parses the counts of a test with these flags: without [`Flags::CPU`] the CPU words are stale.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The invalid value.
     pub fn from_block(block: &Block, flags: Flags) -> Result<Self, String> {
         Ok(Self {
             bytes_received: block.wide(8),

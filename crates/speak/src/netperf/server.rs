@@ -3,7 +3,7 @@
 use super::block::{BLOCK_BYTES, Block};
 use super::omni::{Counted, Ready, Request, Served};
 use super::{classic, error, kind};
-use crate::intake::{Fixed, each};
+use crate::framing::{Fixed, each};
 use crate::{SpeakError, Turn};
 
 /// netserver's error number for a request that it does not know.
@@ -12,7 +12,7 @@ pub const NOT_SUPPORTED: u32 = 998;
 /// EINVAL, for values that cannot be: netserver passes the system's numbers on.
 const INVALID: u32 = 22;
 
-/// What the server's driver has to do.
+/// What the server's driver must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Open a data socket, then call [`Server::ready`] or [`Server::refuse`].
@@ -27,7 +27,7 @@ enum Step {
     Failed,
 }
 
-/// The control connection of a server, which takes one test after another.
+/// The control connection of a server, which runs one test after another.
 #[derive(Debug, Clone)]
 pub struct Server {
     step: Step,
@@ -42,10 +42,10 @@ impl Default for Server {
 }
 
 impl Server {
-    /// Takes what arrived. Where the client is to be told what was wrong, `turn` has the bytes for it even then.
+    /// Processes received bytes. After an error `turn` may contain a message for the client.
     ///
     /// # Errors
-    /// What the client said wrong.
+    /// The client's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -56,7 +56,7 @@ impl Server {
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
         if self.step != Step::Idle {
-            return Err(format!("{} bytes came before the test was over", input.len()));
+            return Err(format!("{} unexpected bytes during a test", input.len()));
         }
         let Some(bytes) = self.block.take(input) else { return Ok(()) };
         self.block = Fixed::new();
@@ -78,20 +78,20 @@ impl Server {
                 }
             }
             kind::DEBUG_ON | kind::DEBUG_OFF => turn.send.extend_from_slice(&Block::new(kind::DEBUG_OK).0),
-            // Nothing is answered to a passphrase that was not asked for.
+            // An unrequested passphrase gets no answer.
             kind::PASSPHRASE => {}
             unknown => {
                 say(NOT_SUPPORTED, turn);
-                return Err(format!("request {unknown}; only OMNI tests (97) and TCP_STREAM (10) are spoken"));
+                return Err(format!("request {unknown}; only OMNI tests (97) and TCP_STREAM (10) are supported"));
             }
         }
         Ok(())
     }
 
-    /// The data socket is there.
+    /// The data socket is open.
     ///
     /// # Errors
-    /// Where no request waits.
+    /// Where no request is pending.
     pub fn ready(&mut self, ready: &Ready, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         let block = match self.served {
             Served::Omni => ready.to_block(),
@@ -100,7 +100,7 @@ impl Server {
         self.go(Step::Preparing, Step::Running, &block, turn)
     }
 
-    /// The data is through, and the data socket closed.
+    /// The test is over and the data socket closed.
     ///
     /// # Errors
     /// Where no data flowed.
@@ -127,7 +127,7 @@ impl Server {
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
     /// Where a request or a test was cut off.
@@ -142,7 +142,7 @@ impl Server {
     fn name(&self) -> &'static str {
         match self.step {
             Step::Idle => "while reading a request",
-            Step::Preparing => "while the test was prepared",
+            Step::Preparing => "while preparing the test",
             Step::Running => "while data flowed",
             Step::Failed => "after an error",
         }

@@ -1,6 +1,6 @@
-//! What both ends of NPtcp have to agree on beforehand, and the messages that follow from it.
+//! The schedule on which both ends of NPtcp must agree, and its messages.
 
-/// How messages go.
+/// The pattern of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The transmitter sends and the receiver sends back.
@@ -11,33 +11,34 @@ pub enum Mode {
     Stream,
 }
 
-/// The options that shape a run. Both ends must have the same, but for the count.
+/// The options of a run. Both ends need the same, except the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The size that `-l` names, in bytes, before its perturbation: that of the first round trips.
     pub first: u64,
     /// All sizes in bytes, in their order.
     pub sizes: Vec<u64>,
-    /// How messages go.
+    /// The pattern of messages.
     pub mode: Mode,
     /// A new connection after each trial (`-r`); streaming always has it.
     pub reset: bool,
     /// Messages carry numbers that are checked (`-i`).
     pub integrity: bool,
-    /// Exchanges of each trial (`-n`), which only the transmitter needs to know; about a tenth of a second's where absent.
+    /// Exchanges of each trial (`-n`), which only the transmitter needs; if absent, as many as take about 0.1
+    /// s.
     pub count: Option<u32>,
 }
 
 /// Messages to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// How they go.
+    /// Their pattern.
     pub mode: Mode,
     /// Bytes of each.
     pub bytes: u64,
     /// How often.
     pub count: u32,
-    /// Whether they carry numbers that are to be checked, see [`Exchange::fill`].
+    /// Whether they contain numbers to check, see [`Exchange::fill`].
     pub integrity: bool,
 }
 
@@ -71,7 +72,8 @@ impl Exchange {
         }
     }
 
-    /// The place of the first number that is not as [`Exchange::fill`] put it, in bytes; `None` where all are, or none is checked.
+    /// The byte offset of the first wrong number, see [`Exchange::fill`]; `None` if all are right or none is
+    /// checked.
     #[must_use]
     pub fn first_wrong(&self, message: &[u8]) -> Option<usize> {
         let wrong = |(number, word): (u32, &[u8])| word != number.to_ne_bytes();

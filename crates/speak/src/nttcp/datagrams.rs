@@ -1,6 +1,7 @@
 //! A transfer over UDP: a mark, the data, marks of the end.
 
-/// Most bytes of a mark; nttcp sends exactly so many, of any content. Data of no more cannot be told from marks.
+/// Longest mark in bytes; nttcp sends exactly so many, with any content. Shorter data cannot be distinguished
+/// from marks.
 pub const MARK_BYTES: usize = 4;
 
 /// What a datagram means to the receiver.
@@ -14,7 +15,7 @@ pub enum Seen {
     End,
 }
 
-/// The receiver's account.
+/// The receiver's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Datagrams {
     started: bool,
@@ -26,7 +27,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Takes a datagram of so many bytes. After the end nothing counts.
+    /// Classifies a datagram by its length. After the end mark nothing is counted.
     pub fn take(&mut self, bytes: usize) -> Seen {
         let mark = bytes <= MARK_BYTES;
         match (self.ended, mark, self.started) {

@@ -1,25 +1,25 @@
-//! The local side, which the user started: it says what is done.
+//! The local side, which the user starts and which sets the options.
 
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::Statistics;
 use super::{data_port, error, say_port};
-use crate::intake::{Lines, each};
+use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
-/// Most bytes of chatter that are read before the remote side comes to the point.
-const CHATTER_LIMIT: usize = 64 << 10;
+/// Longest verbose output of the remote side before its next message, bytes.
+const VERBOSE_LIMIT: usize = 64 << 10;
 
-/// What the local side's driver has to do.
+/// What the local side's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Open a data socket, then call [`Local::listening`].
     Listen,
     /// Send the data to this port of the remote host; over TCP after connecting.
     Transmit(u16),
-    /// The remote side's statistics are there.
-    Theirs(Statistics),
-    /// A line of chatter, to be shown or not.
-    Chatter(String),
+    /// The remote side's statistics have arrived.
+    PeerStatistics(Statistics),
+    /// A line of verbose output, to be shown or not.
+    Verbose(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// A new control connection; `turn` gets the options of the remote side.
+    /// Opens a control connection; `turn` receives the remote side's options.
     ///
     /// # Errors
     /// Where they do not fit into a line that a remote side reads.
@@ -48,7 +48,7 @@ impl Local {
         let line = options.to_line();
         let one_line = |text: &str| !text.is_empty() && !text.contains(['\n', '\r']);
         if line.len() > OPTIONS_LIMIT || !one_line(&options.format) || !one_line(&options.seed) {
-            return Err(error("while saying the options", format!("{} bytes do not fit into a line", line.len())));
+            return Err(error("while sending the options", format!("{} bytes do not fit into a line", line.len())));
         }
         turn.send.extend_from_slice(&line);
         let step = if options.transmits {
@@ -60,23 +60,23 @@ impl Local {
         Ok(Self { step, lines: Lines::new(OPTIONS_LIMIT), heard: 0, counted: false })
     }
 
-    /// This end, which receives, waits on `port`.
+    /// Tells the other side that this receiver listens on `port`.
     ///
     /// # Errors
-    /// Where no port was asked for.
+    /// Where no port was requested.
     pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if self.step != Step::Listening {
-            return Err(error(self.name(), "no data socket was asked for"));
+            return Err(error(self.name(), "no data socket was requested"));
         }
         say_port(port, &mut turn.send);
         self.step = Step::Statistics;
         Ok(())
     }
 
-    /// Takes what arrived.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// What the remote side said wrong, or that it failed.
+    /// The remote side's invalid message, or its failure.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -87,13 +87,13 @@ impl Local {
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
         if self.step == Step::Failed {
-            return Err(format!("{} more bytes came", input.len()));
+            return Err(format!("{} unexpected bytes", input.len()));
         }
         let before = input.len();
         let line = self.lines.take(input)?;
         self.heard += before - input.len();
-        if self.heard > CHATTER_LIMIT {
-            return Err(format!("more than {CHATTER_LIMIT} bytes of chatter came"));
+        if self.heard > VERBOSE_LIMIT {
+            return Err(format!("more than {VERBOSE_LIMIT} bytes of verbose output"));
         }
         let Some(line) = line else { return Ok(()) };
         if self.step == Step::Port
@@ -106,19 +106,20 @@ impl Local {
         match Statistics::from_line(&line).filter(|_| self.step == Step::Statistics && !self.counted) {
             Some((_, counted)) => {
                 self.counted = true;
-                turn.actions.push(Action::Theirs(counted));
+                turn.actions.push(Action::PeerStatistics(counted));
             }
-            // Verbose lines stand apart by empty ones.
+            // Empty lines separate verbose lines.
             None if line.is_empty() => {}
-            None => turn.actions.push(Action::Chatter(line)),
+            None => turn.actions.push(Action::Verbose(line)),
         }
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where the remote side went before it said what it counted. With a format other than the default its statistics are chatter.
+    /// Where the remote side closed before its statistics. With a format other than the default its statistics
+    /// are verbose output.
     pub fn ended(&self, default_format: bool) -> Result<(), SpeakError> {
         match self.step {
             Step::Statistics if self.counted || !default_format => Ok(()),
@@ -129,7 +130,7 @@ impl Local {
     fn name(&self) -> &'static str {
         match self.step {
             Step::Port => "while waiting for the data port",
-            Step::Listening => "while our data port was due",
+            Step::Listening => "before our data port was sent",
             Step::Statistics => "while waiting for the statistics",
             Step::Failed => "after an error",
         }

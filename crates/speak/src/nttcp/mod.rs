@@ -5,7 +5,7 @@
 //! options, one line                 ->
 //!        <- or -> dataport: PORT, from whoever receives
 //!            (data, from the transmitter to the receiver)
-//!                                   <-   its statistics, and chatter with -v
+//!                                   <-   its statistics, and verbose lines with -v
 //! ```
 //!
 //! No session of the real program was at hand: this follows a reading of its source and three published logs, and is judged by our own
@@ -23,7 +23,7 @@ pub use local::{Action as LocalAction, Local};
 pub use options::{OPTIONS_LIMIT, Options};
 pub use pattern::{DEFAULT_SEED, Pattern};
 pub use remote::{Action as RemoteAction, Remote};
-pub use statistics::{APART, DEFAULT_FORMAT, Format, Statistics};
+pub use statistics::{DEFAULT_FORMAT, Format, SEPARATED_FORMAT, Statistics};
 
 use crate::{Peer, SpeakError};
 
@@ -37,7 +37,7 @@ fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
     SpeakError { peer: PEER.name, step, what: what.into() }
 }
 
-/// `dataport: PORT`, if a line is that; the peer's failure where the port is none.
+/// The port of a line `dataport: PORT`; an error if it is invalid, which means that the peer failed.
 fn data_port(line: &str) -> Option<Result<u16, String>> {
     let number = line.strip_prefix("dataport: ")?.trim();
     let port = number.parse::<i64>().ok().and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);

@@ -1,4 +1,4 @@
-//! The line in which the local side tells the remote one what to do: a program's name and its arguments, joined by `@`.
+//! The local side's options for the remote side: a program name and its arguments, joined by `@`.
 
 use super::pattern::DEFAULT_SEED;
 use super::statistics::DEFAULT_FORMAT;
@@ -10,7 +10,7 @@ const BYTES_LIMIT: u64 = 100_000_000;
 const COUNT_LIMIT: u64 = 1_000_000_000;
 const GAP_LIMIT: u64 = 10_000_000;
 
-/// What the remote side is to do.
+/// The remote side's options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// It transmits (-t); else it receives (-r).
@@ -23,11 +23,11 @@ pub struct Options {
     pub count: u64,
     /// Datagrams (-u).
     pub udp: bool,
-    /// Its chatter is wanted (-v).
+    /// Requests verbose output (-v).
     pub verbose: bool,
     /// The content is checked (-c); over TCP as a stream.
     pub compare: bool,
-    /// The pattern goes on from buffer to buffer (-s).
+    /// The pattern continues from buffer to buffer (-s).
     pub stream: bool,
     /// Format of its statistics (-f).
     pub format: String,
@@ -94,7 +94,7 @@ impl Options {
     /// Reads a line without its LF. Later options win.
     ///
     /// # Errors
-    /// What is no option, has no place here, or is out of its bounds.
+    /// The invalid or unsupported option.
     pub fn from_line(line: &str) -> Result<Self, String> {
         let mut fields = fields(line).into_iter();
         fields.next().ok_or("an empty line for options")?;
@@ -151,14 +151,14 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether the pattern goes on from buffer to buffer: over TCP wherever it is compared.
+    /// Whether the pattern continues from buffer to buffer: over TCP whenever it is compared.
     #[must_use]
     pub fn streams_pattern(&self) -> bool {
         self.stream || (self.compare && !self.udp)
     }
 }
 
-/// The fields of a line: a backslash takes the next character as it is, and several `@` are as one.
+/// Splits a line into fields: a backslash escapes the next character, and several `@` count as one.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();
@@ -184,7 +184,7 @@ fn number(option: char, text: &str, least: u64, limit: u64) -> Result<u64, Strin
     number.ok_or_else(|| format!("-{option} '{}', which is not from {least} to below {limit}", shown(text)))
 }
 
-/// A peer's text for a message of ours.
+/// A peer's text, escaped for a message.
 fn shown(text: &str) -> String {
     text.escape_debug().take(60).collect()
 }

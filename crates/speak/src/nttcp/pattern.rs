@@ -1,6 +1,6 @@
-//! The bytes that nttcp fills its buffers with where the receiver compares them: the generator R250 over bytes.
+//! nttcp's pattern for checked data: the generator R250 over bytes.
 
-/// The seed where the user gives none.
+/// The default seed.
 pub const DEFAULT_SEED: &str = "This is a simple init string";
 
 const CELLS: usize = 250;
@@ -25,7 +25,7 @@ impl Pattern {
             w = w * u32::from(*letter) % 1009;
             cells[step % CELLS] = w as u8;
         }
-        // Eight cells get bits of their own each, so that no bit is the same in all.
+        // Eight cells get different bits, so that no bit is the same in all cells.
         let (mut mask, mut at) = (0xff_u8, 0);
         for _ in 0..8 {
             cells[at] |= mask;

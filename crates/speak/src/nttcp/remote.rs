@@ -1,15 +1,15 @@
-//! The remote side, which inetd or `nttcp -i` starts for each control connection: it does as it is told.
+//! The remote side, which inetd or `nttcp -i` starts for each control connection.
 
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::{Format, Statistics};
 use super::{data_port, error, say_port};
-use crate::intake::{Lines, each};
+use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
-/// What the remote side's driver has to do.
+/// What the remote side's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Weigh what is asked. If it receives, open a data socket and call [`Remote::listening`]; else wait for
+    /// Check the request. To receive, open a data socket and call [`Remote::listening`]; to send, wait for
     /// [`Action::Transmit`].
     Requested(Box<Options>),
     /// Send the data to this port of the local host; over TCP after connecting.
@@ -42,10 +42,10 @@ impl Default for Remote {
 }
 
 impl Remote {
-    /// Takes what arrived. Where the local side is to be told what was wrong, `turn` has the bytes for it even then.
+    /// Processes received bytes. After an error `turn` contains a message for the local side.
     ///
     /// # Errors
-    /// What the local side said wrong.
+    /// The local side's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -63,7 +63,7 @@ impl Remote {
         }
         let Some(line) = self.lines.take(input)? else { return Ok(()) };
         if self.step == Step::Port {
-            // nttcp reads on until a line names a port.
+            // nttcp ignores lines until one names a port.
             let Some(port) = data_port(&line) else { return Ok(()) };
             turn.actions.push(Action::Transmit(port?));
             self.step = Step::Data;
@@ -77,10 +77,10 @@ impl Remote {
         Ok(())
     }
 
-    /// This end, which receives, waits on `port`.
+    /// Tells the other side that this receiver listens on `port`.
     ///
     /// # Errors
-    /// Where no port was asked for.
+    /// Where no port was requested.
     pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         if self.step != Step::Listening {
             return Err(error(self.name(), "no data socket was asked for"));
@@ -90,7 +90,7 @@ impl Remote {
         Ok(())
     }
 
-    /// The data is through: says what this end counted. Close the connection after it.
+    /// The data is complete: sends this end's counts. Close the connection afterwards.
     ///
     /// # Errors
     /// Where no data flowed.
@@ -103,17 +103,17 @@ impl Remote {
         Ok(())
     }
 
-    /// What is asked for is not done: `why` is told to the local side, which shows it.
+    /// Refuses the request; the local side shows `why`.
     pub fn refuse(&mut self, why: &str, turn: &mut Turn<Action>) {
         let why: String = why.chars().filter(|c| !c.is_control()).collect();
         turn.send.extend_from_slice(format!("nttcp-{}: {why}\n", self.mark).as_bytes());
         self.step = Step::Failed;
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come.
+    /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the local side closed the connection")) }
     }
@@ -121,7 +121,7 @@ impl Remote {
     fn name(&self) -> &'static str {
         match self.step {
             Step::Options => "while reading the options",
-            Step::Listening => "while our data port was due",
+            Step::Listening => "before our data port was sent",
             Step::Port => "while waiting for the data port",
             Step::Data => "while data flowed",
             Step::Done => "at the end",

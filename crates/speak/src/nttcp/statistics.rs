@@ -1,16 +1,16 @@
-//! What a side prints of its transfer: values by a format, such as nttcp's own.
+//! The statistics that a side prints, formatted as in nttcp.
 
 use std::fmt::Write as _;
 
-/// The format that nttcp has where the user gives none.
+/// nttcp's default format.
 pub const DEFAULT_FORMAT: &str = "%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr";
 
-/// The same for programs to read: a blank before each value, however long that gets, and microseconds.
-pub const APART: &str = " %9b %12.6rt %12.6ct %12.4rbr %12.4cbr %8c %10.2rcr %10.1ccr";
+/// A format for programs: a space before each value, and microseconds.
+pub const SEPARATED_FORMAT: &str = " %9b %12.6rt %12.6ct %12.4rbr %12.4cbr %8c %10.2rcr %10.1ccr";
 
 /// Shortest time that nttcp counts with, seconds.
 const LEAST_S: f64 = 1e-5;
-/// Most places of a width or a precision.
+/// Largest width or precision.
 const MOST_PLACES: usize = 30;
 
 /// What one side counted.
@@ -165,7 +165,7 @@ impl Statistics {
         }
     }
 
-    /// Reads a line in the default format, or [`APART`]: bytes, calls and times, the real one from the rate, which is finer than its own
+    /// Reads a line in the default format, or [`SEPARATED_FORMAT`]: bytes, calls and times, the real one from the rate, which is finer than its own
     /// digits. In the default format the bytes touch the mark from nine digits on. `None` for any other line.
     #[must_use]
     pub fn from_line(line: &str) -> Option<(char, Self)> {

@@ -3,16 +3,16 @@
 use super::options::Options;
 use super::report::Report;
 use super::{LINE_LIMIT, error, greeted, hello, shown};
-use crate::intake::{Lines, each};
+use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
 /// Most bytes of the server's report.
 const REPORT_LIMIT: usize = 64 << 10;
 
-/// What the client's driver has to do.
+/// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// The server takes it: connect, or listen, as the options say, and move the data.
+    /// The server accepts: connect or listen, as the options say, and move the data.
     Run,
 }
 
@@ -35,16 +35,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// A new control connection; `turn` gets the greeting.
+    /// Opens a control connection; `turn` receives the greeting.
     pub fn open(options: Options, turn: &mut Turn<Action>) -> Self {
         turn.send.extend_from_slice(hello().as_bytes());
         Self { step: Step::Greeting, options, lines: Lines::new(LINE_LIMIT), heard: 0, report: Report::default() }
     }
 
-    /// Takes what arrived.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// What the server said wrong, or that it refused.
+    /// The server's invalid message or its refusal.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -55,7 +55,7 @@ impl Client {
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
         if self.step == Step::Failed {
-            return Err(format!("{} more bytes came", input.len()));
+            return Err(format!("{} unexpected bytes", input.len()));
         }
         let before = input.len();
         let line = self.lines.take(input)?;

@@ -3,7 +3,7 @@
 /// A mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// `BOD0`, `BOD1`: data comes next; the receiver's clock starts at the last one.
+    /// `BOD0`, `BOD1`: data follows; the receiver's clock starts at the last one.
     Begin(u8),
     /// `EOD0` to `EOD4`: the data is over; the first that arrives ends the transfer.
     End(u8),
@@ -26,7 +26,7 @@ impl Mark {
     }
 }
 
-/// The mark that a datagram is, if it is one. Data may begin with the same letters: only a datagram of four bytes is a mark.
+/// Parses a mark. Data may begin with the same letters, so only a datagram of four bytes is a mark.
 #[must_use]
 pub fn mark(datagram: &[u8]) -> Option<Mark> {
     let (word, [number @ b'0'..=b'9']) = datagram.split_at_checked(3)? else { return None };

@@ -29,7 +29,7 @@ use crate::{Peer, SpeakError};
 /// nuttcp in the registry.
 pub const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
 
-/// The version that this says it is.
+/// The version that we send.
 const VERSION: &str = "6.1.2";
 /// The longest line that is read, bytes; the client's of options has some 350.
 const LINE_LIMIT: usize = 1023;
@@ -45,10 +45,14 @@ fn hello() -> String {
 
 /// Checks the other side's greeting.
 fn greeted(line: &str) -> Result<(), String> {
-    if line.starts_with("HELO nuttcp v") { Ok(()) } else { Err(format!("'{}' came for a greeting", shown(line))) }
+    if line.starts_with("HELO nuttcp v") {
+        Ok(())
+    } else {
+        Err(format!("expected a greeting, received '{}'", shown(line)))
+    }
 }
 
-/// A peer's text for a message of ours.
+/// A peer's text, escaped for a message.
 fn shown(text: &str) -> String {
     text.escape_debug().take(80).collect()
 }

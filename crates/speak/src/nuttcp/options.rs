@@ -1,29 +1,29 @@
-//! The line in which the client says what is done.
+//! The client's line of options.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{VERSION, shown};
 
-/// The rate, in kbit/s, that stands for none.
+/// The value for no rate limit, kbit/s.
 pub const NO_RATE: u64 = 4_294_967_295;
 
-/// Bits of what a report looks like: what the client says where the user chose nothing, and pairs of keys and values.
+/// Bits of the report format: the client's default, and key-value pairs.
 const FORMAT: u64 = 0x800;
 const FORMAT_PARSE: u64 = 0x40;
 /// Most connections (`MAXSTREAM`).
 const MOST_STREAMS: u64 = 128;
-/// Most bytes of a buffer that this takes.
+/// Largest accepted buffer in bytes.
 const MOST_BYTES: u64 = 1 << 26;
-/// Longest time that this takes, seconds.
+/// Longest accepted time, seconds.
 const MOST_SECONDS: f64 = 86_400.0;
 
-/// What is done.
+/// The options of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Bytes of a buffer or a datagram.
     pub bytes: u64,
-    /// Buffers; 0 where the time ends it.
+    /// Number of buffers; 0 for a timed test.
     pub count: u64,
     /// Socket buffers in KiB; 0 for the system's.
     pub window_kib: u64,
@@ -31,15 +31,15 @@ pub struct Options {
     pub streams: u32,
     /// kbit/s, or [`NO_RATE`].
     pub rate_kbps: u64,
-    /// The first data port of whoever listens.
+    /// The first data port of the listening side.
     pub port: u16,
     /// The client transmits.
     pub client_transmits: bool,
-    /// Seconds after which it ends; 0 where the count ends it.
+    /// Duration in seconds; 0 for a fixed count.
     pub seconds: f64,
     /// Datagrams.
     pub udp: bool,
-    /// Seconds between reports on the way; 0 for none.
+    /// Seconds between interim reports; 0 for none.
     pub interval_s: f64,
     /// The receiver connects to the transmitter.
     pub reverse: bool,
@@ -102,10 +102,11 @@ impl Options {
         line.into_bytes()
     }
 
-    /// Reads a line without its LF. Fields that older versions do not send have their defaults; unknown ones are passed over.
+    /// Parses a line without its LF. Missing fields of older versions get their defaults; unknown ones are
+    /// ignored.
     ///
     /// # Errors
-    /// What is missing, out of its bounds, or not spoken here.
+    /// The missing, invalid or unsupported field.
     pub fn from_line(line: &str) -> Result<Self, String> {
         let fields: BTreeMap<&str, &str> = line
             .split(',')
@@ -135,7 +136,7 @@ impl Options {
         }
         for (key, off) in [("traceroute", "0"), ("thirdparty", "_NULL_"), ("multicast", "0"), ("rate_pps", "0")] {
             if let Some(value) = fields.0.get(key).filter(|value| **value != off) {
-                return Err(format!("{key} = {}, which is not spoken here", shown(value)));
+                return Err(format!("{key} = {}, which is not supported", shown(value)));
             }
         }
         Ok(options)

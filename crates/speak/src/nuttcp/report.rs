@@ -1,4 +1,4 @@
-//! What the server says it counted: text for people, of which the lines with figures are read.
+//! The server's report: text, of which the lines with figures are parsed.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ const KIB: f64 = 1024.0;
 /// What one side counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Report {
-    /// It transmitted.
+    /// Whether it transmitted.
     pub transmitted: bool,
-    /// Bytes moved: of a report that was read, as exact as time and rate are printed.
+    /// Bytes moved; in a parsed report, as exact as the printed time and rate.
     pub bytes: f64,
-    /// Wall time, seconds; of a report that was read, in hundredths unless the rate tells it finer.
+    /// Wall time, seconds; in a parsed report, in hundredths unless the rate is more exact.
     pub real_s: f64,
     /// Bits per second.
     pub bps: f64,
@@ -23,12 +23,12 @@ pub struct Report {
     pub system_s: Option<f64>,
     /// Reads or writes.
     pub calls: Option<u64>,
-    /// Segments sent again, where the transmitter tells.
+    /// Retransmitted segments, if the transmitter reports them.
     pub retransmits: Option<u64>,
 }
 
 impl Report {
-    /// Reads a line of the server's text into the report.
+    /// Parses a line of the server's text into the report.
     pub fn read(&mut self, line: &str) {
         let Some((mark, rest)) = line.split_once(": ").filter(|(mark, _)| ["nuttcp-r", "nuttcp-t"].contains(mark))
         else {
@@ -51,7 +51,7 @@ impl Report {
         }
     }
 
-    /// The same in pairs of keys and values, as -fparse has them.
+    /// The report as key-value pairs, as with -fparse.
     #[must_use]
     pub fn to_pairs(&self) -> String {
         let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
@@ -92,7 +92,7 @@ impl Report {
         format!("{}:{:02}", seconds / 60, seconds % 60)
     }
 
-    /// The text of our own, in nuttcp's lines.
+    /// The report as text in nuttcp's format.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
@@ -118,7 +118,7 @@ impl Report {
             let rate = if self.real_s > 0.0 { calls as f64 / self.real_s } else { 0.0 };
             let _ = writeln!(text, "{mark}: {calls} I/O calls, msec/call = {each:.2}, calls/sec = {rate:.2}");
         }
-        // nuttcp's client has its figure for the other side's processor from here.
+        // nuttcp's client takes the other side's CPU share from this line.
         if let Some([user, system, percent]) = self.processor() {
             let _ = writeln!(text, "{mark}: {user:.1}user {system:.1}sys {}real {percent:.0}%", self.clock());
         }

@@ -3,13 +3,13 @@
 use super::options::Options;
 use super::report::Report;
 use super::{LINE_LIMIT, VERSION, error, greeted, hello};
-use crate::intake::{Lines, each};
+use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
-/// What the server's driver has to do.
+/// What the server's driver must do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Weigh what the client asks for, listen where it is this end that does, then call [`Server::accept`] or [`Server::refuse`].
+    /// Check the client's request, listen if this end must, then call [`Server::accept`] or [`Server::refuse`].
     Requested(Box<Options>),
 }
 
@@ -17,7 +17,7 @@ pub enum Action {
 enum Step {
     Greeting,
     Options,
-    Weighing,
+    Checking,
     Data,
     Done,
     Failed,
@@ -38,10 +38,10 @@ impl Default for Server {
 }
 
 impl Server {
-    /// Takes what arrived. Where the client is to be told that it is refused, `turn` has the bytes for it even then.
+    /// Processes received bytes. After an error `turn` may contain a refusal for the client.
     ///
     /// # Errors
-    /// What the client said wrong.
+    /// The client's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
@@ -55,7 +55,7 @@ impl Server {
 
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
         if !matches!(self.step, Step::Greeting | Step::Options) {
-            return Err(format!("{} more bytes came", input.len()));
+            return Err(format!("{} unexpected bytes", input.len()));
         }
         let Some(line) = self.lines.take(input)? else { return Ok(()) };
         if self.step == Step::Greeting {
@@ -66,17 +66,17 @@ impl Server {
             let options = Options::from_line(&line)?;
             self.parse = options.parse;
             turn.actions.push(Action::Requested(Box::new(options)));
-            self.step = Step::Weighing;
+            self.step = Step::Checking;
         }
         Ok(())
     }
 
-    /// The client is served.
+    /// Accepts the client.
     ///
     /// # Errors
-    /// Where no options wait for an answer.
+    /// Where no options are pending.
     pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        if self.step != Step::Weighing {
+        if self.step != Step::Checking {
             return Err(error(self.name(), "it is not the server's turn"));
         }
         turn.send.extend_from_slice(format!("OK v{VERSION}\n").as_bytes());
@@ -84,13 +84,13 @@ impl Server {
         Ok(())
     }
 
-    /// The client is not served.
+    /// Refuses the client.
     pub fn refuse(&mut self, turn: &mut Turn<Action>) {
         turn.send.extend_from_slice(b"KO\n");
         self.step = Step::Done;
     }
 
-    /// The data is through: says what this end counted. Close the connection after it.
+    /// The data is complete: sends this end's counts. Close the connection afterwards.
     ///
     /// # Errors
     /// Where no data flowed.
@@ -104,10 +104,10 @@ impl Server {
         Ok(())
     }
 
-    /// What it means that the connection ends here.
+    /// Checks that the connection may end here.
     ///
     /// # Errors
-    /// Where something was still to come.
+    /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), SpeakError> {
         if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the client closed the connection")) }
     }
@@ -116,7 +116,7 @@ impl Server {
         match self.step {
             Step::Greeting => "while waiting for the greeting",
             Step::Options => "while reading the options",
-            Step::Weighing => "while the options were weighed",
+            Step::Checking => "while checking the options",
             Step::Data => "while data flowed",
             Step::Done => "at the end",
             Step::Failed => "after an error",

@@ -1,5 +1,5 @@
-//! Random, mutated and cut inputs for every codec in both roles. Each is driven as far as its input goes, by a driver that does all it
-//! is asked.
+//! Random, mutated and cut inputs for every codec in both roles. A simple driver carries out every action until
+//! the input ends.
 
 use speak::iperf3::datagram::{Header, is_reply};
 use speak::{SpeakError, Turn, iperf2, iperf3, netperf, netpipe, nttcp, nuttcp, stamp};
@@ -30,13 +30,13 @@ impl Random {
 pub(crate) struct Target {
     pub(crate) peer: &'static str,
     pub(crate) role: &'static str,
-    /// What the other side says where all is well; the start of the mutations.
+    /// The peer's bytes of a valid session, which are mutated.
     golden: Vec<Vec<u8>>,
     /// Takes an input in pieces; an error is one that the codec gave.
     drive: fn(&[&[u8]]) -> Result<(), SpeakError>,
 }
 
-/// Every codec in both roles, with the recorded sessions that there are.
+/// Every codec in both roles, with the recorded sessions.
 pub(crate) fn targets() -> Vec<Target> {
     let spoken = |names: &[&str], port, client: bool| -> Vec<Vec<u8>> {
         let all = names.iter().map(|name| recording(name, port).connections.swap_remove(0));
@@ -92,17 +92,17 @@ pub(crate) fn targets() -> Vec<Target> {
     ]
 }
 
-/// What was thrown, and what became of it.
+/// Inputs and refusals of one target.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) inputs: u64,
     pub(crate) errors: u64,
 }
 
-/// Throws `inputs` inputs at each target in turn.
+/// Runs `inputs` inputs through each target in turn.
 ///
 /// # Panics
-/// Where a codec does, or where its error does not name the peer and the step.
+/// If a codec does, or if its error does not name the peer and the step.
 pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); targets.len()];
     for number in 0..inputs {
@@ -121,7 +121,8 @@ pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<T
     tallies
 }
 
-/// A third is noise, the rest recorded sessions cut short and with bytes changed, left out, doubled or put in.
+/// A third is random, the rest are recorded sessions truncated or with bytes changed, removed, repeated or
+/// inserted.
 fn input(target: &Target, random: &mut Random) -> Vec<u8> {
     if random.below(3) == 0 || target.golden.is_empty() {
         let length = random.below(96);
@@ -195,7 +196,7 @@ fn iperf3_client(said: &[&[u8]]) -> Result<(), SpeakError> {
             match action {
                 ClientAction::Run => client.end(&mut turn)?,
                 ClientAction::Results => results().map_or(Ok(()), |results| client.results(&results, &mut turn))?,
-                ClientAction::OpenStreams | ClientAction::Theirs(_) | ClientAction::Done => {}
+                ClientAction::OpenStreams | ClientAction::PeerResults(_) | ClientAction::Done => {}
             }
         }
     }
@@ -215,7 +216,7 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
                     server.start(&mut turn)?;
                 }
                 ServerAction::End => server.exchange(&mut turn)?,
-                ServerAction::Theirs(theirs) => server.results(&theirs, &mut turn)?,
+                ServerAction::PeerResults(theirs) => server.results(&theirs, &mut turn)?,
                 ServerAction::Terminated | ServerAction::Done => {}
             }
         }
@@ -226,7 +227,7 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
 fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
     let all = said.concat();
     let _ = (is_reply(&all), Header::read(&all, true), Header::read(&all, false));
-    // What a login decrypts to is as little to be trusted.
+    // A decrypted login is untrusted input as well.
     let _ = iperf3::Claim::from_text(&all);
     let mut hello = iperf3::StreamHello::default();
     let _ = hello.take(&mut &all[..]);

@@ -1,4 +1,4 @@
-//! Recorded sessions as what each side said.
+//! Recorded sessions, by sender.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -15,7 +15,7 @@ pub(crate) struct Recording {
     pub(crate) datagrams: Vec<(bool, Vec<u8>)>,
 }
 
-/// What the two ends of a connection said.
+/// The bytes of the two ends of a connection.
 #[derive(Default)]
 pub(crate) struct Connection {
     client_port: u16,

@@ -159,7 +159,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 
 /// The name of a program whose servers can be measured with.
 pub fn peer_program(name: &str) -> Result<String, String> {
-    interop::spoken(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+    interop::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 /// The default block of a transport: on udp the payload of an Ethernet frame of 1500 bytes, without fragments.

@@ -1,6 +1,6 @@
-//! Messages put together from bytes as they arrive.
+//! Assembles messages from bytes as they arrive.
 
-/// Has `take` take messages off the front of `input` until nothing is left of it, or one is wrong.
+/// Calls `take` to remove messages from the front of `input` until it is empty or one is invalid.
 pub(crate) fn each<E>(mut input: &[u8], mut take: impl FnMut(&mut &[u8]) -> Result<(), E>) -> Result<(), E> {
     while !input.is_empty() {
         take(&mut input)?;
@@ -20,7 +20,7 @@ impl<const N: usize> Fixed<N> {
         Self { bytes: [0; N], have: 0 }
     }
 
-    /// Takes what it needs off the front of `input`; the message once it is whole.
+    /// Removes what it needs from the front of `input`; returns the message once it is complete.
     pub(crate) fn take(&mut self, input: &mut &[u8]) -> Option<[u8; N]> {
         let (mine, rest) = input.split_at(input.len().min(N - self.have));
         self.bytes[self.have..self.have + mine.len()].copy_from_slice(mine);
@@ -49,13 +49,14 @@ impl Framed {
         Self { length: Fixed::new(), body: Vec::new(), limit }
     }
 
-    /// Takes what it needs off the front of `input`; the body once it is whole. The body grows with what arrives: a length
-    /// alone costs nothing, and one beyond the limit is refused before its first byte.
+    /// Removes what it needs from the front of `input`; returns the body once it is complete. The buffer grows
+    /// with the data that arrives, so a length alone allocates nothing, and a length above the limit is refused
+    /// at once.
     pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<Vec<u8>>, String> {
         let Some(length) = self.length.take(input) else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if length > self.limit {
-            return Err(format!("a message of {length} bytes; up to {} are taken", self.limit));
+            return Err(format!("a message of {length} bytes; the limit is {}", self.limit));
         }
         let (mine, rest) = input.split_at(input.len().min(length - self.body.len()));
         self.body.extend_from_slice(mine);
@@ -84,8 +85,8 @@ impl Lines {
         Self { line: Vec::new(), limit }
     }
 
-    /// Takes what it needs off the front of `input`; the line once its end is there, without CR and LF, other encodings than UTF-8
-    /// replaced.
+    /// Removes what it needs from the front of `input`; returns the line once it is complete, without CR and
+    /// LF. Invalid UTF-8 is replaced.
     pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<String>, String> {
         let end = input.iter().position(|byte| *byte == b'\n');
         let (mine, rest) = input.split_at(end.unwrap_or(input.len()));

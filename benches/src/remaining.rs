@@ -1,10 +1,10 @@
-//! How much longer a run takes.
+//! The remaining time of a run.
 
 use std::fmt;
 
-/// Measurements that are still to come.
+/// Remaining measurements.
 #[derive(Debug)]
-pub struct Left {
+pub struct Remaining {
     items: Vec<Item>,
 }
 
@@ -12,21 +12,21 @@ pub struct Left {
 struct Item {
     work: &'static str,
     tool: &'static str,
-    /// Measurements to come.
+    /// Remaining measurements.
     rounds: u32,
-    /// What one takes, s: a guess until there was one, then the mean of those.
+    /// Duration of one, s: a guess, later the mean of those measured.
     seconds: f64,
     taken: u32,
 }
 
-impl Left {
-    /// Of works and tools with their rounds and a guess in seconds for one measurement.
+impl Remaining {
+    /// From works and tools with their rounds and a guessed duration of one measurement, s.
     pub fn new(plan: Vec<(&'static str, &'static str, u32, f64)>) -> Self {
         let item = |(work, tool, rounds, seconds)| Item { work, tool, rounds, seconds, taken: 0 };
         Self { items: plan.into_iter().map(item).collect() }
     }
 
-    /// One measurement is done.
+    /// Records a finished measurement.
     pub fn took(&mut self, work: &str, tool: &str, seconds: f64) {
         if let Some(item) = self.items.iter_mut().find(|item| item.work == work && item.tool == tool) {
             let taken = f64::from(item.taken);
@@ -36,13 +36,13 @@ impl Left {
         }
     }
 
-    /// Seconds to come.
+    /// Remaining seconds.
     fn seconds(&self) -> f64 {
         self.items.iter().map(|item| item.seconds * f64::from(item.rounds)).sum()
     }
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for Remaining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.seconds();
         if seconds < 90.0 {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_takes_the_place_of_the_guess() {
-        let mut left = Left::new(vec![("stream", "thru", 3, 2.0), ("curve", "thru", 3, 30.0)]);
+        let mut left = Remaining::new(vec![("stream", "thru", 3, 2.0), ("curve", "thru", 3, 30.0)]);
         assert_eq!(left.to_string(), "about 2 min left");
         left.took("curve", "thru", 10.0);
         assert_eq!(left.to_string(), "about 26 s left");

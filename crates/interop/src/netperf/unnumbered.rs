@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::transport::foreign::Header;
 
-/// How often a sender says that it is done: each of them may be lost.
-const FAREWELLS: usize = 3;
+/// Number of end marks: each may be lost.
+const END_MARKS: usize = 3;
 
-/// Datagrams without a number: they are counted as they come, and an empty one is the last.
+/// Datagrams without numbers, counted as they arrive; an empty one is the end mark.
 #[derive(Default)]
-pub(super) struct Bare {
+pub(super) struct Unnumbered {
     next: u64,
     ended: Arc<AtomicBool>,
 }
 
-impl Bare {
-    /// With a flag that is set when the sender has said that it is done.
+impl Unnumbered {
+    /// With a flag that is set by the end mark.
     pub(super) fn new(ended: Arc<AtomicBool>) -> Self {
         Self { next: 0, ended }
     }
 }
 
-impl Header for Bare {
+impl Header for Unnumbered {
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
@@ -36,10 +36,10 @@ impl Header for Bare {
     }
 }
 
-/// Says over a connected socket that no more is sent.
-pub(super) fn farewell(socket: &UdpSocket) {
-    for _ in 0..FAREWELLS {
-        // A server that has ended already needs none.
+/// Sends the end marks over a connected socket.
+pub(super) fn send_end_marks(socket: &UdpSocket) {
+    for _ in 0..END_MARKS {
+        // Ignored: the server may have ended already.
         let _ = socket.send(&[]);
     }
 }

@@ -1,19 +1,19 @@
-//! CPU time of this process, as iperf3 tells it: per cent of one CPU.
+//! CPU time of this process, as iperf3 reports it: percent of one CPU.
 
 use std::time::Instant;
 
-/// Counts from its start on.
-pub(super) struct Processor {
+/// CPU time since it was started.
+pub(super) struct ProcessCpu {
     at: Instant,
     ticks: Option<[u64; 2]>,
 }
 
-impl Processor {
+impl ProcessCpu {
     pub(super) fn start() -> Self {
         Self { at: Instant::now(), ticks: ticks() }
     }
 
-    /// All, user and system; zeros where /proc tells nothing. The kernel counts ticks of some 10 ms.
+    /// Total, user and system; zeros if /proc is not readable. The kernel counts ticks of about 10 ms.
     pub(super) fn percent(&self) -> [f64; 3] {
         let (Some(before), Some(after)) = (self.ticks, ticks()) else { return [0.0; 3] };
         let ticks_in_all = self.at.elapsed().as_secs_f64() * rustix::param::clock_ticks_per_second() as f64;
