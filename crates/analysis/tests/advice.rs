@@ -43,7 +43,7 @@ fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Sample {
     let of = |at: &[usize]| -> f64 { at.iter().zip(planted).map(|(level, gains)| gains[*level]).sum() };
     let (mut found, mut claimed, mut wrong, mut trials) = (0u32, 0u32, 0u32, 0u64);
     for _ in 0..runs() {
-        let rule = SearchRule { least_effect: 0.01, guard: None, seed: seeds.next_u64() };
+        let rule = SearchRule { min_effect: 0.01, guard: None, seed: seeds.next_u64() };
         let mut random = SplitMix64::new(seeds.next_u64());
         let mut taken = 0u64;
         let mut reading = |at: &Vec<usize>| {
@@ -51,13 +51,13 @@ fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Sample {
             Some(Reading { score: of(at) + noise * random.normal() - drift * taken as f64, guard: None })
         };
         let mut search = Search::new(&levels, rule);
-        while let Some(block) = search.next_block() {
+        while let Some(block) = search.next_round() {
             let readings: Vec<Option<Reading>> = block.trials.iter().map(&mut reading).collect();
             search.record(&readings);
         }
         let mut judged: Vec<Confirmed> = Vec::new();
         if let Some(mut fresh) = Confirmation::new(&search, FRESH) {
-            while let Some(block) = fresh.next_block() {
+            while let Some(block) = fresh.next_round() {
                 let [one, two, three, four] = &block.trials;
                 fresh.record([reading(one), reading(two), reading(three), reading(four)]);
             }

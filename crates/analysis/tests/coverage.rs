@@ -45,7 +45,7 @@ fn simulate<S: FnMut() -> f64>(
                 Decision::Continue => {}
                 Decision::Converged(interval) => {
                     sure += 1;
-                    at_first += u32::from(values.len() == sequential.looks()[0]);
+                    at_first += u32::from(values.len() == sequential.analyses()[0]);
                     break interval;
                 }
                 Decision::Exhausted(interval) => break interval.expect("enough values"),

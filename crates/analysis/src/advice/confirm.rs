@@ -12,14 +12,14 @@ use super::search::{Levels, Reading, Search, SearchRule};
 /// Confidence of the intervals, and one less the chance of any false claim.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// Most blocks of a comparison.
-const MOST_BLOCKS: u32 = 16;
+const MAX_ROUNDS: u32 = 16;
 /// Keep the coins and the draws of subsets apart from the search's orders, which come from the same seed.
 const COINS: u64 = 0xC014_5EED;
 const SUBSETS: u64 = 0x5EED_0F5B_5E75;
 
 /// Four trials of one comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PairBlock {
+pub struct PairRound {
     /// Which comparison, from 0.
     pub comparison: usize,
     /// The combinations, in the order in which they are to be taken.
@@ -91,10 +91,10 @@ impl Confirmation {
             all.extend(changed.into_iter().map(|dimension| compared(Some(dimension))));
         }
         let blocks = |comparisons: usize| trials / 4 / comparisons.max(1) as u32;
-        if blocks(all.len()) < least_blocks(all.len()) {
+        if blocks(all.len()) < min_rounds(all.len()) {
             all.truncate(1);
         }
-        let rounds_left = blocks(all.len()).clamp(least_blocks(all.len()), MOST_BLOCKS);
+        let rounds_left = blocks(all.len()).clamp(min_rounds(all.len()), MAX_ROUNDS);
         Some(Self {
             rule: *search.rule(),
             compared: all,
@@ -107,13 +107,13 @@ impl Confirmation {
 
     /// Trials that a confirmation of so many changes needs to be able to claim anything.
     #[must_use]
-    pub fn least_trials(changes: usize) -> u32 {
+    pub fn trials_needed(changes: usize) -> u32 {
         let comparisons = if changes > 1 { changes + 1 } else { 1 };
-        4 * comparisons as u32 * least_blocks(comparisons)
+        4 * comparisons as u32 * min_rounds(comparisons)
     }
 
     /// The trials that come next; `None` when all are taken. Each block is to be answered by [`record`](Self::record).
-    pub fn next_block(&mut self) -> Option<PairBlock> {
+    pub fn next_round(&mut self) -> Option<PairRound> {
         if self.queue.is_empty() {
             self.rounds_left = self.rounds_left.checked_sub(1)?;
             self.queue = (0..self.compared.len()).collect();
@@ -125,7 +125,7 @@ impl Confirmation {
         let Compared { a, b, .. } = &self.compared[comparison];
         let (first, second) = if turned { (b, a) } else { (a, b) };
         let trials = [first, second, second, first].map(Clone::clone);
-        Some(PairBlock { comparison, trials })
+        Some(PairRound { comparison, trials })
     }
 
     /// Takes what the last block's trials said, in their order; a block that lacks a reading is left out as a whole.
@@ -159,7 +159,7 @@ impl Confirmation {
             let carries = self.rule.guard.is_none_or(|least| {
                 guard.is_some_and(|(_, interval)| interval.is_some_and(|interval| interval.low >= least.ln()))
             });
-            let gains = gain.is_some_and(|gain| gain > self.rule.least_log());
+            let gains = gain.is_some_and(|gain| gain > self.rule.min_log());
             let confirmed = gains && carries && p <= 1.0 - CONFIDENCE + 1e-12;
             let p_value = gain.map(|_| p);
             let dimension = compared.dimension;
@@ -170,9 +170,9 @@ impl Confirmation {
 }
 
 /// Fewest blocks whose smallest p-value, 2 of 2^n arrangements, survives the correction for so many comparisons: 6 for one.
-fn least_blocks(comparisons: usize) -> u32 {
+fn min_rounds(comparisons: usize) -> u32 {
     let needed = (2.0 * comparisons as f64 / (1.0 - CONFIDENCE)).log2().ceil();
-    (needed as u32).min(MOST_BLOCKS)
+    (needed as u32).min(MAX_ROUNDS)
 }
 
 #[cfg(test)]
@@ -181,8 +181,8 @@ mod tests {
 
     /// A search of three dimensions that adopted the first two.
     fn searched() -> Search {
-        let mut search = Search::new(&[2, 2, 2], SearchRule { least_effect: 0.01, guard: None, seed: 3 });
-        while let Some(block) = search.next_block() {
+        let mut search = Search::new(&[2, 2, 2], SearchRule { min_effect: 0.01, guard: None, seed: 3 });
+        while let Some(block) = search.next_round() {
             search.record(&block.trials.iter().map(|at| Some(value(at))).collect::<Vec<_>>());
         }
         search
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(search.best(), [1, 1, 0]);
         let mut fresh = Confirmation::new(&search, 200).unwrap();
         let mut turns = 0;
-        while let Some(block) = fresh.next_block() {
+        while let Some(block) = fresh.next_round() {
             turns += usize::from(block.trials[0] == [1, 1, 0]);
             fresh.record(block.trials.map(|at| Some(value(&at))));
         }
@@ -215,10 +215,10 @@ mod tests {
         let search = searched();
         let fresh = Confirmation::new(&search, 60).unwrap();
         assert_eq!((fresh.compared.len(), fresh.trials_left()), (1, 60));
-        assert_eq!((Confirmation::least_trials(1), Confirmation::least_trials(2)), (24, 84));
+        assert_eq!((Confirmation::trials_needed(1), Confirmation::trials_needed(2)), (24, 84));
         // The fewest blocks can just reject.
         for comparisons in 1..9 {
-            assert!(2.0 / f64::from(1u32 << least_blocks(comparisons)) * comparisons as f64 <= 0.05);
+            assert!(2.0 / f64::from(1u32 << min_rounds(comparisons)) * comparisons as f64 <= 0.05);
         }
     }
 
@@ -226,25 +226,25 @@ mod tests {
     fn a_block_without_a_reading_is_left_out_and_nothing_is_claimed_of_nothing() {
         let search = searched();
         let mut fresh = Confirmation::new(&search, 32).unwrap();
-        fresh.next_block();
+        fresh.next_round();
         fresh.record([None; 4]);
         let judged = fresh.judged();
         assert_eq!((judged[0].gain, judged[0].p_value, judged[0].confirmed), (None, None, false));
-        let idle = Search::new(&[1], SearchRule { least_effect: 0.01, guard: None, seed: 3 });
+        let idle = Search::new(&[1], SearchRule { min_effect: 0.01, guard: None, seed: 3 });
         assert!(Confirmation::new(&idle, 100).is_none());
     }
 
     #[test]
     fn goodput_that_is_lost_is_no_gain() {
-        let mut search = Search::new(&[2], SearchRule { least_effect: 0.01, guard: Some(0.95), seed: 3 });
+        let mut search = Search::new(&[2], SearchRule { min_effect: 0.01, guard: Some(0.95), seed: 3 });
         let cheap =
             |at: &[usize], kept: f64| Some(Reading { score: at[0] as f64, guard: Some(kept.ln() * at[0] as f64) });
-        while let Some(block) = search.next_block() {
+        while let Some(block) = search.next_round() {
             search.record(&block.trials.iter().map(|at| cheap(at, 0.99)).collect::<Vec<_>>());
         }
         for (kept, confirmed) in [(0.99, true), (0.9, false)] {
             let mut fresh = Confirmation::new(&search, 32).unwrap();
-            while let Some(block) = fresh.next_block() {
+            while let Some(block) = fresh.next_round() {
                 fresh.record(block.trials.map(|at| cheap(&at, kept)));
             }
             assert_eq!(fresh.judged()[0].confirmed, confirmed, "{kept}");

@@ -13,15 +13,15 @@ mod tell;
 
 use model::{EndTally, Goal, Spec, Trial, Verdict};
 
-pub use confirm::{Confirmation, Confirmed, PairBlock};
+pub use confirm::{Confirmation, Confirmed, PairRound};
 pub use dimension::{CLASSES, Candidate, Level, Path, candidates, spec_of};
-pub use search::{Levels, Race, RaceBlock, Reading, Search, SearchRule};
+pub use search::{Levels, Race, RaceRound, Reading, Search, SearchRule};
 pub use tell::{SearchResult, reported};
 
 use crate::outcome::Headline;
 
 /// The least part of the start's goodput that a search for less CPU time must leave.
-pub const LEAST_GOODPUT: f64 = 0.95;
+pub const MIN_GOODPUT: f64 = 0.95;
 
 /// The pattern that a goal is measured with.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn statistic(goal: Goal, trial: &Trial) -> Option<f64> {
     }
     let value = match goal {
         Goal::Throughput => trial.value,
-        Goal::Latency => crate::outcome::asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.mean_ns),
+        Goal::Latency => crate::outcome::requester(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.mean_ns),
         Goal::Cpu => {
             let process = |end: &EndTally| end.spent.as_ref().map(|spent| spent.process_ns as f64);
             let bytes = (trial.near.bytes_received + trial.far.bytes_received) as f64;
@@ -66,8 +66,8 @@ pub fn reading(goal: Goal, trial: &Trial) -> Option<Reading> {
 
 /// How a search for `goal` judges, given the least gain that counts and the seed of its orders.
 #[must_use]
-pub fn rule(goal: Goal, least_effect: f64, seed: u64) -> SearchRule {
-    SearchRule { least_effect, guard: (goal == Goal::Cpu).then_some(LEAST_GOODPUT), seed }
+pub fn rule(goal: Goal, min_effect: f64, seed: u64) -> SearchRule {
+    SearchRule { min_effect, guard: (goal == Goal::Cpu).then_some(MIN_GOODPUT), seed }
 }
 
 /// Whether a spec can be searched for a goal: its pattern has the figure.

@@ -14,7 +14,7 @@ use crate::stats::{SplitMix64, mean, t_interval};
 /// Blocks of the first round of a race; each further one has twice as many.
 const FIRST_ROUND: u32 = 2;
 /// Fewest blocks in which the last two levels met before a race is decided.
-const LEAST_BLOCKS: usize = 6;
+const MIN_ROUNDS: usize = 6;
 /// A race is decided before where the interval of this confidence of the best one's gain lies above the least effect.
 const CLEAR_AT: f64 = 0.95;
 /// A level is adopted when the interval of this confidence of its gain lies above 0: a rule of thumb, not a claim.
@@ -34,7 +34,7 @@ pub struct Reading {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchRule {
     /// The least gain that counts, as a fraction of the value.
-    pub least_effect: f64,
+    pub min_effect: f64,
     /// The least part of the start's goodput that must be left; `None` where it is not watched.
     pub guard: Option<f64>,
     /// Seed of the orders.
@@ -43,8 +43,8 @@ pub struct SearchRule {
 
 impl SearchRule {
     /// The least gain as a logarithm.
-    pub(super) fn least_log(&self) -> f64 {
-        (1.0 + self.least_effect).ln()
+    pub(super) fn min_log(&self) -> f64 {
+        (1.0 + self.min_effect).ln()
     }
 }
 
@@ -53,7 +53,7 @@ pub type Levels = Vec<usize>;
 
 /// Trials to be taken one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RaceBlock {
+pub struct RaceRound {
     /// The dimension that races.
     pub dimension: usize,
     /// Levels that are still in the race.
@@ -133,7 +133,7 @@ impl Search {
     }
 
     /// The trials that come next; `None` when the search is over. Each block is to be answered by [`record`](Self::record).
-    pub fn next_block(&mut self) -> Option<RaceBlock> {
+    pub fn next_round(&mut self) -> Option<RaceRound> {
         loop {
             if self.running.as_ref().is_some_and(|running| running.over) {
                 self.settle(true);
@@ -151,7 +151,7 @@ impl Search {
                 levels
             };
             let trials = running.order.iter().map(with).collect();
-            return Some(RaceBlock { dimension: running.dimension, racing: running.order.len(), trials });
+            return Some(RaceRound { dimension: running.dimension, racing: running.order.len(), trials });
         }
     }
 
@@ -227,7 +227,7 @@ impl Search {
     }
 
     fn is_gain(&self, gains: &[f64]) -> bool {
-        let above = mean(gains).is_some_and(|mean| mean > self.rule.least_log());
+        let above = mean(gains).is_some_and(|mean| mean > self.rule.min_log());
         above && t_interval(gains, ADOPTS_AT).is_some_and(|interval| interval.low > 0.0)
     }
 
@@ -310,8 +310,8 @@ impl Running {
         ranked.truncate(keep);
         self.challengers = ranked.into_iter().map(|(level, _)| level).collect();
         let clear =
-            |level: &usize| t_interval(&self.gains(*level), CLEAR_AT).is_some_and(|gain| gain.low > rule.least_log());
-        let decided = met >= LEAST_BLOCKS || self.challengers.iter().any(clear);
+            |level: &usize| t_interval(&self.gains(*level), CLEAR_AT).is_some_and(|gain| gain.low > rule.min_log());
+        let decided = met >= MIN_ROUNDS || self.challengers.iter().any(clear);
         self.over = self.challengers.is_empty() || (keep == 1 && decided);
         self.round += 1;
         self.left = FIRST_ROUND << self.round;
@@ -323,14 +323,14 @@ mod tests {
     use super::*;
 
     fn rule(guard: Option<f64>) -> SearchRule {
-        SearchRule { least_effect: 0.01, guard, seed: 7 }
+        SearchRule { min_effect: 0.01, guard, seed: 7 }
     }
 
     /// Runs a search over exact readings, at most so many blocks.
     fn run(search: &mut Search, most: usize, value: impl Fn(&[usize]) -> Option<Reading>) -> usize {
         let mut trials = 0;
         for _ in 0..most {
-            let Some(block) = search.next_block() else { break };
+            let Some(block) = search.next_round() else { break };
             trials += block.trials.len();
             let readings: Vec<Option<Reading>> = block.trials.iter().map(|levels| value(levels)).collect();
             search.record(&readings);
@@ -368,7 +368,7 @@ mod tests {
         let mut search = Search::new(&[2], rule(None));
         run(&mut search, 1000, |at| plain(0.005 * at[0] as f64));
         assert_eq!((search.best(), search.races()[0].adopted), (&[0][..], false));
-        assert_eq!(search.races()[0].gains.len(), LEAST_BLOCKS);
+        assert_eq!(search.races()[0].gains.len(), MIN_ROUNDS);
     }
 
     #[test]
@@ -390,7 +390,7 @@ mod tests {
         let mut search = Search::new(&[3, 2], rule(None));
         run(&mut search, 1000, |_| None);
         assert_eq!(search.best(), [0, 0]);
-        assert!(search.next_block().is_none() && search.races().iter().all(|race| race.gains.is_empty()));
+        assert!(search.next_round().is_none() && search.races().iter().all(|race| race.gains.is_empty()));
     }
 
     #[test]
@@ -409,12 +409,12 @@ mod tests {
         for gain in [0.8, 1.0] {
             run(&mut search, 1, |at| plain(if at[0] == 2 { gain } else { 0.0 }));
         }
-        search.next_block();
+        search.next_round();
         search.stop();
         assert_eq!((search.best()[0], search.races()[0].whole), (2, false));
         assert_eq!(search.waiting().collect::<Vec<_>>(), [1]);
         // A race without a block has not been run.
-        search.next_block();
+        search.next_round();
         search.stop();
         assert_eq!((search.races().len(), search.waiting().collect::<Vec<_>>()), (1, vec![1]));
     }

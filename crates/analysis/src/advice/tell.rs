@@ -88,7 +88,7 @@ impl SearchResult<'_> {
         let tried = (0..self.candidates.len()).filter(raced);
         Advice {
             goal: self.goal,
-            min_effect: self.search.rule().least_effect,
+            min_effect: self.search.rule().min_effect,
             start: tried.map(|at| (self.candidates[at].name.to_owned(), self.label(at, 0))).collect(),
             best: levels,
             confirmed,
@@ -250,7 +250,7 @@ impl SearchResult<'_> {
             return format!("{dimension} stays {stays}: none of {tried} was better{cut}.");
         };
         let gain = |ratio: f64| if self.goal == Goal::Throughput { ratio - 1.0 } else { 1.0 / ratio - 1.0 };
-        let least = self.search.rule().least_effect;
+        let least = self.search.rule().min_effect;
         let ends = [estimate.low, estimate.high].map(|end| end.map(gain));
         let high = ends.iter().flatten().copied().reduce(f64::max);
         let says = match high {

@@ -7,7 +7,7 @@
 /// Bytes that a frame takes on the line beside its packet.
 pub(crate) const ETHERNET: u64 = 38;
 /// Shortest packet that needs no padding, bytes.
-const LEAST_PACKET: u64 = 46;
+const MIN_PACKET: u64 = 46;
 const UDP: u64 = 8;
 const TCP: u64 = 20;
 /// The timestamps option, padded to whole words.
@@ -73,7 +73,7 @@ pub(crate) fn tls_share(block: u64) -> f64 {
 
 /// Bytes that a packet takes on the line.
 fn on_line(packet: u64) -> u64 {
-    packet.max(LEAST_PACKET) + ETHERNET
+    packet.max(MIN_PACKET) + ETHERNET
 }
 
 #[cfg(test)]

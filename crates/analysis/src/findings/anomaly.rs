@@ -1,10 +1,10 @@
-//! Sizes at which a curve drops or jumps by more than its neighbours' intervals explain.
+//! Sizes at which a curve drops or jumps by more than its intervals explain.
 //!
-//! On the log-log graph of time against block a healthy curve bends upward only: its slope rises from 0 (time is all
-//! start-up) to 1 (time is all bytes). So a group that lies above the straight line between its neighbours takes longer than
-//! any healthy curve would, and one below it by more than the bend of Hockney's line is faster. Which neighbours a suspect
-//! fits tells a dip from a step. To call it, the distance must be more than 5 % and beyond what the intervals allow with all
-//! tests of the curve counted (Bonferroni: one false call in a hundred curves).
+//! On the log-log graph of time against block a healthy curve only bends upward: its slope rises from 0 (start-up time only) to 1
+//! (time per byte only). A group above the straight line between its neighbours is slower than any healthy curve, and one below
+//! the line by more than the bend of Hockney's line is faster. Whether it fits one of its sides distinguishes a step from a dip.
+//! It is reported if the distance is more than 5 % and significant, corrected for all tests of the curve (Bonferroni: one false
+//! report in a hundred curves).
 
 use model::{Finding, FindingKind};
 
@@ -12,13 +12,13 @@ use super::wording;
 use crate::curve::{CurvePoint, Group};
 use crate::stats::t_quantile;
 
-/// Least relative distance that is called, as a difference of natural logarithms.
-const LEAST: f64 = 0.05;
-/// Chance of any false call on a whole curve.
-const FALSE_CALLS: f64 = 0.01;
-/// Neighbours further apart than this factor in block size say nothing about what lies between.
+/// Smallest relative distance that is reported, as a difference of natural logarithms.
+const MIN_DISTANCE: f64 = 0.05;
+/// Probability of any false report on a curve.
+const FALSE_REPORTS: f64 = 0.01;
+/// Neighbours farther apart than this factor in block size do not predict what lies between them.
 const FAR: f64 = 4.5;
-/// A dip or spike stands off from both sides by at least this part of its distance from the line.
+/// A dip or spike is off from both sides by at least this fraction of its distance from the line.
 const BOTH_SIDES: f64 = 0.6;
 /// Largest second derivative of Hockney's line on the log-log graph.
 const BEND: f64 = 0.25;
@@ -45,7 +45,7 @@ struct Suspect {
 }
 
 /// All anomalies of a curve, ascending by block: of groups against their neighbours, then of members against their group.
-/// Groups without an interval are never called.
+/// Groups without an interval are never reported.
 pub(super) fn anomalies(groups: &[Group]) -> Vec<Finding> {
     let tests = groups.iter().map(|group| 3 + group.points.len()).sum::<usize>().max(1) as f64;
     let mut found: Vec<Finding> = suspects(groups, tests).iter().map(|suspect| statement(groups, *suspect)).collect();
@@ -54,11 +54,11 @@ pub(super) fn anomalies(groups: &[Group]) -> Vec<Finding> {
     found
 }
 
-/// The suspects, with the weaker of two neighbours left out.
+/// The suspects, without the weaker of two neighbours.
 fn suspects(groups: &[Group], tests: f64) -> Vec<Suspect> {
     let mut all: Vec<Suspect> =
         (0..groups.len()).flat_map(|at| [off_the_line(groups, at, tests), step(groups, at, tests)]).flatten().collect();
-    // A dip makes its neighbours look like steps, but a step makes nobody look like a dip.
+    // A dip makes its neighbours look like steps, but a step does not make them look like dips.
     let both_sides = |suspect: &Suspect| matches!(suspect.shape, Shape::Dip | Shape::Spike);
     all.sort_by(|a, b| both_sides(b).cmp(&both_sides(a)).then(b.by.total_cmp(&a.by)));
     let mut kept: Vec<Suspect> = Vec::new();
@@ -70,13 +70,13 @@ fn suspects(groups: &[Group], tests: f64) -> Vec<Suspect> {
     kept
 }
 
-/// Whether a distance is beyond the intervals of the groups it was taken from; each comes with its weight.
+/// Whether a distance is significant, given the groups that it was computed from and their weights.
 fn beyond(distance: f64, parts: &[(&Group, f64)], tests: f64) -> bool {
     let variance: Option<f64> = parts.iter().map(|(group, weight)| group.se.map(|se| (weight * se).powi(2))).sum();
     let df = parts.iter().map(|(group, _)| group.df).fold(f64::INFINITY, f64::min);
-    let critical = t_quantile(1.0 - FALSE_CALLS / (2.0 * tests), df);
+    let critical = t_quantile(1.0 - FALSE_REPORTS / (2.0 * tests), df);
     let Some((variance, critical)) = variance.zip(critical) else { return false };
-    distance > LEAST && distance > critical * variance.sqrt()
+    distance > MIN_DISTANCE && distance > critical * variance.sqrt()
 }
 
 /// A group off the line between its two neighbours.
@@ -89,28 +89,28 @@ fn off_the_line(groups: &[Group], at: usize, tests: f64) -> Option<Suspect> {
     let weight = right / (left + right);
     let off = here.ln_time - (weight * before.ln_time + (1.0 - weight) * after.ln_time);
     let parts = [(before, weight), (here, 1.0), (after, 1.0 - weight)];
-    // A healthy curve may sag below the line by its bend, but never rises above it.
+    // A healthy curve may lie below the line by its bend, but never above it.
     let sag = BEND / 2.0 * left * right;
     if !beyond(off, &parts, tests) && !beyond(-off - sag, &parts, tests) {
         return None;
     }
     let from_left = here.ln_time - extended(groups.get(at.wrapping_sub(2)), before, here.ln_block(), 0.0);
     let from_right = here.ln_time - extended(groups.get(at + 2), after, here.ln_block(), 1.0);
-    let stands_off = |side: f64| side * off.signum() >= BOTH_SIDES * off.abs();
-    match (stands_off(from_left), stands_off(from_right)) {
+    let is_off = |side: f64| side * off.signum() >= BOTH_SIDES * off.abs();
+    match (is_off(from_left), is_off(from_right)) {
         (true, true) => {
             let shape = if off > 0.0 { Shape::Dip } else { Shape::Spike };
             Some(Suspect { at, shape, by: off.abs() })
         }
-        // It fits the right side, so the break lies before it; or it fits the left side, and the break comes after it.
+        // If it fits the right side, the step is before it; if it fits the left side, the step is after it.
         (true, false) if off > 0.0 => Some(Suspect { at, shape: Shape::StepDown, by: off / weight }),
         (false, true) if off > 0.0 => Some(Suspect { at: at + 1, shape: Shape::StepUp, by: off / (1.0 - weight) }),
         _ => None,
     }
 }
 
-/// The line through two groups continued to `ln_block`; with one group only, through it at `slope` (0 or 1, the slopes that a
-/// healthy curve has at its two ends and never goes beyond).
+/// The line through two groups, extended to `ln_block`; with one group only, the line through it with `slope` (0 or 1, the limits
+/// of a healthy curve).
 fn extended(outer: Option<&Group>, inner: &Group, ln_block: f64, slope: f64) -> f64 {
     let slope = match outer {
         Some(outer) => ((inner.ln_time - outer.ln_time) / (inner.ln_block() - outer.ln_block())).clamp(0.0, 1.0),
@@ -119,7 +119,7 @@ fn extended(outer: Option<&Group>, inner: &Group, ln_block: f64, slope: f64) -> 
     inner.ln_time + slope * (ln_block - inner.ln_block())
 }
 
-/// A group whose rate is below, or whose time is below, that of the smaller block before it.
+/// A group with a lower rate, or a shorter time, than the smaller block before it.
 fn step(groups: &[Group], at: usize, tests: f64) -> Option<Suspect> {
     let (before, here) = (groups.get(at.checked_sub(1)?)?, &groups[at]);
     let parts = [(before, 1.0), (here, 1.0)];
@@ -145,8 +145,8 @@ fn statement(groups: &[Group], suspect: Suspect) -> Finding {
             rate(here)
         ),
         Shape::Spike => format!("Blocks of {block} are {by} faster than their neighbours suggest, at {}.", rate(here)),
-        Shape::StepDown => format!("At {block} the curve steps down by {by}: the rate goes {change}."),
-        Shape::StepUp => format!("At {block} the curve steps up by {by}: the rate goes {change}."),
+        Shape::StepDown => format!("At {block} the curve steps down by {by}: the rate falls {change}."),
+        Shape::StepUp => format!("At {block} the curve steps up by {by}: the rate rises {change}."),
     };
     Finding {
         kind: FindingKind::Anomaly,
@@ -158,7 +158,7 @@ fn statement(groups: &[Group], suspect: Suspect) -> Finding {
     }
 }
 
-/// The member of a triple that differs most from the mean of the others, where that is beyond their intervals.
+/// The member of a triple that differs most from the mean of the others, if significant.
 fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
     if group.points.len() < 3 {
         return None;
@@ -166,7 +166,7 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
     let difference = |member: &CurvePoint| {
         let others: Vec<&CurvePoint> = group.points.iter().filter(|other| other.block != member.block).collect();
         let count = others.len() as f64;
-        // Per byte, so that a wide triple of small blocks is not odd for its sizes alone.
+        // Per byte, so that the different sizes in a triple of small blocks do not count as a difference.
         let per_byte = |point: &CurvePoint| point.ln_time - point.ln_block();
         let time = member.ln_time - others.iter().map(|other| other.ln_time).sum::<f64>() / count;
         let cost = per_byte(member) - others.iter().map(|other| per_byte(other)).sum::<f64>() / count;
@@ -179,8 +179,8 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
         .iter()
         .map(|member| (member, difference(member)))
         .max_by(|(_, a), (_, b)| a.0.abs().total_cmp(&b.0.abs()))?;
-    let critical = t_quantile(1.0 - FALSE_CALLS / (2.0 * tests), group.df)?;
-    if off.abs() <= LEAST || off.abs() <= critical * se? {
+    let critical = t_quantile(1.0 - FALSE_REPORTS / (2.0 * tests), group.df)?;
+    if off.abs() <= MIN_DISTANCE || off.abs() <= critical * se? {
         return None;
     }
     let others: Vec<String> = group
@@ -219,15 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn noise_alone_is_almost_never_called() {
+    fn noise_alone_is_almost_never_reported() {
         let powers: Vec<u64> = (0..24).map(|i| 1 << i).collect();
-        let mut calls = 0;
+        let mut reports = 0;
         for seed in 0..120 {
             let noise = [0.003, 0.01, 0.03, 0.08][seed as usize % 4];
-            calls += of(&netpipe(), plain, noise, seed).len();
-            calls += of(&powers, hockney(300.0, 4.0), noise, 1000 + seed).len();
+            reports += of(&netpipe(), plain, noise, seed).len();
+            reports += of(&powers, hockney(300.0, 4.0), noise, 1000 + seed).len();
         }
-        assert!(calls <= 2, "{calls} false calls in 240 curves");
+        assert!(reports <= 2, "{reports} false reports in 240 curves");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_from_a_dip() {
+    fn a_step_is_distinguished_from_a_dip() {
         let slower = |block: u64| plain(block) * if block >= 60_000 { 1.4 } else { 1.0 };
         let found = of(&netpipe(), slower, 0.01, 5);
         assert_eq!(blocks(&found), [65_536], "{found:?}");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn one_odd_member_of_a_triple_is_named() {
+    fn one_odd_member_of_a_triple_is_reported() {
         let odd = |block: u64| plain(block) * if block == 8195 { 1.2 } else { 1.0 };
         let found = of(&netpipe(), odd, 0.01, 6);
         assert_eq!(blocks(&found), [8195], "{found:?}");
@@ -270,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn differences_within_the_intervals_are_not_called() {
+    fn differences_within_the_intervals_are_not_reported() {
         let dipped = |block: u64| plain(block) * if block.abs_diff(8192) <= 3 { 1.10 } else { 1.0 };
         // Twenty times the noise of the tests above, with no more trials than the rule allows.
         assert!(of(&netpipe(), dipped, 0.4, 7).is_empty());
     }
 
     #[test]
-    fn points_without_intervals_are_never_called() {
+    fn points_without_intervals_are_never_reported() {
         let outcomes: Vec<_> =
             (0..8).map(|i| made("pingpong", i, 1 << i, &[if i == 4 { 9e4 } else { 2e4 }; 2])).collect();
         assert_eq!(anomalies(&groups(&points(&outcomes))), []);

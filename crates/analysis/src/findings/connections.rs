@@ -1,11 +1,11 @@
-//! How far the passes of a curve lie apart.
+//! How much the passes of a curve vary.
 
 use model::{Estimate, Finding, FindingKind, Outcome};
 
 use crate::outcome::sample_by_pass;
 use crate::stats::{PassValue, pass_spread};
 
-/// The finding; `None` where the passes are too few, or hold too few sizes, to tell.
+/// The finding; `None` for too few passes or sizes.
 pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
     let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
     sorted.sort_by_key(|outcome| outcome.spec.block);
@@ -13,21 +13,21 @@ pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
     let spread = pass_spread(&values)?;
     let passes = sorted.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     let statement = format!(
-        "From pass to pass, each over fresh connections, the sizes moved together by {:.1} % (standard deviation), which no \
-         pass tells of itself and which another curve may differ by.",
+        "All sizes together vary by {:.1} % (standard deviation) from pass to pass, each over new connections: expect this much \
+         run-to-run variation.",
         spread * 100.0,
     );
     Some(Finding {
         kind: FindingKind::Connections,
         statement,
         estimate: Some(Estimate {
-            statistic: "standard deviation of the passes' effects relative to the value".to_owned(),
+            statistic: "standard deviation of the pass effects, relative to the value".to_owned(),
             unit: "ratio".to_owned(),
             value: spread,
             low: None,
             high: None,
             confidence: 0.95,
-            method: "none: a spread".to_owned(),
+            method: "none: a standard deviation".to_owned(),
             n: passes as u32,
         }),
         block: None,
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_share_is_found() {
+    fn variation_from_pass_to_pass_is_found() {
         let found = connections(&moved(&[1, 2, 3, 4, 6, 8, 12], &[0.9, 1.0, 1.1, 1.0])).unwrap();
         assert!(found.statement.contains("8.2 %"), "{}", found.statement);
         assert_eq!(found.cells.len(), 7);
     }
 
     #[test]
-    fn few_sizes_or_passes_tell_nothing() {
+    fn few_sizes_or_passes_give_nothing() {
         assert_eq!(connections(&moved(&[1, 2, 3], &[0.9, 1.0, 1.1])), None);
         assert_eq!(connections(&moved(&[1, 2, 3, 4, 6, 8], &[0.9, 1.1])), None);
     }

@@ -1,4 +1,4 @@
-//! The round trip of the smallest block.
+//! The RTT of the smallest block.
 
 use model::units::seconds;
 use model::{Finding, FindingKind, Outcome};
@@ -6,7 +6,7 @@ use model::{Finding, FindingKind, Outcome};
 use super::wording;
 use crate::outcome::Headline;
 
-/// The latency finding of a pingpong curve; `None` for streams, whose time of a block is no latency.
+/// The latency finding of a pingpong curve; `None` for streams, where the time of a block is not a latency.
 pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
     let smallest = outcomes
         .iter()
@@ -14,7 +14,7 @@ pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
         .min_by_key(|outcome| outcome.spec.block)?;
     let estimate = smallest.estimate.clone()?;
     let statement = format!(
-        "The round trip of {} blocks is {}; NetPIPE's latency, half of it, is {}, which is not a one-way delay.",
+        "The RTT of {} blocks is {}; NetPIPE's latency is half of it, {} (not a one-way delay).",
         wording::size(smallest.spec.block),
         wording::estimate(&estimate),
         seconds(estimate.value / 2.0),
@@ -35,11 +35,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_block_is_meant_and_the_half_is_named() {
+    fn the_smallest_block_gives_the_rtt_and_the_half_of_it() {
         let found = latency(&curve(&[64, 1, 2], hockney(10_000.0, 1.0), 0.0, 1)).unwrap();
         assert_eq!((found.block, found.cells.as_slice()), (Some(1), &[1][..]));
-        assert!(found.statement.starts_with("The round trip of 1 B blocks is 20.0 us"), "{}", found.statement);
-        assert!(found.statement.contains("10.0 us") && found.statement.contains("NetPIPE's latency"));
+        let [rtt, half] = [20_000.0, 10_000.0].map(seconds);
+        assert!(found.statement.starts_with(&format!("The RTT of 1 B blocks is {rtt}")), "{}", found.statement);
+        assert!(found.statement.contains(&format!("NetPIPE's latency is half of it, {half}")), "{}", found.statement);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What outcomes mean, each in one sentence with its figures.
+//! Findings: what outcomes mean, in short statements with their figures.
 
 mod anomaly;
 mod connections;
@@ -17,9 +17,8 @@ pub use single::of_single;
 
 use crate::curve;
 
-/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies, the spread between
-/// connections.
-/// Outcomes may come in any order; those without a value are left out. Empty for fewer than one point.
+/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies, the
+/// variation between connections. Outcomes may come in any order; those without a value are skipped. Empty without points.
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
     let points = curve::points(outcomes);
@@ -41,7 +40,7 @@ mod tests {
     use model::FindingKind;
 
     #[test]
-    fn a_clean_curve_has_its_four_findings_and_no_more() {
+    fn a_clean_curve_has_four_findings() {
         let findings = of_curve(&curve(&netpipe(), hockney(10_000.0, 1.0), 0.01, 4));
         let kinds: Vec<FindingKind> = findings.iter().map(|finding| finding.kind).collect();
         use FindingKind::{HalfPeak, Latency, Peak, Saturation};
@@ -53,13 +52,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_of_nothing() {
+    fn an_empty_curve_has_no_findings() {
         assert_eq!(of_curve(&[]), []);
         assert_eq!(of_curve(&[made("pingpong", 0, 1, &[])]), []);
     }
 
     #[test]
-    fn a_recorded_netpipe_curve_reads_sensibly() {
+    fn a_recorded_netpipe_curve_has_plausible_findings() {
         // NPtcp 3.7.2 over loopback on a small virtual machine: bytes, and seconds of half a round trip.
         let text = include_str!("../../testdata/netpipe372_loopback.txt");
         let row = |line: &str| {
@@ -80,7 +79,8 @@ mod tests {
         assert_eq!(outcomes.len(), 124);
         let findings = of_curve(&outcomes);
         let find = |kind| findings.iter().find(|finding| finding.kind == kind).unwrap();
-        assert!(find(FindingKind::Latency).statement.contains("9.96 us"), "{}", find(FindingKind::Latency).statement);
+        let latency = model::units::seconds(9_960.0);
+        assert!(find(FindingKind::Latency).statement.contains(&latency), "{}", find(FindingKind::Latency).statement);
         assert_eq!(find(FindingKind::Peak).block, Some(1_572_861));
         let saturation = find(FindingKind::Saturation).block.unwrap();
         assert!((200_000..800_000).contains(&saturation), "{saturation}");

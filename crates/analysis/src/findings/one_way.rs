@@ -1,16 +1,16 @@
-//! What each way took, where a reflector told its times.
+//! One-way delays, if a reflector reported its times.
 
 use model::units::seconds;
 use model::{Finding, FindingKind, OneWay, Outcome};
 
-/// What the delays of each way are worth, for an outcome whose trials have any.
-pub(super) fn of_ways(outcome: &Outcome) -> Option<Finding> {
+/// The delays of both directions and how far to rely on them; `None` for an outcome without any.
+pub(super) fn of_directions(outcome: &Outcome) -> Option<Finding> {
     let one_way = outcome.summary.one_way.as_ref()?;
     let statement = format!(
-        "The way there takes {} and the way back {} at the median, by two clocks: {}; the shortest trips put the far clock {}{}.",
+        "The median one-way delay is {} outbound and {} return, by two clocks: {}. By the shortest delays the far clock is {}.{}",
         signed(one_way.outbound.p50_ns),
         signed(one_way.return_trip.p50_ns),
-        worth(one_way),
+        accuracy(one_way),
         ahead(one_way.offset_ns),
         losses(one_way),
     );
@@ -24,27 +24,27 @@ pub(super) fn of_ways(outcome: &Outcome) -> Option<Finding> {
     })
 }
 
-/// What the clocks' own words make of the delays.
-fn worth(one_way: &OneWay) -> String {
+/// How accurate the delays are, by what the hosts report of their clocks.
+fn accuracy(one_way: &OneWay) -> String {
     let least = one_way.outbound.p50_ns.min(one_way.return_trip.p50_ns);
     match one_way.clock_error_ns {
         None => {
             let who = match (one_way.near_clock.follows_utc, one_way.far_clock.follows_utc) {
-                (true, _) => "the far one does not follow UTC",
-                (_, true) => "the near one does not follow UTC",
-                _ => "neither follows UTC",
+                (true, _) => "the far clock does not follow UTC",
+                (_, true) => "the near clock does not follow UTC",
+                _ => "neither clock follows UTC",
             };
-            format!("{who}, so that only their sum, the round trip, is sure")
+            format!("{who}, so only the sum of the two delays, the RTT, is certain")
         }
         Some(ns) if i64::try_from(ns).map_or(true, |ns| ns >= least) => format!(
-            "these may differ by {}, which is more than a way takes, so that only their sum, the round trip, is sure",
+            "the clocks may differ by {}, more than one of the delays, so only their sum, the RTT, is certain",
             seconds(ns as f64)
         ),
-        Some(ns) => format!("these differ by {} at most, as their hosts say", seconds(ns as f64)),
+        Some(ns) => format!("the hosts report that these differ by at most {}", seconds(ns as f64)),
     }
 }
 
-/// Where the far clock is, as seen from the near one.
+/// The range of the far clock's offset from the near one.
 fn ahead((least, most): (i64, i64)) -> String {
     format!("{} to {} ahead of the near one", signed(least), signed(most))
 }
@@ -53,13 +53,14 @@ fn losses(one_way: &OneWay) -> String {
     match (one_way.lost_outbound, one_way.lost_return) {
         (Some(0), Some(0)) => String::new(),
         (Some(outbound), Some(return_trip)) => {
-            format!("; of the datagrams {outbound} were lost on the way there and {return_trip} on the way back")
+            let datagrams = if outbound == 1 { "1 datagram was".to_owned() } else { format!("{outbound} datagrams were") };
+            format!(" {datagrams} lost outbound and {return_trip} on the return.")
         }
-        _ => "; the reflector does not count, so that nobody knows on which way datagrams were lost".into(),
+        _ => " The reflector does not count datagrams, so the direction of losses is unknown.".into(),
     }
 }
 
-/// A time that may be below zero.
+/// A time that may be negative.
 fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", seconds(ns.unsigned_abs() as f64))
@@ -99,31 +100,32 @@ mod tests {
             histogram: None,
             trials: Vec::new(),
         };
-        of_ways(&outcome).map_or(String::new(), |finding| finding.statement)
+        of_directions(&outcome).map_or(String::new(), |finding| finding.statement)
     }
 
     #[test]
-    fn a_bound_beyond_the_delay_is_told() {
+    fn a_clock_error_larger_than_a_delay_is_reported() {
         let ms = 1_000_000;
-        let sure = said(Some(OneWay {
+        let accurate = said(Some(OneWay {
             lost_outbound: Some(3),
             lost_return: Some(0),
             ..one_way(10 * ms, 30 * ms, [true; 2], Some(ms as u64))
         }));
-        assert!(sure.contains("differ by 1.00 ms at most") && !sure.contains("only their sum"), "{sure}");
-        assert!(sure.contains("3 were lost on the way there and 0 on the way back"), "{sure}");
-        assert!(sure.contains("put the far clock -30.0 ms to 10.0 ms ahead"), "{sure}");
-        let unsure = said(Some(one_way(10 * ms, 30 * ms, [true; 2], Some(10 * ms as u64))));
-        assert!(unsure.contains("may differ by 10.0 ms, which is more than a way takes"), "{unsure}");
-        assert!(unsure.contains("nobody knows on which way"), "{unsure}");
+        assert!(accurate.contains("differ by at most 1.00 ms") && !accurate.contains("only their sum"), "{accurate}");
+        assert!(accurate.contains("3 datagrams were lost outbound and 0 on the return."), "{accurate}");
+        assert!(accurate.contains("the far clock is -30.0 ms to 10.0 ms ahead"), "{accurate}");
+        let inaccurate = said(Some(one_way(10 * ms, 30 * ms, [true; 2], Some(10 * ms as u64))));
+        assert!(inaccurate.contains("may differ by 10.0 ms, more than one of the delays"), "{inaccurate}");
+        assert!(inaccurate.contains("the direction of losses is unknown"), "{inaccurate}");
     }
 
     #[test]
-    fn clocks_that_follow_nothing_are_named_and_nothing_is_cut() {
+    fn clocks_that_do_not_follow_utc_are_named_and_negative_delays_are_kept() {
         let one = said(Some(one_way(-7_000, 90_000, [true, false], None)));
-        assert!(one.contains("takes -7.00 us") && one.contains("the far one does not follow UTC"), "{one}");
-        assert!(said(Some(one_way(1, 1, [false; 2], None))).contains("neither follows UTC"));
-        assert!(said(Some(one_way(1, 1, [false, true], None))).contains("the near one does not follow UTC"));
+        let outbound = format!("-{} outbound", seconds(7_000.0));
+        assert!(one.contains(&outbound) && one.contains("the far clock does not follow UTC"), "{one}");
+        assert!(said(Some(one_way(1, 1, [false; 2], None))).contains("neither clock follows UTC"));
+        assert!(said(Some(one_way(1, 1, [false, true], None))).contains("the near clock does not follow UTC"));
         assert_eq!(said(None), "");
     }
 }

@@ -1,4 +1,4 @@
-//! The highest rate, and the block that reaches half of it.
+//! The peak rate, and the block that reaches half of it.
 
 use model::{Estimate, Finding, FindingKind};
 
@@ -8,9 +8,9 @@ use crate::curve::{CurvePoint, Group};
 /// The point with the highest rate.
 pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
     let top = points.iter().max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))?;
-    let what = if top.round_trip { "block over half the round trip, NetPIPE's rate" } else { "goodput" };
+    let what = if top.round_trip { "NetPIPE's rate: block size over half the RTT" } else { "goodput" };
     let statement = format!(
-        "The highest rate is {} with blocks of {} ({what}).",
+        "The peak rate is {} with blocks of {} ({what}).",
         wording::estimate(&top.rate),
         wording::size(top.block)
     );
@@ -24,7 +24,7 @@ pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
     })
 }
 
-/// The block at which half of the peak is reached (n1/2 of Hockney and Jesshope, 1981, "Parallel Computers"), interpolated on
+/// The block at which half of the peak rate is reached (n1/2 of Hockney and Jesshope, 1981, "Parallel Computers"), interpolated on
 /// the log-log curve between the last group below half and the first one above. `None` for fewer than two groups.
 pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     let top = groups.iter().map(Group::ln_rate).max_by(f64::total_cmp)?;
@@ -36,7 +36,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     }
     if reached == 0 {
         let statement =
-            format!("The smallest block, {}, already reaches half of the peak.", wording::size(above.block));
+            format!("The smallest block, {}, already reaches half of the peak rate.", wording::size(above.block));
         let block = Some(above.block);
         return Some(Finding {
             kind: FindingKind::HalfPeak,
@@ -51,7 +51,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     let part = (half - below.ln_rate()) / (above.ln_rate() - below.ln_rate());
     let block = (below.ln_block() + part * (above.ln_block() - below.ln_block())).exp().round();
     let statement = format!(
-        "Half of the peak, {}, is reached with blocks of about {} (between {} and {}).",
+        "Half of the peak rate, {}, is reached with blocks of about {} (between {} and {}).",
         wording::value(half.exp(), "bit/s"),
         wording::size(block as u64),
         wording::size(below.block),
@@ -67,7 +67,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
             low: Some(below.block as f64),
             high: Some(above.block as f64),
             confidence: above.points[0].rate.confidence,
-            method: "log-log interpolation; low and high are the blocks measured on either side".to_owned(),
+            method: "log-log interpolation; low and high are the neighbouring measured blocks".to_owned(),
             n: (below.points.len() + above.points.len()) as u32,
         }),
         block: Some(block as u64),

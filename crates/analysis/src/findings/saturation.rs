@@ -1,11 +1,10 @@
 //! The saturation point.
 //!
 //! Snell, Mikler and Gustafson (1996, "NetPIPE: A Network Protocol Independent Performance Evaluator") read it off the graph
-//! of block size against transfer time, both logarithmic: the knee after which a larger block takes longer nearly in
-//! proportion, so that no larger block brings more rate. Here "nearly" is a tenth: the saturation point is the smallest
-//! block from which on no larger block raises the rate by more than a ninth, that is, from which on the rate is at least 90 %
-//! of all that follows. For Hockney's line, time = t0 + block / r, this is where the slope of the log-log graph passes 0.9,
-//! at nine times the half-peak block.
+//! of block size against transfer time, both logarithmic: the knee after which time grows nearly in proportion to the block, so
+//! larger blocks raise the rate little. Here the saturation point is the smallest block from which every rate is at least 90 % of
+//! all later rates, so no larger block raises the rate by more than 11 %. For Hockney's line, time = t0 + block / r, this is where
+//! the slope of the log-log graph passes 0.9, at nine times the half-peak block.
 
 use model::{Estimate, Finding, FindingKind};
 
@@ -13,29 +12,29 @@ use super::wording;
 use crate::curve::Group;
 use crate::stats::median;
 
-/// Share of every later rate that a saturated block reaches.
+/// Share of every later rate that a saturated block must reach.
 const NEARLY: f64 = 0.9;
-/// Groups that the saturated end of the curve must have.
-const LEAST_GROUPS: usize = 3;
-/// Factor in block size that the saturated end must span.
-const LEAST_SPAN: f64 = 2.0;
-/// Standard errors by which a rate may be off when the bracket is drawn.
+/// Fewest groups in the saturated part of the curve.
+const MIN_GROUPS: usize = 3;
+/// Smallest factor in block size that the saturated part must span.
+const MIN_SPAN: f64 = 2.0;
+/// Standard errors by which the rates are varied for the bracket.
 const BRACKET_ERRORS: f64 = 2.0;
 
-/// The saturation finding; it says so where the curve ends before it saturates. `None` for curves of fewer than three groups.
+/// The saturation finding, also for a curve that ends before it saturates. `None` for curves of fewer than three groups.
 pub(super) fn saturation(groups: &[Group]) -> Option<Finding> {
     let last = groups.last()?;
-    if groups.len() < LEAST_GROUPS {
+    if groups.len() < MIN_GROUPS {
         return None;
     }
     let rates = smooth(groups);
     let errors: Vec<f64> = groups.iter().map(|group| BRACKET_ERRORS * group.se.unwrap_or(0.0)).collect();
     let at = first_saturated(&rates, |_| 0.0);
-    if groups.len() - at < LEAST_GROUPS || (last.block as f64) < LEAST_SPAN * groups[at].block as f64 {
+    if groups.len() - at < MIN_GROUPS || (last.block as f64) < MIN_SPAN * groups[at].block as f64 {
         return Some(not_reached(groups));
     }
-    // The rates a little better or worse than measured draw the bracket; the block measured before the better one is still
-    // below saturation.
+    // Rates two standard errors higher and lower give the bracket. Its low end is the block before the first saturated one, which
+    // is still below saturation.
     let earliest = first_saturated(&rates, |i| errors[i]).min(at).saturating_sub(1);
     let latest = first_saturated(&rates, |i| -errors[i]).max(at);
     Some(found(groups, at, earliest, latest))
@@ -48,7 +47,7 @@ fn smooth(groups: &[Group]) -> Vec<f64> {
     rates.iter().enumerate().map(|(i, rate)| around(i).unwrap_or(*rate)).collect()
 }
 
-/// The smallest index from which on every rate, with `bonus(index)` added, is nearly the highest of what follows it.
+/// The smallest index from which every rate, with `bonus(index)` added, reaches [`NEARLY`] of the highest later rate.
 fn first_saturated(rates: &[f64], bonus: impl Fn(usize) -> f64) -> usize {
     let mut top = f64::NEG_INFINITY;
     let mut first = rates.len();
@@ -71,21 +70,21 @@ fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding
         format!("between {} and {}", wording::size(low.block), wording::size(high.block))
     };
     let statement = format!(
-        "Saturation begins with blocks of {} ({bracket}): from there time grows in proportion to the block, and no larger block raises \
-         the rate by more than a ninth.",
+        "The curve saturates at blocks of {} ({bracket}): from there the time grows in proportion to the block size, and no larger \
+         block raises the rate by more than 11 %.",
         wording::size(block)
     );
     Finding {
         kind: FindingKind::Saturation,
         statement,
         estimate: Some(Estimate {
-            statistic: "smallest block from which on the rate is at least 90 % of all that follows".to_owned(),
+            statistic: "smallest block from which every rate is at least 90 % of all later rates".to_owned(),
             unit: "B".to_owned(),
             value: block as f64,
             low: Some(low.block as f64),
             high: Some(high.block as f64),
             confidence: groups[at].points[0].rate.confidence,
-            method: "bracket: the rates two standard errors better and worse".to_owned(),
+            method: "bracket: the same with all rates two standard errors higher and lower".to_owned(),
             n: (latest - earliest + 1) as u32,
         }),
         block: Some(block),
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_in_the_saturated_end_does_not_move_it() {
+    fn a_dip_in_the_saturated_part_does_not_move_it() {
         let dipped = |block: u64| {
             hockney(10_000.0, 1.0)(block) * if (1_000_000..1_100_000).contains(&block) { 1.5 } else { 1.0 }
         };
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_falls_at_the_end_is_saturated_all_the_same() {
+    fn a_rate_that_falls_at_the_end_is_saturated() {
         let falling = |block: u64| hockney(10_000.0, 1.0)(block) * if block > 3_000_000 { 1.4 } else { 1.0 };
         let found = of(&netpipe(), falling, 0.01, 2);
         assert!((60_000..140_000).contains(&found.block.unwrap()), "{}", found.statement);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_that_ends_too_early_says_so() {
+    fn a_curve_that_ends_too_early_has_no_saturation_point() {
         let sizes: Vec<u64> = (0..14).map(|i| 1 << i).collect();
         let found = of(&sizes, hockney(10_000.0, 1.0), 0.0, 1);
         assert_eq!((found.block, found.estimate.clone()), (None, None));

@@ -1,4 +1,4 @@
-//! Outcomes that stand alone: stream, transfer, rr, crr, a pingpong of one size.
+//! Findings of single outcomes: stream, transfer, rr, crr, a pingpong of one size.
 
 use model::units::{bits_per_second, count, seconds};
 use model::{
@@ -10,13 +10,13 @@ use crate::ceiling::excess;
 use crate::outcome::{Headline, explain};
 use crate::stats::{VarianceSplit, batch_means, mean, variance_split};
 
-/// Batches that a trial's series is cut into when the spread is split.
+/// Batches into which a trial's series is divided to split its variance.
 const BATCHES: usize = 10;
-/// Least relative spread of the batches that is worth a sentence.
-const WORTH_SAYING: f64 = 0.01;
+/// Smallest relative size of an effect that is reported.
+const MIN_REPORTED: f64 = 0.01;
 
-/// One sentence for each outcome: the headline figure with its interval, and what its verdicts mean; and one on where the
-/// spread comes from, where trials on several connections kept a series.
+/// For each outcome the headline figure with its interval and the meaning of its verdicts, then what is known of its ceiling, the
+/// sources of its variation, its probe and its one-way delays.
 #[must_use]
 pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
     outcomes
@@ -26,7 +26,7 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
                 .chain(above(outcome))
                 .chain(spread(outcome))
                 .chain(probed(outcome))
-                .chain(super::one_way::of_ways(outcome))
+                .chain(super::one_way::of_directions(outcome))
         })
         .collect()
 }
@@ -34,47 +34,38 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
 fn headline(outcome: &Outcome) -> Finding {
     let spec = &outcome.spec;
     let subject = format!("{} {} with blocks of {}", spec.transport, spec.pattern, wording::size(spec.block));
-    let mut statement = match &outcome.estimate {
-        None => format!("{subject} gave no value"),
+    let figure = match &outcome.estimate {
+        None => format!("{subject} gave no value."),
         Some(estimate) => {
             let figure = wording::estimate(estimate);
             let trials = outcome.summary.trials;
-            let plural = if trials == 1 { "" } else { "s" };
             let verb = match Headline::of(spec) {
                 Headline::Goodput => "carries",
                 Headline::Transactions => "completes",
-                Headline::RoundTrip => "has a median round trip of",
+                Headline::RoundTrip => "has a median RTT of",
             };
-            let (lossless, trials_of) = if spec.no_loss { (" without loss", "search") } else { ("", "trial") };
-            let plural = if trials == 1 {
-                ""
-            } else if spec.no_loss {
-                "es"
-            } else {
-                plural
+            let lossless = if spec.no_loss { " without loss" } else { "" };
+            let trials_of = match (spec.no_loss, trials) {
+                (true, 1) => "search",
+                (true, _) => "searches",
+                (false, 1) => "trial",
+                (false, _) => "trials",
             };
             let packets = outcome.summary.packets_per_s.filter(|_| spec.no_loss);
             let packets = packets.map_or(String::new(), |rate| format!(", {} datagrams/s", count(rate)));
-            format!(
-                "{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{plural}{}",
-                tail(&outcome.summary)
-            )
+            let rtt = rtt(&outcome.summary);
+            format!("{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{rtt}.")
         }
     };
-    if let Some(fairness) = outcome.summary.fairness {
-        statement.push_str(&format!("; {} flows share it with a fairness of {fairness:.3} (Jain)", spec.flows));
-        if let Some(shares) = outcome.summary.shares {
-            statement.push_str(&apart(&shares));
-        }
-    }
-    statement.push_str(&moved(&spec.engine));
-    statement.push_str(&rested(outcome));
-    statement.push_str(&paced(outcome));
-    for verdict in &outcome.summary.verdicts {
-        statement.push_str("; ");
-        statement.push_str(explain(*verdict));
-    }
-    statement.push('.');
+    let verdicts = outcome.summary.verdicts.iter().map(|verdict| wording::sentence(explain(*verdict)));
+    let statement = std::iter::once(figure)
+        .chain(fairness(outcome))
+        .chain(send_method(&spec.engine))
+        .chain(delayed_reads(outcome))
+        .chain(paced(outcome))
+        .chain(verdicts)
+        .collect::<Vec<_>>()
+        .join(" ");
     Finding {
         kind: FindingKind::Note,
         statement,
@@ -85,37 +76,42 @@ fn headline(outcome: &Outcome) -> Finding {
     }
 }
 
-/// How far the flows' shares lie apart.
-fn apart(shares: &Shares) -> String {
+/// Jain's index of the flows and the range of their shares.
+fn fairness(outcome: &Outcome) -> Option<String> {
+    let index = outcome.summary.fairness?;
+    let shares = outcome.summary.shares.map_or(String::new(), |shares| range(&shares));
+    Some(format!("Jain's fairness index of the {} flows is {index:.3}{shares}.", outcome.spec.flows))
+}
+
+fn range(shares: &Shares) -> String {
     let empty = match shares.empty {
         0 => String::new(),
-        1 => ", 1 flow without anything".to_owned(),
-        many => format!(", {many} flows without anything"),
+        1 => "; 1 flow received nothing".to_owned(),
+        many => format!("; {many} flows received nothing"),
     };
     format!(
-        ", from {:.2} to {:.2} of an equal share and {:.2} at the median{empty}",
+        "; they received from {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
         shares.min, shares.max, shares.median
     )
 }
 
-/// How the blocks were moved, where not by plain calls.
-fn moved(engine: &Engine) -> String {
+/// How the blocks were sent, if not by plain calls.
+fn send_method(engine: &Engine) -> Option<String> {
     if engine.is_plain() {
-        return String::new();
+        return None;
     }
-    let why = if engine.auto { ", which carried most of the ways that were tried" } else { "" };
-    // Segments that share one way through the stack are cheaper than packets are, and must not pass for them.
+    let why = if engine.auto { ", the fastest of those tried" } else { "" };
+    // Segments of one large packet cost less than packets, so the figure is not comparable with one of single datagrams.
     let segments = if engine.send == SendBy::Gso {
-        "; its datagrams are segments: up to 64 of them, 64 KiB in all, pass the stack in one piece and are cut apart by the device, if at all"
+        " With UDP GSO up to 64 datagrams (64 KiB in all) pass the stack as one packet, which the device splits, if anything does."
     } else {
         ""
     };
-    format!("; moved by engine {engine}{why}{segments}")
+    Some(format!("The engine was {engine}{why}.{segments}"))
 }
 
-/// That receivers rested to spare their senders the waking, where they did so for long enough to matter: other tools do not, and
-/// carry less where waking is dear.
-fn rested(outcome: &Outcome) -> String {
+/// How long receivers slept between reads, if long enough to matter. Other tools do not, and may carry less.
+fn delayed_reads(outcome: &Outcome) -> Option<String> {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
     let delayed_reads = |flow: &model::FlowTally| flow.socket.delayed_reads.unwrap_or(0);
     let (mut most, mut receiving_ns) = (0, 0);
@@ -124,13 +120,11 @@ fn rested(outcome: &Outcome) -> String {
         receiving_ns += end.receiving_ns;
     }
     let share = (most * SocketFacts::READ_DELAY_NS) as f64 / receiving_ns.max(1) as f64;
-    if share < WORTH_SAYING {
-        return String::new();
-    }
-    format!("; its receivers rested for {:.0} % of the time, so that senders had nobody to wake up", share * 100.0)
+    (share >= MIN_REPORTED)
+        .then(|| format!("Receivers slept for {:.0} % of the time to save sender wake-ups.", share * 100.0))
 }
 
-/// What the load did to the probe's round trips.
+/// The probe's RTT with and without load.
 fn probed(outcome: &Outcome) -> Option<Finding> {
     let probe = outcome.summary.probe.as_ref()?;
     let figures = |rtt: &model::RttTally| {
@@ -139,7 +133,7 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
     };
     let idle = probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without load and ", figures(idle)));
     let statement = format!(
-        "A probe's round trip takes {idle}{} under it at the median{}; {} round trips per minute (RPM) under load.",
+        "The probe's median RTT is {idle}{} under load{}. Responsiveness under load is {} round trips per minute (RPM).",
         figures(&probe.loaded),
         added(probe),
         model::units::three_digits(probe.rpm)
@@ -154,12 +148,12 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
     })
 }
 
-/// What the load added, where that is more than the spread of the round trips without it, and where there are enough to tell.
+/// What the load added to the RTT, if it exceeds the interquartile range without load and there are enough samples.
 fn added(probe: &Responsiveness) -> String {
     let Some(idle) = &probe.idle else { return String::new() };
     let Some(ns) = probe.bufferbloat_ns else {
         return format!(
-            ", of {} and {} round trips: too few to tell what the load adds, use a longer --time or a higher --probe",
+            " ({} and {} samples are too few to tell what the load adds: use a longer --time or a higher --probe)",
             idle.count, probe.loaded.count
         );
     };
@@ -168,26 +162,23 @@ fn added(probe: &Responsiveness) -> String {
     if ns > spread {
         return format!(": the load adds {} (bufferbloat)", seconds(ns));
     }
-    format!(
-        ": the load adds no more than half of them differ by without it, {} (bufferbloat)",
-        seconds(spread.max(1.0))
-    )
+    format!(": the load adds less than the interquartile range without it, {} (bufferbloat)", seconds(spread.max(1.0)))
 }
 
-/// What to look for where the goodput is above what the path could carry.
+/// What may be wrong if the goodput is above its ceiling.
 fn above(outcome: &Outcome) -> Option<Finding> {
     let (excess, ceiling) = (excess(outcome)?, outcome.summary.ceiling.as_ref()?);
     let suspect = match ceiling.kind {
         BoundKind::Line => {
-            "the interface's speed or MTU is not what the driver says, or the data took another interface"
+            "the interface's speed or MTU differs from what the driver reports, or the data took another interface"
         }
         BoundKind::Window | BoundKind::SendBuffer => {
-            "the shortest round trip is not that of this path, or the buffer was larger before the end"
+            "the minimum RTT is not that of this path, or the buffer was larger earlier in the trial"
         }
-        _ => "the sender did not keep to what was asked, or the trials were too short for their rate",
+        _ => "the sender exceeded the requested rate, or the trials were too short for their rate",
     };
     let statement = format!(
-        "The goodput is surely {} above the {} that the path could carry ({}), so one of the two is wrong: {suspect}.",
+        "The goodput is at least {} above the ceiling of {} ({}). One of the two is wrong: {suspect}.",
         Ratio(excess),
         bits_per_second(ceiling.bound_bps),
         ceiling.reason
@@ -202,13 +193,13 @@ fn above(outcome: &Outcome) -> Option<Finding> {
     })
 }
 
-/// What was asked of a paced sender and what it did.
-fn paced(outcome: &Outcome) -> String {
+/// The requested rate of a paced sender, the rate that it sent at and how evenly.
+fn paced(outcome: &Outcome) -> Option<String> {
     if outcome.spec.paced_to_receiver {
-        return "; paced to the receiver, so that what is lost is lost on the path".to_owned();
+        return Some("The sender was paced to the receiver, so losses are those of the path.".to_owned());
     }
-    let Some(requested) = outcome.spec.rate_bps else { return String::new() };
-    let did = outcome.summary.sender_bps.map_or(String::new(), |did| format!(", sent {}", bits_per_second(did)));
+    let requested = outcome.spec.rate_bps?;
+    let sent = outcome.summary.sender_bps.map_or(String::new(), |bps| format!(", the sent rate {}", bits_per_second(bps)));
     let worst = outcome
         .trials
         .iter()
@@ -217,35 +208,35 @@ fn paced(outcome: &Outcome) -> String {
         .reduce(model::PacingTally::worse);
     let evenly = match worst.map(|worst| (worst.p50_ns, worst.p99_ns)) {
         Some((p50, Some(p99))) => format!(
-            "; the time between two sends was off by {} at the median and {} at the 99th percentile of the worst trial",
+            " In the worst trial the time between two sends was off by {} at the median and {} at the 99th percentile.",
             seconds(p50 as f64),
             seconds(p99 as f64)
         ),
         _ => String::new(),
     };
-    format!("; asked for {}{did}{evenly}", bits_per_second(requested as f64))
+    Some(format!("The requested rate was {}{sent}.{evenly}", bits_per_second(requested as f64)))
 }
 
-/// The round trips of a transaction test, which are not its headline.
-fn tail(summary: &Summary) -> String {
+/// The RTT of a transaction test, which is not its headline.
+fn rtt(summary: &Summary) -> String {
     match (summary.transactions_per_s, summary.rtt_p50_ns, summary.rtt_p99_ns) {
         (Some(_), Some(p50), Some(p99)) => {
-            format!(", round trips {} at the median and {} at the 99th percentile", seconds(p50), seconds(p99))
+            format!(", RTT {} at the median and {} at the 99th percentile", seconds(p50), seconds(p99))
         }
-        (Some(_), Some(p50), None) => format!(", round trips {} at the median", seconds(p50)),
+        (Some(_), Some(p50), None) => format!(", RTT {} at the median", seconds(p50)),
         _ => String::new(),
     }
 }
 
-/// Where the spread of a stream comes from: the share between connections.
+/// The sources of a stream's variation: the shares between and within connections.
 fn spread(outcome: &Outcome) -> Option<Finding> {
     let (split, centre) = connection_split(outcome)?;
     let relative = (split.within + split.between).sqrt() / centre;
-    if relative < WORTH_SAYING {
+    if relative < MIN_REPORTED {
         return None;
     }
     let statement = format!(
-        "Stretches of a tenth of a trial spread by {} (standard deviation); {:.0} % of that variance lies between connections and the rest \
+        "Means over a tenth of a trial vary by {} (standard deviation): {:.0} % of the variance is between connections, the rest \
          within them.",
         Ratio(relative),
         100.0 * split.share_between()
@@ -260,8 +251,8 @@ fn spread(outcome: &Outcome) -> Option<Finding> {
     })
 }
 
-/// Splits the variance of the trials' goodput series, each cut into ten batches, with the mean rate in bit/s. `None` unless
-/// two trials kept ten readings. A direction's readings count at whichever end received.
+/// The variance of the trials' goodput series, each divided into ten batches, split between and within connections, and the mean
+/// rate in bit/s. `None` unless two trials have ten intervals. The intervals are those of the receiving end.
 fn connection_split(outcome: &Outcome) -> Option<(VarianceSplit, f64)> {
     if Headline::of(&outcome.spec) != Headline::Goodput {
         return None;
@@ -273,7 +264,7 @@ fn connection_split(outcome: &Outcome) -> Option<(VarianceSplit, f64)> {
         .map(|end| {
             let whole = end.intervals.iter().filter(|reading| {
                 let length = reading.end_ns.saturating_sub(reading.start_ns);
-                // The last reading of a trial is often a stub.
+                // The last interval of a trial is often short.
                 length * 2 > outcome.spec.interval_ns && reading.start_ns >= outcome.spec.warmup_ns
             });
             whole
@@ -297,19 +288,19 @@ mod tests {
     use model::{EndTally, Interval, Verdict};
 
     #[test]
-    fn a_stream_in_one_sentence_with_its_verdicts() {
+    fn a_stream_has_its_figure_and_its_verdicts() {
         let mut outcome = made("stream", 3, 131_072, &[940e6, 941e6, 939e6, 940e6, 940e6, 940e6]);
         add_verdict(&mut outcome, Verdict::Loss);
         let finding = &of_single(&[outcome])[0];
         assert_eq!(
             finding.statement,
-            "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials; datagrams were lost."
+            "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials. Datagrams were lost."
         );
         assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
     }
 
     #[test]
-    fn rests_of_receivers_are_said_where_they_matter() {
+    fn delayed_reads_are_reported_if_they_matter() {
         let said = |delayed_reads| {
             let mut outcome = made("stream", 3, 131_072, &[40e9; 3]);
             for trial in &mut outcome.trials {
@@ -319,8 +310,8 @@ mod tests {
             }
             of_single(&[outcome]).remove(0).statement
         };
-        assert!(said(Some(6_000)).contains("its receivers rested for 30 % of the time"), "{}", said(Some(6_000)));
-        assert!(!said(Some(6)).contains("rested") && !said(None).contains("rested"));
+        assert!(said(Some(6_000)).contains("Receivers slept for 30 % of the time"), "{}", said(Some(6_000)));
+        assert!(!said(Some(6)).contains("slept") && !said(None).contains("slept"));
     }
 
     #[test]
@@ -330,33 +321,34 @@ mod tests {
         outcome.summary.bytes_received = Some(1 << 40);
         crate::bound(&mut outcome, &model::Inventory::default(), &model::Inventory::default());
         let findings = of_single(&[outcome]);
-        assert!(findings[0].statement.contains("it is above what the path could carry"), "{}", findings[0].statement);
+        assert!(findings[0].statement.contains("The goodput is above its ceiling"), "{}", findings[0].statement);
         let said = &findings[1].statement;
-        assert!(said.starts_with("The goodput is surely 100 % above the 1.00 Gbit/s"), "{said}");
+        assert!(said.starts_with("The goodput is at least 100 % above the ceiling of 1.00 Gbit/s"), "{said}");
         assert_eq!(findings[1].kind, FindingKind::Anomaly);
     }
 
     #[test]
-    fn rr_names_its_round_trips() {
+    fn rr_reports_its_rtt() {
         let mut outcome = made("rr", 0, 1, &[16_600.0]);
         outcome.summary.transactions_per_s = Some(16_600.0);
         outcome.summary.rtt_p50_ns = Some(58_000.0);
         let statement = &of_single(&[outcome])[0].statement;
+        let rtt = seconds(58_000.0);
         assert!(
-            statement.contains("completes 16.6 k/s (no interval) over 1 trial, round trips 58.0 us"),
+            statement.contains(&format!("completes 16.6 k/s (no interval) over 1 trial, RTT {rtt} at the median.")),
             "{statement}"
         );
-        assert!(statement.contains("fewer than 3 trials"), "{statement}");
+        assert!(statement.contains("Fewer than 3 trials: no interval."), "{statement}");
     }
 
     #[test]
-    fn no_value_is_said() {
+    fn a_missing_value_is_reported() {
         let statement = &of_single(&[made("stream", 0, 1, &[])])[0].statement;
-        assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value; "), "{statement}");
+        assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value. "), "{statement}");
     }
 
     #[test]
-    fn the_spread_is_told_apart() {
+    fn variation_between_connections_is_found() {
         let mut random = SplitMix64::new(2);
         let mut outcome = made("stream", 0, 1024, &[1e9; 12]);
         for trial in &mut outcome.trials {

@@ -1,4 +1,4 @@
-//! Figures in words.
+//! Figures as text.
 
 use model::units::{bits_per_second, count, seconds};
 use model::{ByteSize, Estimate, Ratio};
@@ -8,7 +8,7 @@ pub(crate) fn size(bytes: u64) -> String {
     ByteSize(bytes).to_string()
 }
 
-/// A size that nobody has chosen, so that exactness would only make it long: `31.5 MiB`, `1.41 KiB`.
+/// A computed size, rounded: `31.5 MiB`, `1.41 KiB`.
 pub(crate) fn rounded_size(bytes: f64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.into_iter().find(|(_, unit)| bytes >= *unit as f64) {
@@ -28,7 +28,7 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// `9.41 Gbit/s ± 0.30 % (95 % interval)`; the value alone where there is no interval.
+/// `9.41 Gbit/s ± 0.30 % (95 % interval)`, or `9.41 Gbit/s (no interval)`.
 pub(super) fn estimate(estimate: &Estimate) -> String {
     let value = value(estimate.value, &estimate.unit);
     match estimate.relative_half_width() {
@@ -52,7 +52,8 @@ pub(super) fn percent(ln_change: f64) -> String {
     format!("{:.0} %", 100.0 * (ln_change.abs().exp() - 1.0))
 }
 
-/// The change of a rate by `ln` (below 0): as a loss of the higher one where it falls, as a gain on the lower one where it rises.
+/// The change of a rate by `ln` (below 0): as a loss relative to the higher rate if it falls, as a gain on the lower one if it
+/// rises.
 pub(crate) fn percent_of(ln: f64, falls: bool) -> String {
     if !falls && -ln > f64::ln(3.0) {
         return format!("{} times", model::units::three_digits((-ln).exp()));
@@ -61,16 +62,27 @@ pub(crate) fn percent_of(ln: f64, falls: bool) -> String {
     format!("{:.0} %", 100.0 * change)
 }
 
+/// `text` as a sentence: with a capital letter and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    format!("{}.", capitalised(text))
+}
+
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_write_them() {
+    fn figures_have_three_digits_and_a_unit() {
         assert_eq!(value(9.41e9, "bit/s"), "9.41 Gbit/s");
         assert_eq!(value(16_600.0, "1/s"), "16.6 k/s");
-        assert_eq!(value(20_100.0, "ns"), "20.1 us");
+        assert_eq!(value(20_100.0, "ns"), seconds(20_100.0));
         assert_eq!(percent(1.2f64.ln()), "20 %");
         assert_eq!((confidence(0.95), confidence(0.999)), ("95 %".into(), "99.9 %".into()));
+        assert_eq!((sentence("datagrams were lost"), sentence("")), ("Datagrams were lost.".into(), ".".into()));
     }
 }

@@ -1,40 +1,40 @@
-//! Where a curve over block sizes breaks: dips, steps, and whether it is jagged.
+//! Change points of a curve over block sizes: dips, steps, jaggedness.
 
 use model::{Finding, FindingKind, Outcome};
 
 use crate::curve::{CurvePoint, points};
 use crate::findings::wording;
-use crate::stats::changepoint::{Noisy, Piece, pieces};
+use crate::stats::changepoint::{MeasuredPoint, Piece, pieces};
 
-/// Least jump that is worth a sentence, in natural logarithms: 10 %.
-const LEAST: f64 = 0.095;
-/// No point is taken to be surer than this, and one without an interval to be this sure, in natural logarithms.
-const SUREST: f64 = 0.01;
-const UNKNOWN: f64 = 0.03;
-/// A dip is at most this many times as wide as its first block.
+/// Smallest jump that is reported, in natural logarithms: 10 %.
+const MIN_JUMP: f64 = 0.095;
+/// Lower limit of a point's standard error, and the standard error of one without an interval, in natural logarithms.
+const MIN_SE: f64 = 0.01;
+const UNKNOWN_SE: f64 = 0.03;
+/// Largest ratio of a dip's last block to its first.
 const DIP: f64 = 16.0;
-/// From so many jumps on a curve is jagged.
+/// Fewest jumps of a jagged curve.
 const JAGGED: usize = 4;
 
-/// A break in a curve: the point behind it, and by how much the rate's logarithm jumps there.
+/// A jump in a curve: the first point after it, and the change of the rate's logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Jump {
     at: usize,
     by: f64,
 }
 
-/// What the change points of a curve say: dips and humps that are several sizes wide, steps, jaggedness. The logarithm of the rate
-/// over that of the block is cut into lines (see [`pieces`]) with slopes from 0 to 1, the slopes that a healthy curve has; where
-/// two lines meet it bends, where they do not it jumps. Empty for a healthy curve and for fewer than six points.
+/// Findings from the change points of a curve: dips and humps that are several sizes wide, steps, jaggedness. The logarithm of the
+/// rate over that of the block is divided into lines (see [`pieces`]) with slopes from 0 to 1, those of a healthy curve. Where two
+/// lines meet the curve bends, where they do not it jumps. Empty for a healthy curve and for fewer than six points.
 #[must_use]
 pub fn changes(outcomes: &[Outcome]) -> Vec<Finding> {
     let points = points(outcomes);
-    let noisy: Vec<Noisy> = points.iter().map(noisy).collect();
-    if noisy.len() < 6 {
+    let measured: Vec<MeasuredPoint> = points.iter().map(measured).collect();
+    if measured.len() < 6 {
         return Vec::new();
     }
-    let pieces = pieces(&noisy, &(0.0..=1.0));
-    let jumps: Vec<Jump> = pieces.windows(2).filter_map(|pair| jump(&noisy, pair)).collect();
+    let pieces = pieces(&measured, &(0.0..=1.0));
+    let jumps: Vec<Jump> = pieces.windows(2).filter_map(|pair| jump(&measured, pair)).collect();
     let mut found = Vec::new();
     if jumps.len() >= JAGGED {
         found.push(jagged(&points, &jumps));
@@ -55,22 +55,22 @@ pub fn changes(outcomes: &[Outcome]) -> Vec<Finding> {
     found
 }
 
-fn noisy(point: &CurvePoint) -> Noisy {
-    Noisy {
+fn measured(point: &CurvePoint) -> MeasuredPoint {
+    MeasuredPoint {
         x: point.ln_block(),
         y: point.ln_block() + 8e9f64.ln() - point.ln_time,
-        se: point.se.unwrap_or(UNKNOWN).max(SUREST),
+        se: point.se.unwrap_or(UNKNOWN_SE).max(MIN_SE),
     }
 }
 
-fn jump(points: &[Noisy], pair: &[Piece]) -> Option<Jump> {
+fn jump(points: &[MeasuredPoint], pair: &[Piece]) -> Option<Jump> {
     let [before, after] = pair else { return None };
     let between = f64::midpoint(points[after.from - 1].x, points[after.from].x);
     let by = after.at(between) - before.at(between);
-    (by.abs() > LEAST).then_some(Jump { at: after.from, by })
+    (by.abs() > MIN_JUMP).then_some(Jump { at: after.from, by })
 }
 
-/// Whether the second jump takes back at least half of the first one soon after.
+/// Whether the second jump reverses at least half of the first one soon after it.
 fn dips(points: &[CurvePoint], first: Jump, second: Jump) -> bool {
     let wide = points[second.at].block as f64 / points[first.at].block as f64;
     first.by * second.by < 0.0 && wide <= DIP && (0.5..=2.0).contains(&(second.by / first.by).abs())
@@ -79,12 +79,12 @@ fn dips(points: &[CurvePoint], first: Jump, second: Jump) -> bool {
 fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
     let (from, to) = (&points[first.at], &points[second.at - 1]);
     let by = wording::percent_of(-f64::midpoint(first.by.abs(), second.by.abs()), first.by < 0.0);
-    let side = if first.by < 0.0 { "below" } else { "over" };
+    let side = if first.by < 0.0 { "below" } else { "above" };
     finding(
         points,
         first.at..second.at,
         format!(
-            "From {} to {} the curve lies {by} {side} its neighbours on both sides.",
+            "From {} to {} the rate is {by} {side} that of the sizes on both sides.",
             wording::size(from.block),
             wording::size(to.block)
         ),
@@ -98,7 +98,7 @@ fn step(points: &[CurvePoint], jump: Jump) -> Finding {
     finding(
         points,
         jump.at - 1..jump.at + 1,
-        format!("Between {before} and {here} the curve {direction} by {by} and stays there."),
+        format!("Between {before} and {here} the rate {direction} by {by} and stays there."),
     )
 }
 
@@ -106,11 +106,11 @@ fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
     let (first, last) = (jumps.first().map_or(0, |jump| jump.at), jumps.last().map_or(0, |jump| jump.at));
     let largest = jumps.iter().map(|jump| jump.by.abs()).fold(0.0, f64::max);
     let statement = format!(
-        "The curve is jagged: {} jumps between {} and {}, of up to {}.",
+        "The curve is jagged: {} jumps of up to {} between {} and {}.",
         jumps.len(),
+        wording::percent_of(-largest, true),
         wording::size(points[first].block),
-        wording::size(points[last].block),
-        wording::percent_of(-largest, true)
+        wording::size(points[last].block)
     );
     finding(points, first..last + 1, statement)
 }
@@ -151,14 +151,14 @@ mod tests {
         let found = of(|block| plain(block) * if (6_000..40_000).contains(&block) { 1.6 } else { 1.0 }, 0.01, 3);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("From 6141 B to 32771 B "), "{found:?}");
-        assert!(found[0].contains("% below its neighbours") && found[0].contains("37 %"), "{found:?}");
+        assert!(found[0].contains("the rate is 37 % below that of the sizes"), "{found:?}");
     }
 
     #[test]
     fn a_step_stays() {
         let found = of(|block| plain(block) * if block >= 60_000 { 1.5 } else { 1.0 }, 0.01, 3);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("the curve falls by 33 %") && found[0].ends_with("stays there."), "{found:?}");
+        assert!(found[0].contains("the rate falls by 33 %") && found[0].ends_with("stays there."), "{found:?}");
     }
 
     #[test]

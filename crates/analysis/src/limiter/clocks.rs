@@ -5,7 +5,7 @@ use model::TcpSample;
 
 use super::observations::Observations;
 
-/// Parts of the sender's time, all trials and connections together; they add up to 1.
+/// Shares of the sender's time over all trials and connections; they add up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clocks {
     /// Nothing to send and nothing unacknowledged.
@@ -16,11 +16,11 @@ pub(super) struct Clocks {
     pub(super) sndbuf: f64,
     /// Busy otherwise: congestion window, pacing, the hosts or the path.
     pub(super) rest: f64,
-    /// The length of what was added up, ns.
+    /// Total time of the connections, ns.
     pub(super) total_ns: f64,
 }
 
-/// The clocks of an outcome's senders; `None` where no connection has them at two moments.
+/// The clocks of an outcome's senders; `None` if no connection has two samples of them.
 pub(super) fn clocks(observations: &Observations<'_>) -> Option<Clocks> {
     let flows = observations
         .directions
@@ -38,8 +38,8 @@ pub(super) fn clocks(observations: &Observations<'_>) -> Option<Clocks> {
     Some(Clocks { idle, rwnd, sndbuf, rest, total_ns: total })
 }
 
-/// Idle, window-limited, buffer-limited and otherwise busy time of one connection, ns. The clocks' ticks are coarse, so that a
-/// part may seem longer than the whole: it is cut to what the rest leaves.
+/// Idle, window-limited, buffer-limited and otherwise busy time of one connection, ns. The clocks have coarse ticks, so a part may
+/// seem longer than the whole and is limited to what the others leave.
 pub(super) fn spans(samples: &[TcpSample]) -> Option<[f64; 4]> {
     let (first, last) = (samples.first()?, samples.last()?);
     let whole = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)? as f64;

@@ -1,16 +1,17 @@
-//! What held an outcome back, and the evidence for it.
+//! What limited an outcome, and the evidence for it.
 //!
 //! TCP's clocks split the sender's time into four pools: idle, limited by the receiver's window, by the send buffer, and busy
-//! otherwise. Rules ([`RULES`]) look at everything else that was recorded. What a rule saw weighs something between 0 and 1; that is
-//! a judgement, so it only grades ([`Grade`]) and ranks, and no reader sees it as a number. To rank, in each pool the heaviest kind
-//! takes its weight of the pool, the next its weight of what is left, and so on; the rest stays with the pool's own kind.
+//! otherwise. Rules ([`RULES`]) evaluate everything else that was recorded. A rule gives its evidence a weight between 0 and 1. The
+//! weight is a judgement, so it only sets the [`Grade`] and the order and is never shown as a number. For the order, in each pool
+//! the kind with the largest weight takes that share of the pool, the next its share of the rest, and so on; what remains belongs
+//! to the pool's own kind.
 
 mod bottleneck;
 mod changes;
 mod clocks;
 mod notes;
 mod observations;
-mod placed;
+mod losses;
 mod regions;
 pub mod rules;
 #[cfg(test)]
@@ -27,24 +28,23 @@ pub(crate) use bottleneck::known_bps;
 pub use changes::changes;
 pub use notes::between_runs;
 pub use regions::regions;
-pub(crate) use regions::{CONFIDENCE, Rivals, cut};
+pub(crate) use regions::{CONFIDENCE, LabelledRates, best_regions};
 pub use rules::{RULES, Rule, rule};
 
-/// From these weights on evidence is likely, and strong.
+/// Smallest weights of likely and of strong evidence.
 const LIKELY: f64 = 0.3;
 const STRONG: f64 = 0.6;
-/// Most other kinds that the statement names.
-const MOST_ALSO: usize = 2;
+/// Largest number of other kinds in the statement.
+const MAX_ALSO: usize = 2;
 
-/// Evidence with what it weighs, 0 to 1.
+/// Evidence with its weight, 0 to 1.
 struct Weighed {
     weight: f64,
     evidence: Evidence,
 }
 
-/// What held `outcome` back, from its trials, the passes that they were taken in (those that were kept) and the two hosts. `None`
-/// where nothing that was recorded speaks for anything. Points of a curve share passes, and a point is too short for the clocks:
-/// ask for its [`changes()`] instead.
+/// What limited `outcome`, from its trials, their passes (those that were kept) and the two hosts. `None` without any evidence.
+/// Points of a curve share passes and are too short for the clocks: use [`changes()`] for curves.
 #[must_use]
 pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory) -> Option<Why> {
     let observations = Observations::new(outcome, passes, [near, far]);
@@ -56,7 +56,7 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     weighed.extend(clocks.iter().flat_map(rules::of_clocks));
     weighed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let parts = clocks.as_ref().map(parts).unwrap_or_default();
-    let losses = placed::losses(&observations);
+    let losses = losses::losses(&observations);
     let notes = notes::of_outcome(&observations);
     if weighed.is_empty() && parts.is_empty() && losses.is_none() && notes.is_empty() {
         return None;
@@ -91,13 +91,13 @@ fn graded(weight: f64) -> Grade {
     }
 }
 
-/// The kinds that may take time of a pool from its own kind.
+/// Whether a kind can explain time of a pool better than the pool's own kind.
 fn takes(pool: LimiterKind, kind: LimiterKind) -> bool {
     use LimiterKind as K;
     match pool {
-        // Nothing to send: the program did not, or could not, give it.
+        // The program did not provide data, possibly because its thread was busy.
         K::SenderApplication => kind == K::SenderCpu,
-        // A window that is full because nobody reads is not too small, and neither is one whose bytes stand in a queue.
+        // A window is not too small if it is full because the program does not read or because the data waits in a queue.
         K::ReceiveWindow => matches!(kind, K::ReceiverApplication | K::ReceiverCpu | K::Link),
         K::SendBuffer => kind == K::Link,
         _ => true,
@@ -115,7 +115,7 @@ fn pools(clocks: &Clocks) -> [(LimiterKind, f64); 4] {
     ]
 }
 
-/// The partition of the time as the clocks have it, largest part first.
+/// The partition of the time by the clocks, largest part first.
 fn parts(clocks: &Clocks) -> Vec<TimePart> {
     let method = |kind| match kind {
         LimiterKind::SenderApplication => "time with nothing to send, by TCP's clocks",
@@ -129,9 +129,9 @@ fn parts(clocks: &Clocks) -> Vec<TimePart> {
     parts
 }
 
-/// The kinds that something speaks for, the one that most speaks for first.
+/// The kinds with evidence, the best explanation first.
 fn ranked(clocks: Option<&Clocks>, weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
-    // The clocks have had their say: a pool is what they leave open.
+    // The clocks define the pools; the other evidence divides them.
     let heaviest = heaviest(weighed);
     let mut ranks: BTreeMap<LimiterKind, f64> = BTreeMap::new();
     match clocks {
@@ -154,7 +154,7 @@ fn ranked(clocks: Option<&Clocks>, weighed: &[Weighed]) -> Vec<(LimiterKind, f64
     ranked
 }
 
-/// Each kind's heaviest evidence beside the clocks, heaviest first; `weighed` is in this order.
+/// The largest weight of each kind apart from the clocks, in descending order, which is that of `weighed`.
 fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
     let mut kinds: Vec<(LimiterKind, f64)> = Vec::new();
     for one in weighed.iter().filter(|one| one.evidence.rule != rules::CLOCKS) {
@@ -175,27 +175,28 @@ fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evi
                 share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
             format!("{} ({}{share}): {said}", limiter.words(), grade.words())
         }
-        None => format!("{}; nothing that was recorded speaks for more of it", limiter.words()),
+        None => "bottleneck not identified".to_owned(),
     };
-    for kind in also.iter().take(MOST_ALSO) {
+    for kind in also.iter().take(MAX_ALSO) {
         if let Some((grade, said)) = said(*kind, evidence) {
-            // What does not come first is at most likely; behind nothing that is named, possible.
-            let (grade, also) = match limiter {
-                LimiterKind::Unexplained => (Grade::Possible, ""),
-                _ => (grade.min(Grade::Likely), " also"),
+            // A kind that is not the first is at most likely; without a first one, only possible.
+            let how_sure = match (limiter, grade) {
+                (LimiterKind::Unexplained, _) => "possible",
+                (_, Grade::Possible) => "possibly also",
+                _ => "likely also",
             };
-            statement.push_str(&format!("; {}{also} {}: {said}", grade.words(), kind.words()));
+            statement.push_str(&format!("; {how_sure} {}: {said}", kind.words()));
         }
     }
     statement
 }
 
-/// How strongly anything speaks for a kind.
+/// The grade of the best evidence for a kind.
 fn grade(kind: LimiterKind, evidence: &[Evidence]) -> Option<Grade> {
     evidence.iter().filter(|one| one.of == kind).map(|one| one.grade).max()
 }
 
-/// What speaks most for a kind and how strongly: in the words of a rule where one does, for they have more to say than the clocks.
+/// The best evidence for a kind and its grade: the statement of a rule if there is one, because it says more than the clocks'.
 fn said(kind: LimiterKind, evidence: &[Evidence]) -> Option<(Grade, &str)> {
     let grade = grade(kind, evidence)?;
     let of = |clocks: bool| evidence.iter().find(|one| one.of == kind && (one.rule == rules::CLOCKS) == clocks);

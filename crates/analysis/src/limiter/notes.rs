@@ -1,21 +1,21 @@
-//! What else the record tells: stalls, differences between the directions, windows that do not fit the path, and what is missing.
+//! Notes on an outcome: stalls, different directions, windows that do not fit the path, and what was not recorded.
 
 use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
-use super::observations::{Course, Observations, courses, each, goodput_bps};
+use super::observations::{SenderFlow, Observations, sender_flows, each, goodput_bps};
 use super::rules;
 use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
 use crate::outcome::{Headline, sample};
 use crate::stats::{MeanDifference, mean, t_interval};
 
-/// Least ratio of two directions that is worth a sentence, in natural logarithms: 5 %.
-const UNEQUAL: f64 = 0.049;
+/// Smallest ratio of two directions that is reported, in natural logarithms: 5 %.
+const MIN_RATIO: f64 = 0.049;
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// Sentences on an outcome.
+/// The notes on an outcome.
 pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
     let stalls = observations.directions.iter().filter_map(stall);
     stalls
@@ -25,7 +25,7 @@ pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Which end blocked a trial that stalled, and for how long nothing was acknowledged.
+/// Which end blocked a stalled trial, and for how long nothing was acknowledged.
 fn stall(direction: &DirectionView<'_>) -> Option<String> {
     let (sender, receiver) = (direction.sender.tally, direction.receiver.tally);
     if !sender.stalled && !receiver.stalled {
@@ -36,23 +36,23 @@ fn stall(direction: &DirectionView<'_>) -> Option<String> {
     let lasts: Vec<&TcpSample> = flows.iter().filter_map(|series| series.last()).collect();
     let closed = |one: &&TcpSample| one.peer_window_bytes.is_some_and(|bytes| bytes < one.mss);
     let who = if !lasts.is_empty() && lasts.iter().all(closed) {
-        "the receiver blocked: its window was closed, for its program had not read".to_owned()
+        "the receiver blocked (its program did not read, so its window was closed)".to_owned()
     } else if lasts.iter().any(|one| one.unacked > 0) {
         let unacked: u32 = lasts.iter().map(|one| one.unacked).sum();
         format!(
-            "the path or the receiving host blocked: {unacked} segments were under way and nothing acknowledged them"
+            "the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)"
         )
     } else if sender.bytes_unsent > 0 {
-        format!("nothing took the {} B that waited in the sender's queue", sender.bytes_unsent)
+        format!("{} B stayed in the sender's send queue", sender.bytes_unsent)
     } else {
-        "the sender's program blocked: its send queue was empty".to_owned()
+        "the sender's program blocked (its send queue was empty)".to_owned()
     };
     let quiet = flows.iter().filter_map(|series| quiet_ns(series)).min().or_else(|| silence_ns(receiver));
-    let long = quiet.map_or(String::new(), |ns| format!(", for the last {}", seconds(ns as f64)));
+    let long = quiet.map_or(String::new(), |ns| format!(" for its last {}", seconds(ns as f64)));
     Some(format!("A trial stalled{long}: {who}."))
 }
 
-/// How long before a series' end its last byte was acknowledged, ns.
+/// Time from the last acknowledged byte to the end of a series, ns.
 fn quiet_ns(series: &[TcpSample]) -> Option<u64> {
     let last = series.last()?;
     let acked = last.bytes_acked?;
@@ -60,25 +60,25 @@ fn quiet_ns(series: &[TcpSample]) -> Option<u64> {
     Some(last.at_ns - since.at_ns).filter(|ns| *ns > 0)
 }
 
-/// The same by the receiver's intervals.
+/// The same from the receiver's intervals.
 fn silence_ns(receiver: &EndTally) -> Option<u64> {
     let end = receiver.intervals.last()?.end_ns;
     let last = receiver.intervals.iter().rfind(|one| one.bytes_received > 0).map_or(0, |one| one.end_ns);
     Some(end - last).filter(|ns| *ns > 0)
 }
 
-/// Where both directions send at once: whether one surely gets more.
+/// For simultaneous directions: whether one carries significantly more.
 fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
     if observations.spec.direction != Direction::Both || !observations.bulk() {
         return None;
     }
-    let ratio = |pair: &[DirectionView<'_>]| match pair {
-        [forth, back] => Some((goodput_bps(forth)? / goodput_bps(back)?).ln()),
+    let log_ratio = |pair: &[DirectionView<'_>]| match pair {
+        [outbound, return_trip] => Some((goodput_bps(outbound)? / goodput_bps(return_trip)?).ln()),
         _ => None,
     };
-    let ratios: Vec<f64> = observations.directions.chunks(2).filter_map(ratio).collect();
+    let ratios: Vec<f64> = observations.directions.chunks(2).filter_map(log_ratio).collect();
     let (centre, interval) = (mean(&ratios)?, t_interval(&ratios, CONFIDENCE)?);
-    if centre.abs() < UNEQUAL || interval.contains(0.0) {
+    if centre.abs() < MIN_RATIO || interval.contains(0.0) {
         return None;
     }
     let rate = |direction: usize| {
@@ -91,18 +91,18 @@ fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
         )
     };
     Some(format!(
-        "The two directions are not alike: {} from near to far, {} back ({}).",
+        "The directions differ: {} outbound, {} return ({}).",
         bits_per_second(rate(0)?),
         bits_per_second(rate(1)?),
-        times(centre, interval.low, interval.high)
+        format!("ratio {}", ratio(centre, interval.low, interval.high))
     ))
 }
 
-/// `1.31 times, 95 % interval 1.2 to 1.4`, of natural logarithms.
-fn times(centre: f64, low: f64, high: f64) -> String {
+/// `1.31 (95 % interval 1.2 to 1.4)`, from natural logarithms.
+fn ratio(centre: f64, low: f64, high: f64) -> String {
     let three = |ln: f64| model::units::three_digits(ln.exp());
     format!(
-        "{} times as much, {} interval {} to {}",
+        "{} with a {} interval of {} to {}",
         three(centre),
         wording::confidence(CONFIDENCE),
         three(low),
@@ -110,40 +110,40 @@ fn times(centre: f64, low: f64, high: f64) -> String {
     )
 }
 
-/// Where more is under way than the path holds, so that the sender waits in its own queue.
+/// Whether more data is in flight than the path holds, so the sender's own data waits in a queue.
 fn own_queue(observations: &Observations<'_>) -> Option<String> {
-    let courses: Vec<Course<'_>> = observations.directions.iter().flat_map(courses).collect();
-    let (added, shortest) = (each(&courses, Course::queueing_ns)?, each(&courses, Course::min_rtt_ns)?);
-    if each(&courses, Course::standing)? < 0.5 {
+    let flows: Vec<SenderFlow<'_>> = observations.directions.iter().flat_map(sender_flows).collect();
+    let (added, shortest) = (each(&flows, SenderFlow::queueing_ns)?, each(&flows, SenderFlow::min_rtt_ns)?);
+    if each(&flows, SenderFlow::standing)? < 0.5 {
         return None;
     }
-    // Of one trial: the sum over its connections.
+    // Per trial: the sum over its connections.
     let trials = (observations.directions.len() as f64).max(1.0);
-    let rate = courses.iter().map(|course| course.rate_bps).sum::<f64>() / trials;
-    let [fills, under_way] = [shortest, shortest + added].map(|rtt| wording::rounded_size(rate * rtt / 8e9));
+    let rate = flows.iter().map(|flow| flow.rate_bps).sum::<f64>() / trials;
+    let [fills, in_flight] = [shortest, shortest + added].map(|rtt| wording::rounded_size(rate * rtt / 8e9));
     Some(format!(
-        "More is under way than the path holds: {} over its shortest round trip of {} are {fills}, but {under_way} were under way; \
-         the rest waited in a queue and added {} to each round trip (bufferbloat of its own making).",
+        "Self-inflicted bufferbloat: {} over a minimum RTT of {} need {fills} in flight, but {in_flight} were in flight. The excess \
+         waited in a queue and added {} to each RTT.",
         bits_per_second(rate),
         seconds(shortest),
         seconds(added)
     ))
 }
 
-/// Where a line is known and a window cannot fill it.
+/// Whether the window is too small for a known line rate.
 fn too_small(observations: &Observations<'_>) -> Option<String> {
     let ceiling = observations.outcome.summary.ceiling.as_ref()?;
     let others = ceiling.others.iter().map(|bound| (bound.kind, bound.bps));
     let line =
         std::iter::once((ceiling.kind, ceiling.bound_bps)).chain(others).find(|(kind, _)| *kind == BoundKind::Line)?.1;
-    let courses: Vec<Course<'_>> = observations.directions.iter().flat_map(courses).collect();
+    let flows: Vec<SenderFlow<'_>> = observations.directions.iter().flat_map(sender_flows).collect();
     let trials = (observations.directions.len() as f64).max(1.0);
-    let window = courses.iter().filter_map(Course::window_bytes).sum::<f64>() / trials;
-    let shortest = each(&courses, Course::min_rtt_ns)?;
+    let window = flows.iter().filter_map(SenderFlow::window_bytes).sum::<f64>() / trials;
+    let shortest = each(&flows, SenderFlow::min_rtt_ns)?;
     let needed = line * shortest / 8e9;
     (window > 0.0 && window < needed).then(|| {
         format!(
-            "The window of {} is smaller than bandwidth times delay: {} over {} need {}.",
+            "The window of {} is smaller than the bandwidth-delay product: {} over an RTT of {} need {}.",
             wording::rounded_size(window),
             bits_per_second(line),
             seconds(shortest),
@@ -152,7 +152,7 @@ fn too_small(observations: &Observations<'_>) -> Option<String> {
     })
 }
 
-/// The sources of counters that rules and places look at.
+/// The sources of counters that rules and drop locations use.
 const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
 
 /// What was not recorded.
@@ -162,12 +162,12 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
         observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
     let mut missing = Vec::new();
     if over_tcp && observations.bulk() && !series {
-        missing.push("TCP_INFO over time, so that the sender's time cannot be split".to_owned());
+        missing.push("TCP_INFO over time (needed to split the sender's time)".to_owned());
     }
     let senders: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.sender).collect();
     let receivers: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.receiver).collect();
     for (name, ends) in [("sender", senders), ("receiver", receivers)] {
-        // Transports with one end have nothing to tell at the other.
+        // Transports with one end record nothing at the other.
         if ends.iter().all(|end| end.tally.bytes_sent + end.tally.bytes_received == 0) {
             continue;
         }
@@ -185,33 +185,33 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
     missing
 }
 
-/// Two outcomes that differ in their direction only, as of runs with and without `--reverse`: whether one direction surely gets
-/// more. Each comes with the name of its run.
+/// For outcomes that differ only in their direction, as of runs with and without `--reverse`: whether one direction carries
+/// significantly more. Each comes with the name of its run.
 #[must_use]
 pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<String> {
     let mut notes = Vec::new();
-    for (forth_name, forth) in outcomes.iter().filter(|(_, one)| one.spec.direction == Direction::Send) {
+    for (outbound_name, outbound) in outcomes.iter().filter(|(_, one)| one.spec.direction == Direction::Send) {
         let like = |other: &Outcome| {
-            let (a, b) = (&forth.spec, &other.spec);
+            let (a, b) = (&outbound.spec, &other.spec);
             b.direction == Direction::Reverse
                 && (&a.transport, &a.pattern, a.block, a.flows) == (&b.transport, &b.pattern, b.block, b.flows)
         };
-        for (back_name, back) in outcomes.iter().filter(|(_, one)| like(one)) {
-            if Headline::of(&forth.spec) != Headline::Goodput {
+        for (return_name, return_trip) in outcomes.iter().filter(|(_, one)| like(one)) {
+            if Headline::of(&outbound.spec) != Headline::Goodput {
                 continue;
             }
             let logs = |outcome: &Outcome| {
                 sample(&outcome.trials).iter().filter(|v| **v > 0.0).map(|v| v.ln()).collect::<Vec<f64>>()
             };
-            let Some(difference) = MeanDifference::new(&logs(forth), &logs(back)) else { continue };
-            // The first is taken from the second.
+            let Some(difference) = MeanDifference::new(&logs(outbound), &logs(return_trip)) else { continue };
+            // The difference is return minus outbound.
             let (centre, interval) = (-difference.value, difference.interval(CONFIDENCE));
-            let Some(interval) = interval.filter(|interval| !interval.contains(0.0) && centre.abs() >= UNEQUAL) else {
+            let Some(interval) = interval.filter(|interval| !interval.contains(0.0) && centre.abs() >= MIN_RATIO) else {
                 continue;
             };
             notes.push(format!(
-                "The two directions are not alike: near to far ({forth_name}) carries {} as back ({back_name}).",
-                times(centre, -interval.high, -interval.low)
+                "The directions differ: the ratio of outbound ({outbound_name}) to return ({return_name}) is {}.",
+                ratio(centre, -interval.high, -interval.low)
             ));
         }
     }

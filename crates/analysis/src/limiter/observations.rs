@@ -1,4 +1,4 @@
-//! What the rules look at: an outcome with its hosts, and each direction of each trial.
+//! The input of the rules: an outcome with its hosts, and each direction of each trial.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub(super) struct Observations<'a> {
     pub(super) spec: &'a Spec,
     pub(super) headline: Headline,
     pub(super) outcome: &'a Outcome,
-    /// The directions of its trials; those of trials that were cut short only where there are no others.
+    /// The directions of its trials; those of cut trials only if there are no others.
     pub(super) directions: Vec<DirectionView<'a>>,
-    /// Both ends share a machine.
+    /// Both ends are on one host.
     pub(super) one_host: bool,
 }
 
@@ -39,18 +39,18 @@ impl<'a> Observations<'a> {
         }
     }
 
-    /// Whether payload goes one way, so that a rate is what is limited.
+    /// Whether the pattern transfers bulk data, so the rate is what is limited.
     pub(super) fn bulk(&self) -> bool {
         self.headline == Headline::Goodput
     }
 }
 
-/// Goodput of a way by its receiver, after the warm-up, in bit/s.
+/// Goodput of a direction by its receiver, after the warm-up, in bit/s.
 pub(super) fn goodput_bps(direction: &DirectionView<'_>) -> Option<f64> {
     rate_bps(direction.receiver.tally.arrivals())
 }
 
-/// What its sender handed over, in bit/s.
+/// Rate at which its sender passed data to the transport, in bit/s.
 pub(super) fn sent_bps(direction: &DirectionView<'_>) -> Option<f64> {
     rate_bps(direction.sender.tally.sends())
 }
@@ -59,33 +59,32 @@ fn rate_bps(Window { bytes, ns }: Window) -> Option<f64> {
     (bytes > 0 && ns > 0).then(|| bytes as f64 * 8e9 / ns as f64)
 }
 
-/// How long an end was at it, ns.
+/// How long an end sent or received, ns.
 pub(super) fn wall_ns(side: &Side<'_>) -> u64 {
     side.tally.sending_ns.max(side.tally.receiving_ns)
 }
 
-/// One connection's way through a trial as its sender's TCP saw it: the series where there is one, else what the socket said at
-/// the end.
-pub(super) struct Course<'a> {
+/// One connection of a trial as its sender's TCP reports it: a series if there is one, else the state of the socket at the end.
+pub(super) struct SenderFlow<'a> {
     flow: &'a FlowTally,
     /// Goodput of the flow, bit/s.
     pub(super) rate_bps: f64,
 }
 
-/// The connections of a way on which its sender sent and of which TCP tells something.
-pub(super) fn courses<'a>(direction: &DirectionView<'a>) -> Vec<Course<'a>> {
-    let spoken = |flow: &&FlowTally| !flow.tcp.is_empty() || flow.socket.srtt_ns.is_some();
-    let sending = direction.sender.flows().filter(|flow| flow.bytes_sent > 0).filter(spoken);
-    sending.filter_map(|flow| Some(Course { rate_bps: rate_of(flow, direction)?, flow })).collect()
+/// The connections of a direction on which the sender sent and for which TCP reports something.
+pub(super) fn sender_flows<'a>(direction: &DirectionView<'a>) -> Vec<SenderFlow<'a>> {
+    let reported = |flow: &&FlowTally| !flow.tcp.is_empty() || flow.socket.srtt_ns.is_some();
+    let sending = direction.sender.flows().filter(|flow| flow.bytes_sent > 0).filter(reported);
+    sending.filter_map(|flow| Some(SenderFlow { rate_bps: rate_of(flow, direction)?, flow })).collect()
 }
 
-/// The flow's share of the way's goodput.
+/// The flow's share of the direction's goodput.
 fn rate_of(flow: &FlowTally, direction: &DirectionView<'_>) -> Option<f64> {
     let all: u64 = direction.sender.flows().map(|flow| flow.bytes_sent).sum();
     goodput_bps(direction).map(|bps| bps * flow.bytes_sent as f64 / all.max(1) as f64)
 }
 
-impl<'a> Course<'a> {
+impl<'a> SenderFlow<'a> {
     pub(super) fn samples(&self) -> &'a [TcpSample] {
         &self.flow.tcp
     }
@@ -94,31 +93,31 @@ impl<'a> Course<'a> {
         median(&self.flow.tcp.iter().filter_map(of).collect::<Vec<f64>>())
     }
 
-    /// The samples between the first and the last one: those two are taken where nothing is under way.
+    /// The samples without the first and the last one, which are taken with nothing in flight.
     fn inner(&self) -> &'a [TcpSample] {
         let all = &self.flow.tcp;
         if all.len() > 2 { &all[1..all.len() - 1] } else { all }
     }
 
-    /// The part of the inner samples for which something holds; `None` without a series.
+    /// The share of the inner samples for which `holds` is true; `None` without a series.
     pub(super) fn part(&self, holds: impl Fn(&TcpSample) -> bool) -> Option<f64> {
         let inner = self.inner();
         (self.flow.tcp.len() > 2).then(|| inner.iter().filter(|one| holds(one)).count() as f64 / inner.len() as f64)
     }
 
-    /// Smoothed RTT at the middle of the trial, ns.
+    /// Median of the smoothed RTT over the trial, ns.
     pub(super) fn srtt_ns(&self) -> Option<f64> {
         let last = self.flow.socket.srtt_ns.map(|ns| ns as f64);
         self.middle(|one| (one.rtt_ns > 0).then_some(one.rtt_ns as f64)).or(last).filter(|ns| *ns > 0.0)
     }
 
-    /// Shortest RTT, ns.
+    /// Minimum RTT, ns.
     pub(super) fn min_rtt_ns(&self) -> Option<f64> {
         let samples = self.flow.tcp.iter().filter_map(|one| one.min_rtt_ns);
         samples.chain(self.flow.socket.min_rtt_ns).filter(|ns| *ns > 0).min().map(|ns| ns as f64)
     }
 
-    /// Segments sent again during the trial.
+    /// Segments retransmitted during the trial.
     pub(super) fn retransmits(&self) -> u64 {
         match self.flow.tcp.as_slice() {
             [first, .., last] => last.retransmits.saturating_sub(first.retransmits),
@@ -126,7 +125,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Of those, the ones that the other end said it had already; `None` where the kernel does not tell.
+    /// Of those, the ones that the other end already had; `None` if the kernel does not report them.
     pub(super) fn spurious(&self) -> Option<u64> {
         let (first, last) = (self.flow.tcp.first()?, self.flow.tcp.last()?);
         Some(last.spurious?.saturating_sub(first.spurious?))
@@ -138,37 +137,37 @@ impl<'a> Course<'a> {
         last.filter(|mss| *mss > 0).map(f64::from)
     }
 
-    /// Congestion window at the middle of the trial, bytes.
+    /// Median congestion window over the trial, bytes.
     pub(super) fn cwnd_bytes(&self) -> Option<f64> {
         let last = self.flow.socket.cwnd.map(f64::from);
         let segments = self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)?;
         Some(segments * self.mss()?)
     }
 
-    /// The largest window that the receiver was heard to announce, bytes.
+    /// The largest window that the receiver announced, bytes.
     pub(super) fn window_bytes(&self) -> Option<f64> {
         let samples = self.flow.tcp.iter().filter_map(|one| one.peer_window_bytes).max();
         samples.max(self.flow.socket.peer_window_bytes).filter(|bytes| *bytes > 0).map(f64::from)
     }
 
-    /// How far open the receiver's window was at the middle reading, as a part of its largest. A closed one reads as nothing.
+    /// Median of the receiver's window, relative to its largest. A closed window counts as 0.
     pub(super) fn window_open(&self) -> Option<f64> {
         let largest = self.window_bytes()?;
         let read: Vec<f64> = self.flow.tcp.iter().map(|one| f64::from(one.peer_window_bytes.unwrap_or(0))).collect();
         Some(median(&read)? / largest)
     }
 
-    /// The pacing rate at the middle of the trial, bit/s.
+    /// Median pacing rate over the trial, bit/s.
     pub(super) fn pacing_bps(&self) -> Option<f64> {
         self.middle(|one| one.pacing_bps.map(|bps| bps as f64))
     }
 
-    /// SO_SNDBUF as the kernel has it, which is twice what was asked for, bytes.
+    /// SO_SNDBUF as the kernel reports it, twice the requested size, bytes.
     pub(super) fn sndbuf(&self) -> Option<f64> {
         self.flow.socket.sndbuf.map(|bytes| bytes as f64)
     }
 
-    /// What the send buffer lets be under way, bytes.
+    /// Bytes in flight that the send buffer allows.
     pub(super) fn send_buffer_bytes(&self) -> Option<f64> {
         send_buffer_bytes(self.flow).map(|bytes| bytes as f64)
     }
@@ -178,28 +177,29 @@ impl<'a> Course<'a> {
         self.flow.socket.cc.as_deref()
     }
 
-    /// How often its segments were full windows: the congestion window allowed no more.
+    /// Share of the samples in which the congestion window was full.
     pub(super) fn cwnd_full(&self) -> Option<f64> {
         self.part(is_full)
     }
 
-    /// The part of the trial in which the congestion window was full where TCP was mending or had put it for what it had lost.
+    /// Share of the samples after a loss in which TCP was in recovery, or the congestion window was full near the threshold that the
+    /// loss had set.
     pub(super) fn held_by_loss(&self) -> Option<f64> {
         let before = self.flow.tcp.first()?.retransmits;
         self.part(|one| {
-            let mending = one.state >= 3;
+            let recovery = one.state >= 3;
             let low = one.ssthresh.is_some_and(|threshold| one.cwnd <= threshold.saturating_mul(2));
-            one.retransmits > before && (mending || (low && is_full(one)))
+            one.retransmits > before && (recovery || (low && is_full(one)))
         })
     }
 
-    /// The part of the time in which TCP was busy and neither the receiver's window nor the send buffer held it.
+    /// Share of the time in which TCP was busy and limited neither by the receiver's window nor by the send buffer.
     pub(super) fn network(&self) -> Option<f64> {
         let [idle, rwnd, sndbuf, rest] = clocks::spans(&self.flow.tcp)?;
         Some(rest / (idle + rwnd + sndbuf + rest))
     }
 
-    /// Payload rate between the samples, as segments were delivered, bit/s.
+    /// Payload rates between the samples, by delivered segments, bit/s.
     pub(super) fn delivered_bps(&self) -> Vec<f64> {
         let Some(mss) = self.mss() else { return Vec::new() };
         let between = |pair: &[TcpSample]| {
@@ -209,7 +209,7 @@ impl<'a> Course<'a> {
         self.inner().windows(2).filter_map(between).collect()
     }
 
-    /// Whether its segments at times waited on the path, from 0 to 1, by the round trips of its upper fifth.
+    /// Whether segments queued on the path at times, from 0 to 1, by the 80th percentile of the RTT.
     pub(super) fn queued(&self) -> Option<f64> {
         let rtts: Vec<f64> = self.inner().iter().map(|one| one.rtt_ns as f64).filter(|ns| *ns > 0.0).collect();
         let (long, shortest) = (quantile(&rtts, 0.8).or_else(|| self.srtt_ns())?, self.min_rtt_ns()?);
@@ -217,30 +217,30 @@ impl<'a> Course<'a> {
         Some(ramp(added, 1e6, 3e6) * ramp(added / shortest, 0.05, 0.2))
     }
 
-    /// Whether a queue stood on the path, from 0 to 1. What a busy host adds to a round trip by itself stays below a millisecond or
-    /// two, or is a small part of it.
+    /// Whether there was a standing queue on the path, from 0 to 1. What a busy host adds to the RTT is below a millisecond or two, or
+    /// a small part of it.
     pub(super) fn standing(&self) -> Option<f64> {
         let added = self.queueing_ns()?;
         Some(ramp(added, 1e6, 4e6) * ramp(added / self.min_rtt_ns()?, 0.25, 1.0))
     }
 
-    /// By how much the RTT stood above the shortest one, ns.
+    /// Median RTT minus minimum RTT, ns.
     pub(super) fn queueing_ns(&self) -> Option<f64> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
     }
 }
 
-/// Whether the congestion window allowed no more.
+/// Whether the congestion window was full.
 fn is_full(sample: &TcpSample) -> bool {
     sample.cwnd > 0 && f64::from(sample.unacked) >= 0.8 * f64::from(sample.cwnd)
 }
 
-/// The mean of a figure over connections, `None` where none has it.
-pub(super) fn each<'a>(courses: &[Course<'a>], figure: impl Fn(&Course<'a>) -> Option<f64>) -> Option<f64> {
-    mean(&courses.iter().filter_map(figure).collect::<Vec<f64>>())
+/// The mean of a figure over connections, `None` if none has it.
+pub(super) fn each<'a>(flows: &[SenderFlow<'a>], figure: impl Fn(&SenderFlow<'a>) -> Option<f64>) -> Option<f64> {
+    mean(&flows.iter().filter_map(figure).collect::<Vec<f64>>())
 }
 
-/// 0 up to `from`, 1 from `to` on, a straight line between.
+/// 0 up to `from`, 1 from `to` on, linear between.
 pub(super) fn ramp(value: f64, from: f64, to: f64) -> f64 {
     ((value - from) / (to - from)).clamp(0.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Which of several curves is best for which block sizes: the MTU or the buffer to choose.
+//! Which of several curves is best at which block sizes, for example which MTU or buffer to choose.
 
 use std::ops::Range;
 
@@ -8,27 +8,26 @@ use crate::curve::{CurvePoint, points};
 use crate::findings::wording;
 use crate::stats::{MeanDifference, mean, t_quantile};
 
-/// Confidence that the best of a size is the best, over its rivals together.
+/// Confidence of the best label of a size, over all others together.
 pub(crate) const CONFIDENCE: f64 = 0.95;
-/// Sizes without a sure best that do not part a region.
+/// Largest number of sizes without a significant winner inside a region.
 const GAP: usize = 3;
 
-/// Labels that were measured over the same block sizes, to be set against each other.
-pub(crate) trait Rivals {
+/// Labels that were measured at the same block sizes.
+pub(crate) trait LabelledRates {
     /// What is compared.
     fn labels(&self) -> &[String];
     /// The sizes, ascending, bytes.
     fn sizes(&self) -> &[u64];
-    /// Natural logarithm of the rate of a label at a size, both by their place; only its differences count.
+    /// Natural logarithm of the rate of a label at a size, both by index; only differences matter.
     fn ln_rate(&self, size: usize, label: usize) -> f64;
-    /// How far the logarithm of one label's rate is ahead of another's, as a mean over sizes; `None` where nothing tells how sure
-    /// that is.
+    /// Difference of two labels' logarithms of the rate, as a mean over sizes; `None` without a standard error.
     fn ahead(&self, sizes: Range<usize>, one: usize, other: usize) -> Option<MeanDifference>;
 }
 
-/// The curves of each label over the blocks that all of them have, cut into regions of one best. A region's ratio is the mean over
-/// its sizes; the passes of a curve move neighbouring sizes together, so that more sizes make its interval no narrower. Empty for
-/// fewer than two labels or no block in common.
+/// The regions of block sizes with one best curve, over the blocks that all curves have. A region's ratio is the mean over its
+/// sizes; pass effects are common to neighbouring sizes, so more sizes do not make its interval narrower. Empty for fewer than two
+/// labels or no common block.
 #[must_use]
 pub fn regions(curves: &[(String, &[Outcome])]) -> Vec<BestRegion> {
     if curves.len() < 2 {
@@ -45,13 +44,14 @@ pub fn regions(curves: &[(String, &[Outcome])]) -> Vec<BestRegion> {
         }
     }
     let labels = curves.iter().map(|(label, _)| label.clone()).collect();
-    cut(&Curves { labels, sizes, points: of }).into_iter().map(|(region, _)| region).collect()
+    best_regions(&Curves { labels, sizes, points: of }).into_iter().map(|(region, _)| region).collect()
 }
 
-/// Regions of one best with the places of their sizes. At a size a label is best where it surely is (by Student's t on the logarithm
-/// of the rate, corrected for its rivals by Bonferroni); a short stretch without a sure best joins a region that goes on behind it.
-pub(crate) fn cut(rivals: &impl Rivals) -> Vec<(BestRegion, Range<usize>)> {
-    let mut bests: Vec<Option<usize>> = (0..rivals.sizes().len()).map(|size| best(rivals, size)).collect();
+/// Regions with one best label, and the indices of their sizes. A label is best at a size if it is significantly better than all
+/// others (Student's t on the logarithm of the rate, Bonferroni correction). A few sizes without a significant winner inside a
+/// region belong to it.
+pub(crate) fn best_regions(rates: &impl LabelledRates) -> Vec<(BestRegion, Range<usize>)> {
+    let mut bests: Vec<Option<usize>> = (0..rates.sizes().len()).map(|size| best(rates, size)).collect();
     let mut at = 0;
     while at < bests.len() {
         let end = bests[at..].iter().position(Option::is_some).map_or(bests.len(), |ahead| at + ahead);
@@ -65,14 +65,14 @@ pub(crate) fn cut(rivals: &impl Rivals) -> Vec<(BestRegion, Range<usize>)> {
     let mut from = 0;
     for to in 1..=bests.len() {
         if to == bests.len() || bests[to] != bests[from] {
-            regions.push((region(rivals, bests[from], from..to), from..to));
+            regions.push((region(rates, bests[from], from..to), from..to));
             from = to;
         }
     }
     regions
 }
 
-/// Curves of runs of their own, whose sizes have one estimate each.
+/// Curves of separate runs, with one estimate per size.
 struct Curves<'a> {
     labels: Vec<String>,
     sizes: Vec<u64>,
@@ -80,7 +80,7 @@ struct Curves<'a> {
     points: Vec<Vec<&'a CurvePoint>>,
 }
 
-impl Rivals for Curves<'_> {
+impl LabelledRates for Curves<'_> {
     fn labels(&self) -> &[String] {
         &self.labels
     }
@@ -107,35 +107,35 @@ impl Rivals for Curves<'_> {
     }
 }
 
-fn best(rivals: &impl Rivals, size: usize) -> Option<usize> {
-    let labels = 0..rivals.labels().len();
-    let best = labels.clone().max_by(|a, b| rivals.ln_rate(size, *a).total_cmp(&rivals.ln_rate(size, *b)))?;
+fn best(rates: &impl LabelledRates, size: usize) -> Option<usize> {
+    let labels = 0..rates.labels().len();
+    let best = labels.clone().max_by(|a, b| rates.ln_rate(size, *a).total_cmp(&rates.ln_rate(size, *b)))?;
     let others = labels.len() as f64 - 1.0;
-    let significantly = |rival: usize| {
-        let ahead = rivals.ahead(size..size + 1, best, rival)?;
+    let is_significant = |other: usize| {
+        let ahead = rates.ahead(size..size + 1, best, other)?;
         let critical = t_quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * others), ahead.df)?;
         Some(ahead.value > critical * ahead.standard_error)
     };
-    labels.filter(|rival| *rival != best).all(|rival| significantly(rival) == Some(true)).then_some(best)
+    labels.filter(|other| *other != best).all(|other| is_significant(other) == Some(true)).then_some(best)
 }
 
-fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
-    let (labels, blocks) = (rivals.labels(), &rivals.sizes()[sizes.clone()]);
+fn region(rates: &impl LabelledRates, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
+    let (labels, blocks) = (rates.labels(), &rates.sizes()[sizes.clone()]);
     let (from, to) = (blocks.first().copied().unwrap_or(0), blocks.last().copied().unwrap_or(0));
-    let stretch =
+    let range =
         if from == to { wording::size(from) } else { format!("{} to {}", wording::size(from), wording::size(to)) };
     let mean =
-        |label: usize| sizes.clone().map(|size| rivals.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
+        |label: usize| sizes.clone().map(|size| rates.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {
-        let none = if labels.len() > 2 { "none is surely the best" } else { "no difference is sure" };
-        let statement = format!("{stretch}: {none}");
+        let none = if labels.len() > 2 { "no significant winner" } else { "no significant difference" };
+        let statement = format!("{range}: {none}");
         return BestRegion { from, to, best: None, over: None, ratio: None, low: None, high: None, statement };
     };
     let others = (0..labels.len()).filter(|label| *label != best);
     let next = others.max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(best);
-    let reported = rivals.ahead(sizes.clone(), best, next);
-    let ahead = reported.map_or_else(|| mean(best) - mean(next), |reported| reported.value);
-    let interval = reported.and_then(|reported| reported.interval(CONFIDENCE));
+    let difference = rates.ahead(sizes.clone(), best, next);
+    let ahead = difference.map_or_else(|| mean(best) - mean(next), |difference| difference.value);
+    let interval = difference.and_then(|difference| difference.interval(CONFIDENCE));
     let (low, high) = (interval.map(|interval| interval.low.exp()), interval.map(|interval| interval.high.exp()));
     let interval = match (low, high) {
         (Some(low), Some(high)) => {
@@ -144,9 +144,9 @@ fn region(rivals: &impl Rivals, best: Option<usize>, sizes: Range<usize>) -> Bes
         _ => String::new(),
     };
     let statement =
-        format!("{stretch}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
-    let doubt = if low.is_some_and(|low| low > 1.0) { "" } else { ", surely so at single sizes only" };
-    let statement = statement + doubt;
+        format!("{range}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
+    let qualifier = if low.is_some_and(|low| low > 1.0) { "" } else { ", significant at single sizes only" };
+    let statement = statement + qualifier;
     let (best, over) = (Some(labels[best].clone()), Some(labels[next].clone()));
     BestRegion { from, to, best, over, ratio: Some(ahead.exp()), low, high, statement }
 }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_best_of_each_region_is_named_with_its_interval() {
-        // Small frames start sooner, large ones carry more.
+        // Small frames have a lower latency, large ones a higher rate.
         let small = curve(&sizes(), hockney(9_000.0, 1.0), 0.01, 1);
         let large = curve(&sizes(), hockney(10_000.0, 1.25), 0.01, 2);
         let found = regions(&[("mtu 1500".into(), &small), ("mtu 9000".into(), &large)]);
@@ -190,8 +190,8 @@ mod tests {
     fn equal_curves_have_no_best() {
         let curves = [1, 2].map(|seed| curve(&sizes(), hockney(9_000.0, 1.0), 0.02, seed));
         let found = regions(&[("one".into(), &curves[0]), ("other".into(), &curves[1])]);
-        let sure: u32 = found.iter().filter(|region| region.best.is_some()).count() as u32;
-        assert!(sure <= 2, "{found:#?}");
+        let winners = found.iter().filter(|region| region.best.is_some()).count();
+        assert!(winners <= 2, "{found:#?}");
         assert_eq!(regions(&[("one".into(), &curves[0])]), []);
         assert_eq!(regions(&[]), []);
     }

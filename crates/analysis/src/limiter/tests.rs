@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
 #[test]
-fn every_rule_says_what_it_is_and_where_it_comes_from() {
+fn every_rule_has_a_description_and_a_source() {
     for rule in RULES {
         assert!(rule.about.ends_with('.') && rule.source.len() > 10 && !rule.speaks_for.is_empty(), "{}", rule.name);
         assert_eq!(RULES.iter().filter(|other| other.name == rule.name).count(), 1, "{}", rule.name);
@@ -20,12 +20,12 @@ fn every_rule_says_what_it_is_and_where_it_comes_from() {
 }
 
 #[test]
-fn a_path_that_nothing_explains_stays_unexplained() {
+fn a_limit_without_evidence_stays_unexplained() {
     let case = RecordedCase::tcp(100, 20 * MS);
     let why = case.why();
     assert_eq!((why.limiter, part(&why, LimiterKind::Network)), (LimiterKind::Unexplained, 1.0), "{why:#?}");
     assert_eq!(why.grade, None);
-    assert!(why.statement.contains("nothing that was recorded speaks for more of it"), "{}", why.statement);
+    assert_eq!(why.statement, "bottleneck not identified");
     assert!(why.missing.iter().any(|one| one.contains("counters of the receiver")), "{:?}", why.missing);
 }
 
@@ -40,7 +40,7 @@ fn a_small_window_is_the_receive_window() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
     adds_up(&why);
-    // The share is the clock's own, and the only number of its kind.
+    // The share is the clock's.
     assert!((part(&why, LimiterKind::ReceiveWindow) - 0.87).abs() < 1e-9, "{why:#?}");
     assert_eq!(
         why.statement,
@@ -51,7 +51,7 @@ fn a_small_window_is_the_receive_window() {
 }
 
 #[test]
-fn a_window_that_would_carry_more_is_a_slow_reader() {
+fn a_full_window_that_could_carry_more_is_a_slow_reader() {
     let mut case = RecordedCase::tcp(20, 2 * MS);
     case.samples(|i, one| {
         one.rwnd_limited_ns = Some(i * 95 * MS);
@@ -59,15 +59,15 @@ fn a_window_that_would_carry_more_is_a_slow_reader() {
     });
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiverApplication);
-    assert!(why.statement.contains("its program did not read"), "{}", why.statement);
-    // A receiver whose thread never rests is slow for another reason.
+    assert!(why.statement.contains("the receiver's program did not read in time"), "{}", why.statement);
+    // A receiver whose thread is always busy is limited by CPU.
     case.trials(|trial| trial.far.spent = Some(Spent { process_ns: 990 * MS, ..Spent::default() }));
     assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
 }
 
 #[test]
-fn a_window_that_stands_open_but_is_used_up_is_not_the_readers_fault() {
-    // A megabyte waits before a link of 940 Mbit/s; what is announced stays the same.
+fn an_open_window_that_is_used_up_is_not_a_slow_reader() {
+    // 1 MB queues before a link of 940 Mbit/s; the announced window does not change.
     let mut case = RecordedCase::tcp(940, 6 * MS);
     case.samples(|i, one| {
         one.rwnd_limited_ns = Some(i * 60 * MS);
@@ -81,13 +81,17 @@ fn a_window_that_stands_open_but_is_used_up_is_not_the_readers_fault() {
 }
 
 #[test]
-fn a_reader_that_was_asked_to_is_one_even_without_clocks() {
+fn a_requested_reading_rate_is_found_without_clocks() {
     let mut case = RecordedCase::tcp(20, 2 * MS);
     case.outcome.spec.far.drain_bps = Some(20_000_000);
     case.trials(|trial| trial.near.flows[0].tcp.clear());
     let why = case.why();
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::ReceiverApplication, 0), "{why:#?}");
-    assert!(why.statement.contains("was asked to read 20.0 Mbit/s and read 20.0 Mbit/s"), "{}", why.statement);
+    assert!(
+        why.statement.contains("the receiver's requested reading rate is 20.0 Mbit/s and it read 20.0 Mbit/s (100 %)"),
+        "{}",
+        why.statement
+    );
     assert!(why.missing.iter().any(|one| one.contains("TCP_INFO")), "{:?}", why.missing);
 }
 
@@ -100,7 +104,7 @@ fn a_small_send_buffer_is_the_send_buffer() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SendBuffer);
     adds_up(&why);
-    // Twice what was asked for, once.
+    // The kernel's doubling counts once.
     let said =
         "64 KiB send buffer over 20.0 ms carries at most 26.2 Mbit/s (SO_SNDBUF of 32 KiB, which the kernel doubles)";
     assert!(why.statement.contains(said), "{}", why.statement);
@@ -117,35 +121,39 @@ fn a_sender_with_nothing_to_send_is_the_application_unless_its_core_is_full() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderCpu);
     adds_up(&why);
-    assert!(why.statement.contains("the sender's busiest thread ran 100 %"), "{}", why.statement);
+    assert!(why.statement.contains("the sender's busiest thread ran for 100 %"), "{}", why.statement);
 }
 
 #[test]
-fn an_asked_rate_is_the_sender_application_though_something_is_always_under_way() {
+fn a_requested_rate_is_the_sender_application_although_data_is_always_in_flight() {
     let mut case = RecordedCase::tcp(50, 50 * MS);
     case.outcome.spec.rate_bps = Some(50_000_000);
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderApplication);
-    assert!(why.statement.contains("was asked for 50.0 Mbit/s and carried 50.0 Mbit/s"), "{}", why.statement);
+    assert!(
+        why.statement.contains("the sender's requested rate is 50.0 Mbit/s and it carried 50.0 Mbit/s (100 %)"),
+        "{}",
+        why.statement
+    );
     case.outcome.spec.rate_bps = Some(100_000_000);
     assert_eq!(case.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
 }
 
 #[test]
-fn losses_hold_the_congestion_window_down() {
+fn losses_limit_the_congestion_window() {
     let mut case = RecordedCase::tcp(11, 20 * MS);
     case.trials(|trial| trial.near.flows[0].socket.cc = Some("reno".into()));
     case.samples(|i, one| (one.retransmits, one.ssthresh, one.cwnd) = (i, Some(14), 18));
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Loss);
     assert!(
-        why.statement.contains("10 segments sent again") && why.statement.contains("(Mathis)"),
+        why.statement.contains("10 segments retransmitted") && why.statement.contains("(Mathis)"),
         "{}",
         why.statement
     );
     let losses = why.losses.unwrap();
     assert_eq!((losses.packets, losses.locations.len(), losses.locations[0].location), (30, 1, LossLocation::Path));
-    // Who does not give way to losses is not held down by them, and Mathis is about few of them and about Reno.
+    // A congestion control that does not react to loss is not limited by it, and Mathis applies to few losses and to Reno.
     case.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
     for (cc, each, reported) in [("bpf_scalable", 1, false), ("reno", 9, false), ("cubic", 1, true), ("reno", 1, true)]
@@ -155,17 +163,17 @@ fn losses_hold_the_congestion_window_down() {
         let why = case.why();
         assert_eq!((why.limiter, why.statement.contains("(Mathis)")), (LimiterKind::Loss, reported), "{cc}: {why:#?}");
     }
-    // A window that is not used up is not what limits.
+    // A window that is not used up is not the limit.
     case.samples(|_, one| one.unacked = 9);
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
-    // A queue that stands all the time loses by overflowing: the link empties it.
+    // Losses with a standing queue are its overflow: the link is the limit.
     case.samples(|_, one| one.unacked = 100);
     case.samples(|_, one| one.rtt_ns = 60 * MS);
     assert_eq!(case.limiter(), LimiterKind::Link);
 }
 
 #[test]
-fn a_full_congestion_window_without_loss_is_said() {
+fn a_full_congestion_window_without_loss_is_reported() {
     let mut case = RecordedCase::tcp(57, 20 * MS);
     case.samples(|_, one| (one.cwnd, one.unacked, one.ssthresh) = (100, 100, None));
     let why = case.why();
@@ -173,17 +181,17 @@ fn a_full_congestion_window_without_loss_is_said() {
     assert!(why.statement.contains("slow start for 100 %"), "{}", why.statement);
     assert_eq!(why.grade, Some(Grade::Likely), "{why:#?}");
     case.samples(|_, one| one.ssthresh = Some(80));
-    assert!(case.why().statement.contains("it had stopped growing for delay"));
+    assert!(case.why().statement.contains("it stopped growing because of delay"));
 }
 
 #[test]
-fn a_queue_that_stands_is_a_link_and_more_under_way_than_the_path_holds() {
+fn a_standing_queue_is_a_link_limit_and_bufferbloat() {
     let mut case = RecordedCase::tcp(20, 45 * MS);
     case.samples(|_, one| one.min_rtt_ns = Some(5 * MS));
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Link);
     assert!(
-        why.statement.contains("the round trip stood at 45.0 ms over its shortest of 5.00 ms"),
+        why.statement.contains("a standing queue raised the RTT from its minimum of 5.00 ms to 45.0 ms"),
         "{}",
         why.statement
     );
@@ -191,7 +199,7 @@ fn a_queue_that_stands_is_a_link_and_more_under_way_than_the_path_holds() {
 }
 
 #[test]
-fn the_line_and_a_shaper_of_the_sender_are_told_apart() {
+fn the_line_and_a_shaper_of_the_sender_are_distinguished() {
     let mut case = RecordedCase::tcp(935, MS);
     case.outcome.summary.ceiling = Some(model::Ceiling {
         bound_bps: 941e6,
@@ -207,14 +215,14 @@ fn the_line_and_a_shaper_of_the_sender_are_told_apart() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Qdisc);
     assert!(
-        why.statement.contains("held packets back 9.00 k times") && why.statement.contains("dropped 12"),
+        why.statement.contains("delayed packets 9.00 k times") && why.statement.contains("dropped 12"),
         "{}",
         why.statement
     );
 }
 
 #[test]
-fn packets_that_always_wait_at_the_interface_are_the_link() {
+fn packets_that_are_always_queued_at_the_interface_are_the_link() {
     let mut case = RecordedCase::tcp(935, MS);
     case.counters(false, &[]);
     for pass in &mut case.passes {
@@ -224,7 +232,7 @@ fn packets_that_always_wait_at_the_interface_are_the_link() {
     }
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Link);
-    assert!(why.statement.contains("waited at the sender's interface in 100 %"), "{}", why.statement);
+    assert!(why.statement.contains("queued at the sender's interface in 100 %"), "{}", why.statement);
 }
 
 #[test]
@@ -237,14 +245,18 @@ fn the_kernels_pacing_is_named() {
 }
 
 #[test]
-fn what_bbr_paces_to_is_the_bottleneck_unless_a_window_or_a_core_is() {
+fn bbrs_pacing_rate_is_the_bottleneck_unless_a_window_or_a_core_is() {
     let mut bbr = RecordedCase::tcp(48, 20 * MS);
     bbr.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
     bbr.samples(|_, one| one.pacing_bps = Some(50_000_000));
     let why = bbr.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
-    assert!(why.statement.contains("on the path: bbr took it for 50.0 Mbit/s and paced at that"), "{}", why.statement);
-    // The rate of a window over its round trip is no bottleneck's.
+    assert!(
+        why.statement.contains("on the path: bbr estimated it at 50.0 Mbit/s and paced to that"),
+        "{}",
+        why.statement
+    );
+    // The rate of a window per RTT is not a bottleneck's.
     bbr.samples(|_, one| one.peer_window_bytes = Some(120_000));
     assert_ne!(bbr.limiter(), LimiterKind::Link);
     bbr.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
@@ -257,7 +269,7 @@ fn core(core: u32, user: u64, softirq: u64, idle: u64) -> CoreUse {
 }
 
 #[test]
-fn a_full_core_is_blamed_as_far_as_it_is_known_whose_it_is() {
+fn a_full_core_is_evidence_as_far_as_it_belongs_to_the_measurement() {
     let mut case = RecordedCase::tcp(900, MS);
     let cpu = |cores| Some(CpuUse { window_ns: SECOND, resolution_ns: 10 * MS, cores });
     let far = |case: &mut RecordedCase, cores: Vec<CoreUse>| {
@@ -273,13 +285,13 @@ fn a_full_core_is_blamed_as_far_as_it_is_known_whose_it_is() {
     );
     far(&mut case, vec![core(0, 100, 0, 900), core(1, 900, 80, 20)]);
     let why = case.why();
-    assert_eq!((why.limiter, why.grade), (LimiterKind::ReceiverCpu, Some(Grade::Likely)), "somebody's core: {why:#?}");
+    assert_eq!((why.limiter, why.grade), (LimiterKind::ReceiverCpu, Some(Grade::Likely)), "any core: {why:#?}");
     case.outcome.spec.far.pin = vec![1];
     assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
 }
 
 #[test]
-fn datagrams_without_room_are_the_socket_buffers_and_placed() {
+fn datagrams_without_room_are_the_socket_buffers_and_located() {
     let mut case = RecordedCase::udp(10_000, 9_000);
     case.counters(true, &[("snmp.Udp.RcvbufErrors", 700), ("dev.eth0.rx_dropped", 200)]);
     case.counters(false, &[("qdisc.eth0.drops", 40)]);
@@ -287,15 +299,15 @@ fn datagrams_without_room_are_the_socket_buffers_and_placed() {
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::SocketBuffer, 0), "{why:#?}");
     assert!(why.statement.contains("no room for 700 of 10.0 k datagrams (7.00 %)"), "{}", why.statement);
     let losses = why.losses.unwrap();
-    let places: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
+    let located: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
     use LossLocation::{Path, ReceiverInterface, SenderQdisc, SocketBuffer};
-    assert_eq!(places, [(SenderQdisc, 120), (Path, 180), (ReceiverInterface, 600), (SocketBuffer, 2_100)]);
+    assert_eq!(located, [(SenderQdisc, 120), (Path, 180), (ReceiverInterface, 600), (SocketBuffer, 2_100)]);
     assert_eq!(losses.packets, 3_000);
     assert!(losses.locations[1].by.contains("no counter of either host"), "{losses:?}");
 }
 
 #[test]
-fn foreign_drops_never_place_more_than_is_missing() {
+fn drops_of_other_traffic_never_account_for_more_than_is_missing() {
     let mut case = RecordedCase::udp(10_000, 9_990);
     case.counters(true, &[("snmp.Udp.RcvbufErrors", 1 << 40), ("softnet.dropped", 7)]);
     let losses = case.why().losses.unwrap();
@@ -309,8 +321,8 @@ fn segments_that_had_arrived_are_lost_nowhere() {
     case.samples(|i, one| one.spurious = Some(i));
     case.counters(true, &[]);
     let losses = case.why().losses.unwrap();
-    let places: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
-    assert_eq!((places, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
+    let located: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
+    assert_eq!((located, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
 }
 
 #[test]
@@ -321,7 +333,7 @@ fn softnet_drops_are_softirq() {
 }
 
 #[test]
-fn one_exchange_at_a_time_is_the_round_trip() {
+fn one_transaction_at_a_time_is_the_round_trip() {
     let mut case = RecordedCase::tcp(1, MS);
     case.outcome.spec.pattern = "rr".into();
     let rtt = RttTally {
@@ -338,8 +350,8 @@ fn one_exchange_at_a_time_is_the_round_trip() {
     case.outcome.summary.transactions_per_s = Some(940.0);
     let why = case.why();
     assert_eq!((why.limiter, why.parts.len()), (LimiterKind::RoundTrip, 0), "{why:#?}");
-    assert!(why.statement.contains("each of 1.05 ms in the mean"), "{}", why.statement);
-    // A rate that was asked for and kept leaves the connection waiting for its next turn.
+    assert!(why.statement.contains("with a mean RTT of 1.05 ms"), "{}", why.statement);
+    // With a requested rate that is reached the connection waits for its next turn.
     case.outcome.summary.transactions_per_s = Some(100.0);
     case.outcome.spec.block = 64;
     case.outcome.spec.rate_bps = Some(51_200);
@@ -347,7 +359,7 @@ fn one_exchange_at_a_time_is_the_round_trip() {
 }
 
 #[test]
-fn a_stalled_trial_says_which_end_blocked_and_for_how_long() {
+fn a_stalled_trial_names_the_end_that_blocked_and_for_how_long() {
     let mut case = RecordedCase::tcp(20, 2 * MS);
     case.samples(|i, one| {
         one.bytes_acked = Some(i.min(4));
@@ -357,37 +369,37 @@ fn a_stalled_trial_says_which_end_blocked_and_for_how_long() {
     let said = case.why().notes[0].clone();
     assert_eq!(
         said,
-        "A trial stalled, for the last 600 ms: the receiver blocked: its window was closed, for its program had not read."
+        "A trial stalled for its last 600 ms: the receiver blocked (its program did not read, so its window was closed)."
     );
     case.samples(|_, one| (one.peer_window_bytes, one.unacked) = (Some(65_536), 12));
-    assert!(case.why().notes[0].contains("12 segments were under way and nothing acknowledged them"));
+    assert!(case.why().notes[0].contains("12 segments were in flight and none was acknowledged"));
     case.samples(|_, one| one.unacked = 0);
     assert!(case.why().notes[0].contains("the sender's program blocked"), "{:?}", case.why().notes);
 }
 
 #[test]
-fn directions_that_differ_are_told() {
-    let mut forth = RecordedCase::tcp(80, 2 * MS);
-    forth.outcome.spec.direction = model::Direction::Both;
-    for (i, trial) in forth.outcome.trials.iter_mut().enumerate() {
+fn different_directions_are_reported() {
+    let mut outbound = RecordedCase::tcp(80, 2 * MS);
+    outbound.outcome.spec.direction = model::Direction::Both;
+    for (i, trial) in outbound.outcome.trials.iter_mut().enumerate() {
         (trial.far.bytes_sent, trial.far.sending_ns) = (5_000_000, SECOND);
         (trial.near.bytes_received, trial.near.receiving_ns) = (5_000_000 + 1_000 * i as u64, SECOND);
     }
-    let why = forth.why();
+    let why = outbound.why();
     let said = why.notes.iter().find(|note| note.contains("directions")).unwrap();
-    assert!(said.contains("80.0 Mbit/s from near to far, 40.0 Mbit/s back (2.00 times as much"), "{said}");
-    let runs = |back: f64| {
+    assert!(said.contains("80.0 Mbit/s outbound, 40.0 Mbit/s return (ratio 2.00 with a 95 % interval of"), "{said}");
+    let runs = |return_bps: f64| {
         let one = made("stream", 0, 1_024, &[8e8, 8.1e8, 7.9e8]);
-        let mut other = made("stream", 0, 1_024, &[back, 1.01 * back, 0.99 * back]);
+        let mut other = made("stream", 0, 1_024, &[return_bps, 1.01 * return_bps, 0.99 * return_bps]);
         other.spec.direction = model::Direction::Reverse;
-        between_runs(&[("there", &one), ("back", &other)])
+        between_runs(&[("one", &one), ("two", &other)])
     };
-    assert!(runs(4e8)[0].contains("near to far (there) carries 2.00 times as much"), "{:?}", runs(4e8));
+    assert!(runs(4e8)[0].contains("the ratio of outbound (one) to return (two) is 2.00 with"), "{:?}", runs(4e8));
     assert_eq!(runs(8e8), [""; 0]);
 }
 
 #[test]
-fn a_window_below_bandwidth_times_delay_is_said_with_its_numbers() {
+fn a_window_below_the_bandwidth_delay_product_is_reported_with_its_numbers() {
     let mut case = RecordedCase::tcp(25, 20 * MS);
     case.samples(|_, one| one.peer_window_bytes = Some(65_536));
     let line = model::Bound { kind: model::BoundKind::Line, bps: 1e9, reason: "1 Gbit/s".into() };
@@ -405,13 +417,13 @@ fn a_window_below_bandwidth_times_delay_is_said_with_its_numbers() {
 }
 
 #[test]
-fn nothing_recorded_is_nothing_said() {
+fn without_records_there_is_no_limiter() {
     let outcome = made("stream", 0, 1_024, &[]);
     assert_eq!(why(&outcome, &[], &Inventory::default(), &Inventory::default()), None);
 }
 
 #[test]
-fn buffers_that_stand_at_the_hosts_limits_are_named_with_the_window_that_is_needed() {
+fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
     // 4 MiB over 80 ms are 419 Mbit/s.
     let mut case = RecordedCase::tcp(400, 80 * MS);
     case.hosts[0].sysctl.insert("net.ipv4.tcp_wmem".into(), "4096 16384 4194304".into());
@@ -419,12 +431,12 @@ fn buffers_that_stand_at_the_hosts_limits_are_named_with_the_window_that_is_need
     case.samples(|_, one| (one.cwnd, one.peer_window_bytes) = (6_000, Some(16 << 20)));
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::SendBuffer, Some(Grade::Strong)), "{why:#?}");
-    let said = "it has grown to the limit of net.ipv4.tcp_wmem, 4 MiB, and 1.00 Gbit/s would need a window of 9.54 MiB";
+    let said = "it reached the limit of net.ipv4.tcp_wmem, 4 MiB, and 1.00 Gbit/s would need a window of 9.54 MiB";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // One that could still grow is not small.
+    // A buffer that can still grow is not too small.
     case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(3 << 20));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
-    // The receiver's limit is named likewise.
+    // The same for the receiver's limit.
     case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
     case.trials(|trial| trial.far.flows[0].socket.rcvbuf = Some(6 << 20));
     case.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
@@ -434,7 +446,7 @@ fn buffers_that_stand_at_the_hosts_limits_are_named_with_the_window_that_is_need
 }
 
 #[test]
-fn two_buffers_of_nearly_the_same_size_are_both_named() {
+fn two_buffers_of_nearly_the_same_size_are_both_reported() {
     let mut case = RecordedCase::tcp(14, 22 * MS);
     (case.outcome.spec.near.sndbuf, case.outcome.spec.far.rcvbuf) = (Some(32_768), Some(32_768));
     case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
@@ -453,7 +465,7 @@ fn two_buffers_of_nearly_the_same_size_are_both_named() {
 }
 
 #[test]
-fn datagrams_that_go_missing_at_a_steady_rate_have_met_a_bottleneck() {
+fn datagram_losses_at_a_steady_rate_are_a_bottleneck() {
     let mut case = RecordedCase::udp(10_000, 4_200);
     case.trials(|trial| {
         (trial.near.bytes_sent, trial.far.bytes_received) = (14_000_000, 5_880_000);
@@ -462,12 +474,12 @@ fn datagrams_that_go_missing_at_a_steady_rate_have_met_a_bottleneck() {
     });
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
-    let said = "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams went missing there, with 112 Mbit/s sent";
+    let said = "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams were lost there, with 112 Mbit/s sent";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // An interval that was drawn out does not hide the others.
+    // One long interval does not hide the others.
     case.trials(|trial| trial.far.intervals.last_mut().unwrap().end_ns += SECOND);
     assert!(case.why().statement.contains("a bottleneck of about 47.0 Mbit/s"), "{}", case.why().statement);
-    // Where the receiving host dropped them, there is none.
+    // Drops at the receiving host are not a bottleneck on the path.
     case.trials(|trial| trial.far.datagrams.as_mut().unwrap().socket_drops = 5_800);
     assert_eq!(case.limiter(), LimiterKind::SocketBuffer);
 }
@@ -499,7 +511,7 @@ proptest! {
         let sum: f64 = why.parts.iter().map(|part| part.share).sum();
         prop_assert!((sum - 1.0).abs() < 1e-9, "{} {:#?}", sum, why.parts);
         prop_assert!(why.parts.iter().all(|part| (0.0..=1.0).contains(&part.share)), "{:#?}", why.parts);
-        // A share of time is a clock's, and what limits has evidence.
+        // Shares of time come from clocks, and a limiter has evidence.
         let clocks = ["tcp-clocks", "full-thread"];
         prop_assert!(why.evidence.iter().all(|one| one.share.is_none() || clocks.contains(&one.rule.as_str())), "{:#?}", why.evidence);
         prop_assert_eq!(why.grade.is_none(), why.limiter == LimiterKind::Unexplained);
@@ -508,7 +520,7 @@ proptest! {
 }
 
 #[test]
-fn a_thread_that_waits_for_its_core_shares_a_full_one() {
+fn a_thread_that_waits_for_cpu_is_cpu_limited() {
     let mut case = RecordedCase::tcp(400, MS);
     let thread = model::ThreadTime {
         threads: 1,
@@ -522,20 +534,20 @@ fn a_thread_that_waits_for_its_core_shares_a_full_one() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderCpu);
     let said =
-        "ran 52 % of the time (4 % in user space, 48 % in the kernel) and waited 46 % of it for a core that others had";
+        "ran for 52 % of the time (4 % in user space, 48 % in the kernel) and waited for CPU for 46 %";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // So does one that sleeps as well, but waits for its core each time.
+    // The same for a thread that sleeps but waits for CPU each time.
     let half = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(450 * MS), ..thread };
     case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(half), ..Spent::default() }));
     assert_eq!(case.limiter(), LimiterKind::SenderCpu);
-    // A full core is not the receiver's while its thread has time.
+    // A full core is not the sender's limit while its thread has time.
     let idle = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(0), ..thread };
     let cpu = CpuUse { window_ns: SECOND, resolution_ns: MS, cores: vec![core(1, 990, 0, 10)] };
     case.outcome.spec.near.pin = vec![1];
     case.passes.iter_mut().for_each(|pass| pass.near = EndPass { cpu: Some(cpu.clone()), ..EndPass::default() });
     case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(idle), ..Spent::default() }));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
-    // Who spins is always busy.
+    // A spinning thread is always busy.
     case.outcome.spec.strategy = model::Strategy::Spin;
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
 }

@@ -1,9 +1,9 @@
-//! What an outcome cost in processor time.
+//! The CPU time of an outcome.
 
 use model::{Cost, EndCost, EndTally, Spec, Spent, Trial, Verdict};
 
 use super::Headline;
-use super::trial::{asker, one_ended};
+use super::trial::{requester, one_ended};
 
 /// Sums over the trials of one end.
 #[derive(Default)]
@@ -13,15 +13,15 @@ struct Sums {
     spent: Option<Spent>,
 }
 
-/// The cost of a cell from its trials; those that were cut short count where there are no others. `None` where no trial has
-/// figures of its own (curves, and agents that do not give them).
+/// The cost of a cell from its trials; those that were cut short count only if there are no others. `None` if no trial has
+/// figures of its own (curves, and agents that do not report them).
 pub(crate) fn cost(spec: &Spec, trials: &[Trial]) -> Option<Cost> {
     let whole: Vec<&Trial> = trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
     let trials = if whole.is_empty() { trials.iter().collect() } else { whole };
     let bulk = Headline::of(spec) == Headline::Goodput;
     let amount = |trial: &Trial, end: &EndTally| match bulk {
-        false => asker(&trial.near, &trial.far).transactions,
-        // A copy within one end is one transfer, though it is counted as sent and as received.
+        false => requester(&trial.near, &trial.far).transactions,
+        // A copy within one end is one transfer, although it counts as sent and as received.
         true if one_ended(&trial.near, &trial.far) => end.bytes_received,
         true => end.bytes_sent.saturating_add(end.bytes_received),
     };
@@ -40,7 +40,7 @@ impl Sums {
         let sum = match self.spent.take() {
             None => spent.clone(),
             Some(sum) => Spent {
-                // One trial without the host's time leaves none for all: a part would pass for the whole.
+                // If one trial lacks the host's time there is no total: the sum would be too small.
                 host_ns: sum.host_ns.zip(spent.host_ns).map(|(sum, own)| sum.saturating_add(own)),
                 ..sum.together(spent.clone())
             },
@@ -48,13 +48,13 @@ impl Sums {
         self.spent = Some(sum);
     }
 
-    /// The sums for each byte or transaction; `None` where nothing was spent on anything.
+    /// The sums per byte or transaction; `None` if there are no figures or nothing was transferred.
     fn each(self, bulk: bool) -> Option<EndCost> {
         let spent = self.spent.filter(|_| self.amount > 0)?;
         let each = |total: u64| total as f64 / self.amount as f64;
         let (process, host) = (each(spent.process_ns), spent.host_ns.map(each));
         Some(EndCost {
-            // A nanosecond for a byte is a second for 10^9 of them.
+            // A nanosecond per byte is a second per 10^9 bytes.
             process_s_per_gb: bulk.then_some(process),
             host_s_per_gb: host.filter(|_| bulk),
             cycles_per_byte: spent.cycles.map(each).filter(|_| bulk),

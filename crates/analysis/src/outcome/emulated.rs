@@ -2,28 +2,28 @@
 
 use model::{EmulatedDirection, LabReport};
 
-/// A packet that was handed over longer than this after its time was late, ns.
+/// A packet delivered this long after its due time is late, ns.
 const LATE_NS: u64 = 1_000_000;
 /// More than one in so many packets must be late.
 const ONE_IN: u64 = 100;
-/// One late packet is an accident of any machine.
-const LEAST_LATE: u64 = 2;
-/// Ways with less than this part of the busiest one's packets carried no measurement, but what hosts say to each other beside it.
-const PART: u64 = 10;
-/// With so many packets a way carried a measurement all the same: that of a slow pair of hosts beside a fast one.
+/// A single late packet happens on any machine.
+const MIN_LATE: u64 = 2;
+/// Directions with fewer packets than the busiest one's divided by this carried background traffic, not a measurement.
+const IDLE_FRACTION: u64 = 10;
+/// A direction with this many packets carried a measurement in any case: that of a slow pair of hosts beside a fast one.
 const MANY: u64 = 1_000;
 
-/// Whether more than one in a hundred of a way's packets, and two at least, were handed over more than 1 ms after their time, so
-/// that what was measured is not the path that was asked for. Ways of fewer than 100 packets are taken together, and ways that
-/// carried hardly any of the measurement do not count.
+/// Whether more than 1 % of a direction's packets, and at least two, were delivered more than 1 ms late, so the measured path is
+/// not the requested one. Directions of fewer than 100 packets are judged together, and directions that carried hardly any of the
+/// measurement do not count.
 ///
-/// Packets are counted as they were handed over, one for several segments that travel together: a way of acknowledgements carries
-/// about as many as the data's, but far fewer segments.
+/// Packets count as they were delivered, one for several segments that travel together: a direction of acknowledgements has about
+/// as many packets as that of the data, but far fewer segments.
 #[must_use]
 pub fn emulator_late(report: &LabReport) -> bool {
     let most = report.directions.iter().map(|direction| direction.late_packets).max().unwrap_or(0);
     let used = |direction: &&EmulatedDirection| {
-        direction.late_packets >= MANY || direction.late_packets.saturating_mul(PART) >= most
+        direction.late_packets >= MANY || direction.late_packets.saturating_mul(IDLE_FRACTION) >= most
     };
     let counts =
         report.directions.iter().filter(used).map(|direction| (late_at_least(direction), direction.late_packets));
@@ -31,11 +31,11 @@ pub fn emulator_late(report: &LabReport) -> bool {
     let together = few.into_iter().fold((0, 0), |sum, direction| (sum.0 + direction.0, sum.1 + direction.1));
     many.into_iter()
         .chain([together])
-        .any(|(late, packets)| late >= LEAST_LATE && late.saturating_mul(ONE_IN) > packets)
+        .any(|(late, packets)| late >= MIN_LATE && late.saturating_mul(ONE_IN) > packets)
 }
 
-/// How many of a way's packets were late at least. The report does not count them; but where the packet at a percentile was late,
-/// so were all behind it. Of fewer than 100 packets the 99th percentile is the latest one, and tells of no other.
+/// A lower bound of a direction's late packets. The report does not count them, but if the packet at a percentile was late, so were
+/// all above it. With fewer than 100 packets the 99th percentile is the latest packet and counts as one.
 fn late_at_least(direction: &EmulatedDirection) -> u64 {
     let late = |ns: Option<u64>| ns.is_some_and(|ns| ns > LATE_NS);
     if late(direction.late_p50_ns) {
@@ -53,7 +53,7 @@ mod tests {
 
     const ON_TIME: [u64; 3] = [20_000, 90_000, 94_000];
 
-    /// A way with the median, the 99th percentile and the latest of its packets' lateness, ns.
+    /// A direction with the median, the 99th percentile and the maximum of its packets' lateness, ns.
     fn direction(packets: u64, [p50, p99, max]: [u64; 3]) -> EmulatedDirection {
         EmulatedDirection {
             arrived: packets,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_is_late_beyond_a_millisecond() {
+    fn a_direction_is_late_beyond_a_millisecond() {
         assert!(!is_late(&[]));
         assert!(!is_late(&[EmulatedDirection { arrived: 100, ..EmulatedDirection::default() }]));
         assert!(!is_late(&[direction(100, [20_000, 1_000_000, 1_000_000]), direction(100, ON_TIME)]));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_carried_hardly_anything_does_not_count() {
+    fn a_direction_that_carried_hardly_anything_does_not_count() {
         let late = [20_000, 5_000_000, 6_000_000];
         assert!(!is_late(&[direction(5_000, ON_TIME), direction(499, late)]));
         assert!(is_late(&[direction(5_000, ON_TIME), direction(500, late)]));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_is_no_late_emulator() {
+    fn one_late_packet_is_not_a_late_emulator() {
         // The latest of 32 is their 99th percentile too.
         let one = direction(32, [20_000, 1_110_000, 1_110_000]);
         assert!(!is_late(&[direction(66, ON_TIME), direction(66, ON_TIME), one.clone()]));

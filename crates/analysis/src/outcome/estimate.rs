@@ -13,18 +13,18 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         None => "none: fewer than 3 trials".to_owned(),
         Some(series) if series.batch > 1 => {
             format!(
-                "Student t over batches of {} trials, widened for lag-1 correlation, error held back at early looks",
+                "Student's t over batches of {} trials, widened for lag-1 correlation, alpha spending at interim analyses",
                 series.batch
             )
         }
-        Some(_) => "Student t over trials, widened for lag-1 correlation, error held back at early looks".to_owned(),
+        Some(_) => "Student's t over trials, widened for lag-1 correlation, alpha spending at interim analyses".to_owned(),
     };
     let n = series.map_or(values.len() as f64, |series| series.effective_n);
     Some(Estimate {
         statistic: headline.statistic().to_owned(),
         unit: headline.unit().to_owned(),
         value,
-        // No rate and no time is below zero, however wide a few scattered trials make the interval.
+        // Rates and times are never negative, however wide the interval of a few scattered trials is.
         low: series.map(|series| series.interval.low.max(0.0)),
         high: series.map(|series| series.interval.high),
         confidence: rule.confidence,
@@ -33,8 +33,8 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
     })
 }
 
-/// Whether an interval reaches farther from the value than asked, relative to it, or there is none; of a point of a curve also the
-/// one of its place (`within`), which a value that its neighbours speak against lies outside of.
+/// Whether an interval extends farther from the value than requested, relative to it, or is missing. A point of a curve must also
+/// agree with its values without pass effects (`within`): a point measured in slow passes does not.
 pub(crate) fn wide(estimate: Option<&Estimate>, within: Option<&Estimate>, target: f64) -> bool {
     let Some(estimate) = estimate else { return true };
     let reach = |part: &Estimate| Some(Interval { low: part.low?, high: part.high? }.reach_from(estimate.value));
@@ -44,5 +44,5 @@ pub(crate) fn wide(estimate: Option<&Estimate>, within: Option<&Estimate>, targe
 /// The estimate of a point of a curve from its `own` values, those without the effects of their passes.
 pub(crate) fn within(headline: Headline, own: &[f64], rule: &Stopping) -> Option<Estimate> {
     let estimate = estimate(headline, own, rule)?;
-    Some(Estimate { statistic: format!("{}, the passes' effects taken out", headline.statistic()), ..estimate })
+    Some(Estimate { statistic: format!("{}, pass effects removed", headline.statistic()), ..estimate })
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use model::{FlowTally, Shares, Stop, Trial};
 
-use super::trial::asker;
+use super::trial::requester;
 use crate::stats::median;
 
 /// Jain's index of the flows of one trial: (sum of shares) squared over (n times the sum of their squares), from R. Jain,
 /// D. Chiu and W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984. `None` with fewer than two flows, or when
-/// nothing moved. With flows in both directions each end's receiving counts, all of them together.
+/// no payload arrived. With flows in both directions the received bytes of both ends count together.
 pub(crate) fn fairness(trial: &Trial) -> Option<f64> {
     jain(&shares(trial))
 }
 
-/// The least, the middle and the greatest share in any of the trials, as parts of an equal share; `None` with fewer than two
-/// flows, or when nothing moved.
+/// Smallest, median and largest share over all trials, relative to an equal share; `None` with fewer than two flows, or if no
+/// payload arrived.
 pub(crate) fn spread(trials: &[Trial]) -> Option<Shares> {
     let each: Vec<Shares> = trials.iter().filter_map(|trial| spread_of(&shares(trial))).collect();
     let pick = |pick: fn(&Shares) -> f64, choose: fn(f64, f64) -> f64| each.iter().map(pick).reduce(choose);
@@ -27,7 +27,7 @@ pub(crate) fn spread(trials: &[Trial]) -> Option<Shares> {
     })
 }
 
-/// Whether a flow of a trial got nothing although the time was everybody's; where a count is shared out it may be small.
+/// Whether a flow received nothing in a timed trial. In a trial of a fixed count a flow may get nothing legitimately.
 pub(crate) fn starved(stop: Stop, trial: (&model::EndTally, &model::EndTally)) -> bool {
     matches!(stop, Stop::TimeNs(_)) && spread_of(&shares_of(trial.0, trial.1)).is_some_and(|shares| shares.empty > 0)
 }
@@ -49,17 +49,17 @@ fn shares(trial: &Trial) -> Vec<f64> {
     shares_of(&trial.near, &trial.far)
 }
 
-/// What each flow got: round trips where there are any, else bytes that arrived.
+/// What each flow got: round trips if there are any, else bytes received.
 fn shares_of(near: &model::EndTally, far: &model::EndTally) -> Vec<f64> {
-    // With flows in both directions a flow has two connections, of which each end receives on one.
+    // With flows in both directions a flow has two connections, and each end receives on one of them.
     let shares = |share: fn(&FlowTally) -> u64, flows: &[FlowTally]| {
         let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
         flows.iter().for_each(|flow| *sums.entry(flow.flow).or_default() += share(flow));
         sums.into_values().map(|sum| sum as f64).collect::<Vec<f64>>()
     };
-    let requested = asker(near, far);
-    if requested.transactions > 0 {
-        return shares(|flow| flow.transactions, &requested.flows);
+    let requester = requester(near, far);
+    if requester.transactions > 0 {
+        return shares(|flow| flow.transactions, &requester.flows);
     }
     let received = [near, far].into_iter().filter(|end| end.bytes_received > 0);
     received.flat_map(|end| shares(|flow| flow.bytes_received, &end.flows)).collect()
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_that_a_flow_only_sends_on_is_no_share() {
+    fn a_connection_that_only_sends_has_no_share() {
         let (near, far) = (received(&[(0, 0), (0, 5), (1, 0), (1, 5)]), received(&[(0, 5), (0, 0), (1, 5), (1, 0)]));
         assert_eq!(jain(&shares_of(&near, &far)), Some(1.0));
         assert!(!starved(Stop::TimeNs(1), (&near, &far)));
     }
 
     #[test]
-    fn shares_are_parts_of_an_equal_one_and_empty_ones_are_seen() {
+    fn shares_are_relative_to_an_equal_one_and_empty_ones_are_counted() {
         let far = received(&[(0, 0), (1, 10), (2, 30), (3, 40)]);
         let shares = spread_of(&shares_of(&model::EndTally::default(), &far)).unwrap();
         assert_eq!((shares.min, shares.median, shares.max, shares.empty), (0.0, 1.0, 2.0, 1));

@@ -1,11 +1,11 @@
-//! The two ends' byte counts set against each other.
+//! The ledger: the byte counts of the two ends compared.
 
 use model::{EndTally, Ledger, Spec};
 
 use super::trial::Headline;
 
-/// Adds up both directions of a trial: sent = received + lost + in flight. Bytes lost come from the datagrams' sequence
-/// numbers, never from the difference itself, so that a gap nobody can explain leaves the ledger open.
+/// Sums both directions of a trial: sent = received + lost + in flight. Bytes lost come from the datagrams' sequence numbers,
+/// never from the difference itself, so an unexplained gap does not balance.
 #[must_use]
 pub fn ledger(spec: &Spec, near: &EndTally, far: &EndTally) -> Ledger {
     let transactional = Headline::of(spec) != Headline::Goodput;
@@ -22,13 +22,13 @@ pub fn ledger(spec: &Spec, near: &EndTally, far: &EndTally) -> Ledger {
     ));
     let sent = near.bytes_sent.saturating_add(far.bytes_sent);
     let received = received_near.saturating_add(received_far);
-    // What the sender's kernel has no acknowledgement for yet may have arrived all the same: in flight is what is missing, as
-    // far as the send queues can hold it.
+    // Bytes without an acknowledgement may have arrived all the same: in flight is what is missing, up to what the send queues
+    // hold.
     let unsent = near.bytes_unsent.saturating_add(far.bytes_unsent);
-    // Another program does not say what it left unread when it was told to end.
+    // Another program does not report what it left unread at the end.
     let most = if spec.speak.is_some() { u64::MAX } else { unsent };
     let in_flight = sent.saturating_sub(received.saturating_add(lost)).min(most);
-    // An end that counts nonsense leaves the ledger open, whatever the sums come to.
+    // Checked sums: counts of an end that overflow do not balance.
     let accounted = received.checked_add(lost).and_then(|sum| sum.checked_add(in_flight));
     Ledger { sent, received, lost, in_flight, balanced: accounted == Some(sent) }
 }
@@ -42,7 +42,7 @@ pub(crate) fn datagrams_lost(near: &EndTally, far: &EndTally) -> Option<u64> {
 }
 
 fn lost_between(sender: &EndTally, receiver: &EndTally) -> u64 {
-    // Another program's numbers tell what was lost; what was on its way when it ended was not.
+    // Another program reports its losses; what was in flight at the end is not among them.
     if let Some(missed) = receiver.datagrams.and_then(|tally| tally.missed) {
         return missed;
     }
@@ -50,7 +50,7 @@ fn lost_between(sender: &EndTally, receiver: &EndTally) -> u64 {
     sent.saturating_sub(receiver.datagrams.map_or(0, |tally| tally.received))
 }
 
-/// Payload bytes that arrived, second copies left out.
+/// Payload bytes that arrived, without duplicates.
 fn distinct_received(end: &EndTally, block: u64) -> u64 {
     match end.datagrams {
         Some(tally) if tally.duplicates > 0 => end.bytes_received.min(tally.received.saturating_mul(block)),
@@ -58,8 +58,8 @@ fn distinct_received(end: &EndTally, block: u64) -> u64 {
     }
 }
 
-/// Bytes of the datagrams lost on the way from `sender` to `receiver`. Each is a block, but the last one of a flow may be
-/// shorter: where the byte counts say so, they are believed. Never more than was sent.
+/// Bytes of the datagrams lost from `sender` to `receiver`. Each is a block, but the last one of a flow may be shorter, so the
+/// difference of the byte counts is used if it fits. Never more than was sent.
 fn bytes_lost(sender: &EndTally, receiver: &EndTally, received: u64, block: u64, flows: u64) -> u64 {
     let datagrams = lost_between(sender, receiver);
     let most = datagrams.saturating_mul(block);
@@ -90,12 +90,12 @@ mod tests {
         let near = EndTally { bytes_sent: 1000, bytes_unsent: 40, ..EndTally::default() };
         let far = |bytes| EndTally { bytes_received: bytes, ..EndTally::default() };
         for bytes in [960, 961, 1000] {
-            let closed = ledger(&spec, &near, &far(bytes));
-            assert!(closed.balanced && closed.in_flight == 1000 - bytes, "{bytes}");
+            let balanced = ledger(&spec, &near, &far(bytes));
+            assert!(balanced.balanced && balanced.in_flight == 1000 - bytes, "{bytes}");
         }
         for bytes in [0, 959, 1001] {
-            let open = ledger(&spec, &near, &far(bytes));
-            assert!(!open.balanced && open.lost == 0, "{bytes}");
+            let mismatch = ledger(&spec, &near, &far(bytes));
+            assert!(!mismatch.balanced && mismatch.lost == 0, "{bytes}");
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
             let sizes: Vec<u64> = (0..whole).map(|_| block).chain([last]).collect();
             let arrived: Vec<u64> = sizes.iter().enumerate().filter(|(i, _)| lost_mask >> i & 1 == 0).map(|(_, size)| *size).collect();
             let near = sender(sizes.iter().sum(), sizes.len() as u64);
-            // Duplicates of a whole block are only certain to be told apart when all blocks are whole.
+            // Duplicates are recognised for certain only if all blocks have the same size.
             let dup = if last == block && !arrived.is_empty() { dup } else { 0 };
             let far = receiver(arrived.iter().sum::<u64>() + dup * block, arrived.len() as u64, dup);
             let ledger = ledger(&spec, &near, &far);

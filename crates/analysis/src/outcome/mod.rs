@@ -22,28 +22,28 @@ pub use emulated::emulator_late;
 pub(crate) use estimate::estimate;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
-pub(crate) use trial::asker;
+pub(crate) use trial::requester;
 pub use trial::{Headline, trial_value, trial_verdicts};
-use verdicts::Evidence;
+use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};
 
-/// What is known of a cell beside its trials.
+/// What is known of a cell besides its trials.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Another measurement ran on one of the hosts meanwhile.
+    /// Another measurement ran on one of the hosts at the same time.
     pub overlapped: bool,
     /// The cell was ended by an interrupt or a lost peer before its stop rule was met.
     pub cut_short: bool,
     /// The cell is a point of a curve over block sizes, so that a stream's goodput is NetPIPE's rate too (`NPtcp -s`).
     pub curve: bool,
-    /// The cell is one side of a paired comparison, of which the ratio decides: its own interval may be as wide as that of any other
-    /// measurement, or as the tolerance.
+    /// The cell is one side of a paired comparison. The ratio decides there, so the side's own interval may be as wide as the
+    /// default target or the tolerance, whichever is larger.
     pub paired: bool,
-    /// All round trips of the cell, where the trials themselves hold digests only.
+    /// All round trips of the cell, if the trials themselves hold only digests.
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
     pub idle: Option<RttTally>,
-    /// A point of a curve: its values without the effects of their passes, see [`own_values`].
+    /// For a point of a curve: its values without the effects of their passes, see [`own_values`].
     pub own: Option<Vec<f64>>,
 }
 
@@ -72,9 +72,9 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
     summary.verdicts.dedup();
-    summary.trust = verdicts::trust(Evidence {
-        valued: estimate.is_some(),
-        whole: counted.iter().any(|trial| trial.value.is_some() && !was_cut_short(trial)),
+    summary.trust = verdicts::trust(TrustInputs {
+        has_value: estimate.is_some(),
+        complete: counted.iter().any(|trial| trial.value.is_some() && !was_cut_short(trial)),
         wide,
         verdicts: &summary.verdicts,
     });
@@ -86,7 +86,7 @@ fn was_cut_short(trial: &Trial) -> bool {
     trial.verdicts.contains(&Verdict::CutShort)
 }
 
-/// The trials that an outcome is of: those that were cut short only where no whole one gave a value.
+/// The trials that an outcome is made of: those that were cut short count only if no complete trial gave a value.
 fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
     let whole = trials.iter().filter(|trial| !was_cut_short(trial));
     if trials.iter().any(was_cut_short) && whole.clone().any(|trial| trial.value.is_some()) {
@@ -96,8 +96,8 @@ fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
     }
 }
 
-/// The values that an outcome rests on, in the order of the trials: those of whole trials, or of the ones that were cut short
-/// where there are no others.
+/// The values that an outcome is made of, in the order of the trials: those of complete trials, or of the cut ones if there are
+/// no others.
 #[must_use]
 pub fn sample(trials: &[Trial]) -> Vec<f64> {
     sample_by_pass(trials).into_iter().map(|(_, value)| value).collect()
@@ -108,8 +108,8 @@ pub(crate) fn sample_by_pass(trials: &[Trial]) -> Vec<PassValue> {
     counted(trials).iter().filter_map(|trial| Some((trial.pass, trial.value?))).collect()
 }
 
-/// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty for so few
-/// cells that no pass can tell.
+/// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty if there are
+/// too few cells to estimate them.
 #[must_use]
 pub fn own_values(cells: &[&[Trial]]) -> Vec<Vec<f64>> {
     let values: Vec<Vec<PassValue>> = cells.iter().map(|trials| sample_by_pass(trials)).collect();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn wild_streams_miss_the_target_and_two_make_no_claim() {
+    fn noisy_streams_miss_the_target_and_two_have_no_interval() {
         let rule = Stopping { max_trials: 6, ..Stopping::default() };
         let wild = outcome(&cell("stream"), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
         let missed = (&[Verdict::TargetMissed][..], Some(Trust::Fair));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_of_a_comparison_is_no_surer_than_its_interval() {
+    fn trust_in_a_side_of_a_comparison_depends_on_its_interval() {
         let paired = || Context { paired: true, ..Context::default() };
         let tolerance = |target| Stopping { target, ..Stopping::default() };
         let wild = [500, 900, 300, 800, 100, 950];
@@ -178,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_point_of_a_curve_is_no_surer_than_its_value_and_its_place() {
-        // Six trials of a size, two of them in a pass that was slow for all sizes.
+    fn a_point_of_a_curve_needs_a_narrow_value_that_agrees_with_its_own_values() {
+        // Six trials of a size. `own` is what is left without the effects of their passes.
         let spec = Spec::new("tcp", "pingpong");
         let trials = |ns: &[u64]| ns.iter().map(|ns| pingpong_trial(&spec, *ns, 2000)).collect::<Vec<_>>();
         let of = |ns: &[u64], own: &[f64]| {
@@ -187,12 +187,12 @@ mod tests {
             let outcome = outcome(&Cell::new(0, spec.clone()), trials(ns), &Stopping::default(), context);
             (outcome.summary.verdicts.contains(&Verdict::TargetMissed), outcome.summary.trust)
         };
-        let place = [550.0, 551.0, 549.0, 550.0, 551.0, 549.0];
-        let (sure, unsure) = ((false, Some(Trust::High)), (true, Some(Trust::Fair)));
-        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &place), sure);
-        assert_eq!(of(&[550, 551, 549, 1680, 551, 1110], &place), unsure, "a wide value");
-        assert_eq!(of(&[832, 831, 833, 832, 831, 833], &place), unsure, "a value off its place");
-        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &[450.0, 550.0, 650.0, 550.0, 500.0, 600.0]), unsure);
+        let own = [550.0, 551.0, 549.0, 550.0, 551.0, 549.0];
+        let (converged, missed) = ((false, Some(Trust::High)), (true, Some(Trust::Fair)));
+        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &own), converged);
+        assert_eq!(of(&[550, 551, 549, 1680, 551, 1110], &own), missed, "a wide value");
+        assert_eq!(of(&[832, 831, 833, 832, 831, 833], &own), missed, "slow passes");
+        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &[450.0, 550.0, 650.0, 550.0, 500.0, 600.0]), missed);
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_trial_costs_no_other_one_its_trust() {
+    fn a_cut_trial_does_not_lower_the_trust_in_complete_ones() {
         let mut trials = streams(&[940, 940, 940, 100]);
         trials[3].verdicts.extend([Verdict::Stalled, Verdict::CutShort]);
         assert_eq!(sample(&trials), [940e6; 3]);
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn high_trust_has_a_value_and_an_interval_as_narrow_as_asked(
+        fn high_trust_has_a_value_and_an_interval_as_narrow_as_requested(
             values in prop::collection::vec(prop_oneof![900u64..1100, 940u64..942], 0..12), cut in 0usize..12,
             target in 0.0f64..0.2, paired: bool, shift in prop_oneof![Just(0.0f64), -0.3f64..0.3], placed: bool,
         ) {
@@ -236,8 +236,8 @@ mod tests {
                 let estimate = outcome.estimate.unwrap();
                 let requested = if paired { target.max(0.02) } else { target };
                 prop_assert!(estimate.relative_half_width().unwrap() <= requested);
-                let place = outcome.summary.within_pass.map_or(estimate.value, |within| within.value);
-                prop_assert!((place / estimate.value - 1.0).abs() <= requested);
+                let own = outcome.summary.within_pass.map_or(estimate.value, |within| within.value);
+                prop_assert!((own / estimate.value - 1.0).abs() <= requested);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! The figures of a probe beside a stream.
+//! The figures of a probe during a stream.
 
 use model::{Histogram, Responsiveness, RttTally, Trial};
 
-/// Share of the round trips that the mean is taken of: the fastest ones (draft-ietf-ippm-responsiveness trims its means so).
+/// Share of the round trips, fastest first, over which the mean is taken (draft-ietf-ippm-responsiveness trims its means so).
 const TRIMMED: f64 = 0.95;
 
-/// What the trials' probes found beside `idle`, which was measured before them; `None` where there was no probe.
+/// The responsiveness under load by the trials' probes, with `idle` measured before them; `None` without a probe.
 pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Option<Responsiveness> {
     let (mut all, mut count) = (Histogram::new(), 0);
     for probe in trials.iter().flat_map(|trial| [&trial.near.probe, &trial.far.probe]).flatten() {
@@ -25,7 +25,7 @@ pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Optio
     })
 }
 
-/// The mean of the faster part in ns, `None` when there is nothing.
+/// The mean of the fastest 95 % in ns, `None` without samples.
 fn trimmed_mean(all: &Histogram) -> Option<f64> {
     let mut left = (all.count() as f64 * TRIMMED).ceil() as u64;
     let taken = left;
@@ -56,8 +56,8 @@ mod tests {
     }
 
     #[test]
-    fn load_is_told_from_idle() {
-        // 19 round trips of 1 us and one of 1 s: the slowest twentieth is not in the mean.
+    fn loaded_and_idle_round_trips_are_compared() {
+        // 19 round trips of 1 µs and one of 1 s: the slowest 5 % are not in the mean.
         let mut rtts = vec![1_000; 19];
         rtts.push(1_000_000_000);
         let found = responsiveness(&[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400; 10]))).unwrap();

@@ -5,7 +5,7 @@ use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, R
 use super::Headline;
 use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
-use super::trial::{asker, goodput_bps, receivers, sender_bps, transactions_per_s};
+use super::trial::{requester, goodput_bps, receivers, sender_bps, transactions_per_s};
 use crate::stats::{mean, median};
 
 /// Fills everything but the count of trials, the verdicts and the trust.
@@ -32,7 +32,7 @@ pub(crate) fn summary(
         transactions_per_s: if bulk {
             None
         } else {
-            each(&|trial| transactions_per_s(spec, asker(&trial.near, &trial.far)))
+            each(&|trial| transactions_per_s(spec, requester(&trial.near, &trial.far)))
         },
         packets_per_s: each(&|trial| packets_per_s(spec, trial)),
         packets_lost: (!lost.is_empty()).then(|| lost.iter().sum()),
@@ -52,23 +52,23 @@ pub(crate) fn summary(
     }
 }
 
-/// All trials' histograms together; `None` where no trial kept one.
+/// The merged histogram of all trials; `None` if no trial kept one.
 pub(crate) fn merged_histogram(trials: &[Trial]) -> Option<Histogram> {
-    let mut kept = trials.iter().filter_map(|trial| asker(&trial.near, &trial.far).rtt.as_ref()?.histogram.as_ref());
+    let mut kept = trials.iter().filter_map(|trial| requester(&trial.near, &trial.far).rtt.as_ref()?.histogram.as_ref());
     let mut merged = kept.next()?.clone();
     kept.for_each(|histogram| merged.merge(histogram));
     Some(merged)
 }
 
-/// A percentile over all samples; the median of the trials' digests where no histogram was kept. A percentile beyond the
-/// median needs [`RttTally::P99_SAMPLES`].
+/// A percentile over all samples, or the median of the trials' digests if no histogram was kept. A percentile above the median
+/// needs [`RttTally::P99_SAMPLES`].
 fn quantile(
     trials: &[Trial],
     histogram: Option<&Histogram>,
     q: f64,
     digest: impl Fn(&RttTally) -> Option<u64>,
 ) -> Option<f64> {
-    let digests = || trials.iter().filter_map(|trial| asker(&trial.near, &trial.far).rtt.as_ref());
+    let digests = || trials.iter().filter_map(|trial| requester(&trial.near, &trial.far).rtt.as_ref());
     match histogram {
         Some(all) if q > 0.5 && all.count() < RttTally::P99_SAMPLES => None,
         Some(all) => all.quantile(q).map(|ns| ns as f64),
@@ -82,7 +82,7 @@ fn datagrams(trials: &[Trial], count: impl Fn(DatagramTally) -> u64) -> Option<u
     tallies.map(count).reduce(u64::saturating_add)
 }
 
-/// Distinct datagrams received per second, directions added up.
+/// Distinct datagrams received per second, summed over the directions.
 pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     let ends = match Headline::of(spec) {
         Headline::Goodput => receivers(spec, &trial.near, &trial.far),
@@ -92,7 +92,7 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
         .into_iter()
         .filter(|end| end.arrivals().ns > 0)
         .filter_map(|end| {
-            // Of all that were received, the part that a rate is taken of.
+            // The share of all received datagrams that the rate's window covers.
             let window = end.arrivals();
             let share = if end.bytes_received == 0 { 1.0 } else { window.bytes as f64 / end.bytes_received as f64 };
             Some(end.datagrams?.received as f64 * share * 1e9 / window.ns as f64)
@@ -101,7 +101,7 @@ pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
-/// A count over all trials and both ends; `None` where there are trials and no end of them told it.
+/// A count over all trials and both ends; `None` if there are trials and no end reported it.
 fn total(trials: &[Trial], count: Count) -> Option<u64> {
     let reported: Vec<u64> = ends(trials).filter_map(|end| end.reported(count)).collect();
     (trials.is_empty() || !reported.is_empty()).then(|| reported.into_iter().fold(0, u64::saturating_add))
@@ -111,7 +111,7 @@ fn ends(trials: &[Trial]) -> impl Iterator<Item = &EndTally> {
     trials.iter().flat_map(|trial| [&trial.near, &trial.far])
 }
 
-/// The longest of the ends' own times, of all trials together; `None` where there are trials and no end told one.
+/// The longer of the two ends' times, summed over the trials; `None` if there are trials and no end reported one.
 fn duration_ns(trials: &[Trial]) -> Option<u64> {
     let times = [Count::SendingNs, Count::ReceivingNs];
     let reported = ends(trials).any(|end| times.iter().any(|time| end.reported(*time).is_some()));
@@ -120,7 +120,7 @@ fn duration_ns(trials: &[Trial]) -> Option<u64> {
     (trials.is_empty() || reported).then(|| trials.iter().filter_map(longest).fold(0, u64::saturating_add))
 }
 
-/// NetPIPE's rate in bit/s: a block over half the round trip; on a curve of streams the goodput.
+/// NetPIPE's rate in bit/s: block size over half the RTT; on a curve of streams the goodput.
 fn netpipe_bps(spec: &Spec, headline: Headline, value: f64, curve: bool) -> Option<f64> {
     match headline {
         Headline::RoundTrip if value > 0.0 => Some(spec.block as f64 * 8e9 / (value / 2.0)),

@@ -1,16 +1,16 @@
-//! One trial: its value of the headline statistic, and what is remarkable about it.
+//! One trial: its value of the headline statistic, and its verdicts.
 
 use model::tally::Window;
 use model::{Count, Direction, EndTally, Ledger, Spec, Verdict};
 
-/// Fewest arrivals that a rate may rest on.
-pub(crate) const LEAST_ARRIVALS: u64 = 10;
-/// Shortest time that a rate may rest on, ns.
-const LEAST_NS: u64 = 1_000_000;
-/// Fewest timed round trips that a median may rest on (NetPIPE's own least).
-const LEAST_ROUND_TRIPS: u64 = 3;
+/// Fewest arrivals of a valid rate.
+pub(crate) const MIN_ARRIVALS: u64 = 10;
+/// Shortest time of a valid rate, ns.
+const MIN_NS: u64 = 1_000_000;
+/// Fewest timed round trips of a valid median (NetPIPE's own minimum).
+const MIN_ROUND_TRIPS: u64 = 3;
 
-/// The statistic that a pattern is about.
+/// The statistic that a pattern measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {
     /// Goodput in bit/s: stream, transfer, and any pattern not named below.
@@ -46,9 +46,9 @@ impl Headline {
     #[must_use]
     pub fn statistic(self) -> &'static str {
         match self {
-            Self::Goodput => "mean over trials of the goodput",
-            Self::Transactions => "mean over trials of the transaction rate",
-            Self::RoundTrip => "mean over trials of the median round trip",
+            Self::Goodput => "mean goodput of the trials",
+            Self::Transactions => "mean transaction rate of the trials",
+            Self::RoundTrip => "mean of the trials' median RTTs",
         }
     }
 }
@@ -56,23 +56,22 @@ impl Headline {
 /// A trial's value of its pattern's headline statistic, in [`Headline::unit`]; `None` where the trial has none, such as a rate
 /// over no time.
 ///
-/// The part after the warm-up counts where there is one. A transaction rate leaves the first arrival out, for the time starts
-/// there.
+/// With a warm-up only the part after it counts. A transaction rate excludes the first arrival, because the time starts there.
 #[must_use]
 pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     match Headline::of(spec) {
         Headline::Goodput => goodput_bps(spec, near, far),
-        Headline::Transactions => transactions_per_s(spec, asker(near, far)),
-        Headline::RoundTrip => asker(near, far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
+        Headline::Transactions => transactions_per_s(spec, requester(near, far)),
+        Headline::RoundTrip => requester(near, far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
     }
 }
 
-/// The end that asks and times: the near one, unless the direction was turned round.
-pub(crate) fn asker<'a>(near: &'a EndTally, far: &'a EndTally) -> &'a EndTally {
+/// The end that sends requests and times them: the near one, unless the direction is reversed.
+pub(crate) fn requester<'a>(near: &'a EndTally, far: &'a EndTally) -> &'a EndTally {
     if near.rtt.is_none() && far.rtt.is_some() { far } else { near }
 }
 
-/// The ends that receive payload. A transport with one end (memcpy) has it all in the near tally.
+/// The ends that receive payload. A transport with one end (memcpy) counts everything in the near tally.
 pub(crate) fn receivers<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) -> Vec<&'a EndTally> {
     if one_ended(near, far) {
         return vec![near];
@@ -96,18 +95,18 @@ pub(crate) fn senders<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) ->
     }
 }
 
-/// Whether one end did all, as copies within it do.
+/// Whether one end did everything, as with copies in memory.
 pub(crate) fn one_ended(near: &EndTally, far: &EndTally) -> bool {
     near.bytes_received > 0 && near.bytes_sent > 0 && far.bytes_sent == 0 && far.bytes_received == 0
 }
 
-/// Goodput in bit/s: what each receiver counted after its first arrival, over its own time from that to the last, directions added
-/// up. `None` when nothing arrived, or bytes arrived in no time.
+/// Goodput in bit/s: what each receiver counted after its first arrival, over its own time from the first to the last, summed over
+/// the directions. `None` if nothing arrived, or bytes arrived in no time.
 pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals))
 }
 
-/// What the senders handed over, over their own time, in bit/s.
+/// What the senders passed to the transport, over their own time, in bit/s.
 pub(crate) fn sender_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     sum_of_rates(senders(spec, near, far).into_iter().map(EndTally::sends))
 }
@@ -124,7 +123,7 @@ fn sum_of_rates(parts: impl Iterator<Item = Window>) -> Option<f64> {
     sum
 }
 
-/// Round trips per second at the end that asks.
+/// Round trips per second at the requesting end.
 pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
     match near.measured {
         Some(window) => {
@@ -137,7 +136,7 @@ pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
     }
 }
 
-/// What to know about one trial, in the order of [`Verdict`].
+/// The verdicts of one trial, in the order of [`Verdict`].
 #[must_use]
 pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Ledger) -> Vec<Verdict> {
     let ends = [near, far];
@@ -145,15 +144,15 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     let lost = ledger.lost > 0
         || super::ledger::datagrams_lost(near, far).is_some_and(|lost| lost > 0)
         || datagrams().any(|tally| tally.replies_lost > 0);
-    let asker = asker(near, far);
-    // What was still on its way when a trial was cut is missing at the other end for no other reason.
+    let requester = requester(near, far);
+    // Data in flight when a trial is cut is missing at the other end: neither loss nor a mismatch.
     let cut = ends.iter().any(|end| end.cut_short);
     [
         (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
         (Verdict::ResolutionLimited, !cut && resolution_limited(spec, near, far)),
         (Verdict::ByteCountMismatch, !cut && !ledger.balanced),
         (Verdict::CutShort, cut),
-        (Verdict::BatchTimed, asker.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
+        (Verdict::BatchTimed, requester.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, !cut && lost),
         (Verdict::Starved, !cut && super::fairness::starved(spec.stop, (near, far))),
@@ -163,19 +162,19 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     .collect()
 }
 
-/// Whether a trial is too short for its clock or rests on too few arrivals.
+/// Whether a trial is too short for its clock or has too few arrivals.
 fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
-    let asker = asker(near, far);
+    let requester = requester(near, far);
     match Headline::of(spec) {
-        Headline::RoundTrip => asker.rtt.as_ref().is_none_or(|rtt| rtt.count < LEAST_ROUND_TRIPS || rtt.p50_ns == 0),
-        Headline::Transactions => asker.transactions < LEAST_ARRIVALS || asker.arrivals().ns < LEAST_NS,
-        // Another program does not say in how many calls it received.
+        Headline::RoundTrip => requester.rtt.as_ref().is_none_or(|rtt| rtt.count < MIN_ROUND_TRIPS || rtt.p50_ns == 0),
+        Headline::Transactions => requester.transactions < MIN_ARRIVALS || requester.arrivals().ns < MIN_NS,
+        // Another program does not report its number of receive calls.
         Headline::Goodput => receivers(spec, near, far).into_iter().any(|end| {
             let unknown = end.reported(Count::CallsReceived).is_none();
             // A paced block is one arrival, however many calls it takes.
             let blocks = spec.rate_bps.map_or(u64::MAX, |_| end.bytes_received / spec.block.max(1));
-            let few = (end.calls_received < LEAST_ARRIVALS && !unknown) || blocks < LEAST_ARRIVALS;
-            few || end.arrivals().ns < LEAST_NS
+            let few = (end.calls_received < MIN_ARRIVALS && !unknown) || blocks < MIN_ARRIVALS;
+            few || end.arrivals().ns < MIN_NS
         }),
     }
 }
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_was_cut_is_that_and_nothing_worse() {
+    fn a_cut_trial_has_no_other_verdict() {
         let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
         let near = EndTally {
             bytes_sent: 10_000,
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn few_paced_blocks_are_few_however_many_reads_they_took() {
+    fn few_paced_blocks_are_resolution_limited_however_many_reads_they_took() {
         let spec = Spec { block: 1 << 20, rate_bps: Some(10_000_000), ..Spec::new("tcp", "stream") };
         let near = EndTally { bytes_sent: 3 << 20, ..EndTally::default() };
         let far = receiver(3 << 20, 1_700_000_000, 200);
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn datagram_trouble_is_named() {
+    fn datagram_losses_have_verdicts() {
         let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
         let near = EndTally {
             bytes_sent: 10_000,
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_said() {
+    fn batch_timing_has_a_verdict() {
         let spec = Spec::new("shm", "pingpong");
         let rtt = RttTally {
             count: 1000,

@@ -1,15 +1,15 @@
-//! What to know before trusting an outcome, and how far to trust it.
+//! The verdicts of an outcome, what they mean, and the trust that they leave.
 
 use std::collections::BTreeSet;
 
 use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
 
-use crate::stats::sequential::LEAST_TRIALS;
+use crate::stats::sequential::MIN_TRIALS;
 
 /// Transports between threads or processes of one host, without a network.
 const ONE_HOST: [&str; 3] = ["memcpy", "shm", "unix"];
 
-/// The verdicts of a cell, in the order of [`Verdict`]: those of the trials that count, and those that only the whole can show.
+/// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those of the trials together.
 pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) -> Vec<Verdict> {
     let mut verdicts: BTreeSet<Verdict> = trials.iter().flat_map(|trial| trial.verdicts.iter().copied()).collect();
     let mut add = |verdict, holds: bool| {
@@ -17,61 +17,61 @@ pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) 
             verdicts.insert(verdict);
         }
     };
-    add(Verdict::FewTrials, values < LEAST_TRIALS);
-    add(Verdict::TargetMissed, values >= LEAST_TRIALS && wide);
+    add(Verdict::FewTrials, values < MIN_TRIALS);
+    add(Verdict::TargetMissed, values >= MIN_TRIALS && wide);
     add(Verdict::OneHost, ONE_HOST.iter().any(|name| cell.spec.transport == **name));
     add(Verdict::DelayedReads, cell.spec.delayed_reads);
     add(Verdict::OverlapClose, cell.spec.overlap_close);
     verdicts.into_iter().collect()
 }
 
-/// What the trust in an outcome is judged by.
+/// What the trust in an outcome depends on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Evidence<'a> {
-    /// It has a value at all.
-    pub(crate) valued: bool,
-    /// A trial of those that the value is of was not cut short.
-    pub(crate) whole: bool,
-    /// Its interval is wider than asked, or it has none.
+pub(crate) struct TrustInputs<'a> {
+    /// The outcome has a value.
+    pub(crate) has_value: bool,
+    /// At least one trial of the value was not cut short.
+    pub(crate) complete: bool,
+    /// The interval is wider than requested, or there is none.
     pub(crate) wide: bool,
     pub(crate) verdicts: &'a [Verdict],
 }
 
-/// How far an outcome can be trusted, by the rules at [`Trust`]: not at all said without a value, never high beside an interval
-/// wider than asked, and no more than the worst verdict leaves.
+/// How far an outcome can be trusted, by the rules at [`Trust`]. `None` without a value; at most fair if the interval is wider
+/// than requested; never more than the worst verdict allows.
 #[must_use]
-pub(crate) fn trust(of: Evidence<'_>) -> Option<Trust> {
-    let shape = match of {
-        Evidence { valued: false, .. } => return None,
-        Evidence { whole: false, .. } => Trust::None,
-        Evidence { wide: true, .. } => Trust::Fair,
+pub(crate) fn trust(of: TrustInputs<'_>) -> Option<Trust> {
+    let by_value = match of {
+        TrustInputs { has_value: false, .. } => return None,
+        TrustInputs { complete: false, .. } => Trust::None,
+        TrustInputs { wide: true, .. } => Trust::Fair,
         _ => Trust::High,
     };
-    of.verdicts.iter().map(|verdict| at_most(*verdict)).chain([shape]).max()
+    of.verdicts.iter().map(|verdict| at_most(*verdict)).chain([by_value]).max()
 }
 
-/// The most trust that a verdict leaves.
+/// The highest trust that a verdict allows.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
         Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::EmulatorLate => Trust::None,
         Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
-        // Of those that were cut short, the trials that were whole stand as they would if no more had been asked for.
+        // The complete trials are as good as those of a measurement that requested no more.
         Verdict::CutShort => Trust::High,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
         Verdict::DelayedReads | Verdict::OverlapClose => Trust::High,
-        // Missed target, overlap, loss and drops, a lab that did not tell; and, until it is weighed here, anything new.
+        // Missed target, overlap, loss, drops, a lab that did not report; and any new verdict until it is listed here.
         _ => Trust::Fair,
     }
 }
 
-/// Whether an outcome is not to be used: its trust is none, or would be had it a value.
+/// Whether an outcome must not be used: its trust is none, or would be if it had a value.
 #[must_use]
 pub fn is_unusable(outcome: &Outcome) -> bool {
     let Summary { trust, verdicts, .. } = &outcome.summary;
     *trust == Some(Trust::None) || verdicts.iter().any(|verdict| at_most(*verdict) == Trust::None)
 }
 
-/// Adds a verdict that came to light after the outcome was made, such as NetPIPE's self-limit, and lowers the trust to it.
+/// Adds a verdict that became known after the outcome was made, such as NetPIPE's self-limit, and lowers the trust accordingly.
 pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
     let verdicts = &mut outcome.summary.verdicts;
     if !verdicts.contains(&verdict) {
@@ -81,35 +81,44 @@ pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
     }
 }
 
-/// A verdict in words, as the second half of a sentence about an outcome.
+/// What a verdict means and what to do about it: a sentence without its capital letter and full stop, the same in findings,
+/// tables and pages.
 #[must_use]
 pub fn explain(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Stalled => "a trial stalled and was ended at its deadline",
-        Verdict::ResolutionLimited => "a trial was too short for its clock or rests on fewer than 10 arrivals",
-        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up",
-        Verdict::TargetMissed => "the interval is wider than asked",
-        Verdict::FewTrials => "fewer than 3 trials make no claim",
-        Verdict::CutShort => "it was ended before its stop rule was met",
-        Verdict::Overlapped => "another measurement ran on one of the hosts meanwhile",
+        Verdict::Stalled => "a trial stalled and was ended at its deadline: do not use the rate",
+        Verdict::ResolutionLimited => {
+            "a trial was too short for its clock or had fewer than 10 arrivals: use longer trials"
+        }
+        Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
+        Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
+        Verdict::FewTrials => "fewer than 3 trials: no interval",
+        Verdict::CutShort => "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)",
+        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
         Verdict::BatchTimed => "round trips were timed in batches, so percentiles are of batch means",
-        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: the host, not the path",
+        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: a limit of the host, not of the path",
         Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were left out after this one",
-        Verdict::OneHost => "both ends are on one host, without a network between them",
+        Verdict::SelfLimited => "larger blocks were left out (NetPIPE's self-limit or the budget)",
+        Verdict::OneHost => "both ends are on one host, with no network between them",
         Verdict::MetricsKept => {
-            "the TCP metrics cache of an end that sends was on, so that a trial may begin with what an earlier one learnt"
+            "the TCP metrics cache of a sending end was on, so a trial may start with values from an earlier one"
         }
-        Verdict::AboveCeiling => "it is above what the path could carry",
-        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
-        Verdict::Starved => "a flow got nothing in a trial",
-        Verdict::EmulatorLate => "the lab's emulator handed packets over more than 1 ms late",
-        Verdict::EmulatorUnreported => "the lab did not say whether its emulator was on time",
+        Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
+        Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
+        Verdict::Starved => "a flow received nothing in a trial: see the flows' shares in the document",
+        Verdict::EmulatorLate => {
+            "the lab's emulator delivered packets more than 1 ms late: give it a core of its own or use a quieter machine"
+        }
+        Verdict::EmulatorUnreported => {
+            "the lab did not report whether its emulator was on time: measure again on a quieter machine"
+        }
         Verdict::DelayedReads => {
-            "its receivers slept on purpose between reads (--delayed-reads), as no application's do"
+            "receivers slept between reads (--delayed-reads), so other programs may carry a different rate"
         }
-        Verdict::OverlapClose => "each connection was closed while the next one was under way (--overlap-close)",
-        _ => "see the verdict's name in the document",
+        Verdict::OverlapClose => {
+            "each connection was closed while the next one was already open (--overlap-close), which raises the rate"
+        }
+        _ => "see the manual of the version that measured",
     }
 }
 
@@ -117,9 +126,17 @@ pub fn explain(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Of an outcome with a value from whole trials and a narrow interval.
+    /// Trust of an outcome with a value from complete trials and a narrow interval.
     fn of(verdicts: &[Verdict]) -> Option<Trust> {
-        trust(Evidence { valued: true, whole: true, wide: false, verdicts })
+        trust(TrustInputs { has_value: true, complete: true, wide: false, verdicts })
+    }
+
+    #[test]
+    fn explanations_are_sentences_without_capital_and_full_stop() {
+        for verdict in [Verdict::Stalled, Verdict::FewTrials, Verdict::MetricsKept, Verdict::DelayedReads] {
+            let text = explain(verdict);
+            assert!(!text.ends_with('.') && text.chars().next().is_some_and(|first| !first.is_uppercase()), "{text}");
+        }
     }
 
     #[test]
@@ -134,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn no_value_has_no_trust_and_no_whole_trial_gives_none() {
-        let evidence = Evidence { valued: false, whole: true, wide: false, verdicts: &[] };
-        assert_eq!(trust(evidence), None);
-        assert_eq!(trust(Evidence { verdicts: &[Verdict::Stalled], whole: false, ..evidence }), None);
-        assert_eq!(trust(Evidence { valued: true, whole: false, ..evidence }), Some(Trust::None));
-        assert_eq!(trust(Evidence { valued: true, wide: true, ..evidence }), Some(Trust::Fair));
+    fn no_value_has_no_trust_and_no_complete_trial_gives_none() {
+        let inputs = TrustInputs { has_value: false, complete: true, wide: false, verdicts: &[] };
+        assert_eq!(trust(inputs), None);
+        assert_eq!(trust(TrustInputs { verdicts: &[Verdict::Stalled], complete: false, ..inputs }), None);
+        assert_eq!(trust(TrustInputs { has_value: true, complete: false, ..inputs }), Some(Trust::None));
+        assert_eq!(trust(TrustInputs { has_value: true, wide: true, ..inputs }), Some(Trust::Fair));
     }
 
     #[test]
@@ -150,7 +167,7 @@ mod tests {
         add_verdict(&mut outcome, Verdict::Stalled);
         assert_eq!(outcome.summary.verdicts, [Verdict::Stalled]);
         assert_eq!(outcome.summary.trust, Some(Trust::None));
-        // Where there is no value there is nothing to lower.
+        // Without a value there is no trust to lower.
         let mut empty = crate::curve::testing::made("pingpong", 0, 1, &[]);
         assert!(!is_unusable(&empty) && is_unusable(&outcome));
         add_verdict(&mut empty, Verdict::Stalled);

@@ -11,14 +11,14 @@ use model::{Cell, Estimate, Factor, FactorKind, Finding, FindingKind, Plan, RunH
 
 use super::effects::{Logs, capitalised, noun};
 use super::{KINDS, dimensions, levels, of_kind, part};
-use crate::limiter::{Rivals, cut};
+use crate::limiter::{LabelledRates, best_regions};
 use crate::outcome::Headline;
 use crate::stats::{MeanDifference, mean, sample_sd};
 
 /// Fewest blocks that tell how sure a difference is.
-const LEAST_BLOCKS: usize = 3;
+const MIN_ROUNDS: usize = 3;
 /// Fewest sizes that make regions.
-const LEAST_SIZES: usize = 2;
+const MIN_SIZES: usize = 2;
 
 /// For each factor beside a plan's block sizes (those of its curves, or a factor `block`), with all others held: the best level in
 /// each stretch of sizes. Empty where the block does not vary, or alone.
@@ -41,7 +41,7 @@ pub(super) fn best(header: &RunHeader, plan: &Plan, logs: &Logs) -> Vec<Finding>
             }
             for (held, group) in groups {
                 let grid = Grid::new(levels(plan, factor, &group), factor, &group, kind, logs);
-                if grid.labels.len() > 1 && grid.sizes.len() >= LEAST_SIZES {
+                if grid.labels.len() > 1 && grid.sizes.len() >= MIN_SIZES {
                     found.extend(in_words(&grid, factor, &held, kind));
                 }
             }
@@ -103,7 +103,7 @@ impl Grid {
     }
 }
 
-impl Rivals for Grid {
+impl LabelledRates for Grid {
     fn labels(&self) -> &[String] {
         &self.labels
     }
@@ -123,7 +123,7 @@ impl Rivals for Grid {
     fn ahead(&self, sizes: Range<usize>, one: usize, other: usize) -> Option<MeanDifference> {
         let values = self.by_block(sizes, one, other);
         let n = values.len();
-        let standard_error = sample_sd(&values).filter(|_| n >= LEAST_BLOCKS)? / (n as f64).sqrt();
+        let standard_error = sample_sd(&values).filter(|_| n >= MIN_ROUNDS)? / (n as f64).sqrt();
         Some(MeanDifference { value: mean(&values)?, standard_error, df: (n - 1) as f64 })
     }
 }
@@ -154,7 +154,7 @@ fn in_words(grid: &Grid, factor: &str, held: &BTreeMap<&str, &str>, kind: Headli
         let statement = format!("{what} by {factor}{at}, blocks of {}.", region.statement);
         Finding { kind: FindingKind::Best, statement, estimate, block: Some(region.from), cells, comparison: None }
     };
-    cut(grid).into_iter().map(tell).collect()
+    best_regions(grid).into_iter().map(tell).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Design, Factor, FactorKind, HostSettings, Plan, PlanEnd, Setting};
 
 /// Most cells of a plan: more would take days.
-pub const MOST_CELLS: usize = 10_000;
+pub const MAX_CELLS: usize = 10_000;
 
 /// One cell, before its spec is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     let pairs = pairs(plan)?;
     let combinations = combinations(plan)?;
     let total = combinations.len().saturating_mul(pairs.len());
-    if total > MOST_CELLS {
-        return Err(format!("{total} cells are too many: a plan has at most {MOST_CELLS}"));
+    if total > MAX_CELLS {
+        return Err(format!("{total} cells are too many: a plan has at most {MAX_CELLS}"));
     }
     let mut plots: Vec<Vec<&str>> = Vec::new();
     let mut cells = Vec::new();
@@ -90,9 +90,9 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
         }
         Design::Factorial => {
             let total = factors.iter().fold(1usize, |total, factor| total.saturating_mul(factor.levels.len().max(1)));
-            if total > MOST_CELLS {
+            if total > MAX_CELLS {
                 return Err(format!(
-                    "{total} combinations of levels are too many: a plan has at most {MOST_CELLS} cells"
+                    "{total} combinations of levels are too many: a plan has at most {MAX_CELLS} cells"
                 ));
             }
             factors.iter().fold(vec![Levels::new()], |combinations, factor| {

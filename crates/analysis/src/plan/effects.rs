@@ -15,7 +15,7 @@ use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
 
 /// Fewest blocks that an interval is given for.
-const LEAST_BLOCKS: usize = 3;
+const MIN_ROUNDS: usize = 3;
 
 /// Percent from which an interval is too wide for one number.
 const WIDE: f64 = 10.0;
@@ -111,7 +111,7 @@ struct Among<'a> {
 }
 
 /// Most levels of another factor that an effect is told at, each by itself.
-const MOST_LEVELS: usize = 6;
+const MAX_LEVELS: usize = 6;
 
 impl Among<'_> {
     /// What the step from one level of a factor to another does: over all cells; or, where the levels of another factor turn it
@@ -135,7 +135,7 @@ impl Among<'_> {
             let values = || at.iter().map(|(value, ..)| *value);
             let (least, greatest) =
                 (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-            if at.len() > MOST_LEVELS {
+            if at.len() > MAX_LEVELS {
                 at.retain(|(value, ..)| [least, greatest].contains(value));
             }
             let spread = greatest - least;
@@ -228,7 +228,7 @@ pub(super) fn noun(kind: Headline) -> &'static str {
 fn tested(blocks: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)> {
     let n = blocks.len();
     let standard_error = sample_sd(blocks)? / (n as f64).sqrt();
-    let value = mean(blocks).filter(|_| n >= LEAST_BLOCKS)?;
+    let value = mean(blocks).filter(|_| n >= MIN_ROUNDS)?;
     let test = MeanDifference { value, standard_error, df: (n - 1) as f64 };
     Some((test, test.interval(confidence)?))
 }

@@ -9,7 +9,7 @@ mod order;
 mod rounds;
 mod table;
 
-pub use cells::{MOST_CELLS, PlannedCell, expand, of_set};
+pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
 pub use order::{Slot, block, sizes};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
-use crate::outcome::{Headline, asker, estimate, packets_per_s};
+use crate::outcome::{Headline, requester, estimate, packets_per_s};
 
 /// The middle of a cell's trials: their mean, as the outcome's estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +53,7 @@ type Value = fn(&Spec, &Trial) -> Option<f64>;
 #[must_use]
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let rtt: Value = |_, trial| asker(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
+    let rtt: Value = |_, trial| requester(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
     let mut tables = Vec::new();
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);

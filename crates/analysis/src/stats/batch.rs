@@ -1,37 +1,37 @@
-//! The mean of a series whose values depend on their neighbours.
+//! The mean of an autocorrelated series.
 //!
 //! Two corrections, one after the other:
-//! 1. Long series are cut into a fixed number of batches whose means stand for them. Schmeiser (1982, "Batch size effects in
-//!    the analysis of simulation output") shows that 10 to 30 batches lose little and that larger batches are the safer side.
-//!    A fixed number also sees slow waves that a search for "the smallest batch without significant correlation" misses when
-//!    the wave is hidden under white noise.
-//! 2. What lag-1 correlation is left between the batch means widens the interval as a first-order autoregression would
-//!    demand (Anderson, 1971, "The Statistical Analysis of Time Series"), with fewer degrees of freedom.
+//! 1. A long series is divided into a fixed number of batches and represented by their means. Schmeiser (1982, "Batch size effects
+//!    in the analysis of simulation output") shows that 10 to 30 batches lose little and that larger batches are the safer side.
+//!    A fixed number also captures slow waves hidden under white noise, which a search for "the smallest batch without significant
+//!    correlation" misses.
+//! 2. The lag-1 correlation that remains between the batch means widens the interval as for a first-order autoregression
+//!    (Anderson, 1971, "The Statistical Analysis of Time Series"), with fewer degrees of freedom.
 
 use super::interval::{Interval, t_critical};
 use super::summary::{mean, sample_sd};
 
-/// Fewest batches that a long series is cut into; a series of fewer than twice as many values is not cut.
+/// Number of batches of a long series; a series of fewer than twice as many values is not divided.
 pub const BATCHES: usize = 40;
-/// Fewest values from which a correlation can be estimated at all.
-const LEAST_FOR_CORRELATION: usize = 10;
-/// The effective number of values never falls below this, or one unlucky short series would have no end to its interval.
-const LEAST_EFFECTIVE: f64 = 3.0;
+/// Fewest values from which a correlation is estimated.
+const MIN_FOR_CORRELATION: usize = 10;
+/// Lower limit of the effective number of values, which keeps the interval of a short series finite.
+const MIN_EFFECTIVE: f64 = 3.0;
 
-/// The mean of a series, and what it is worth.
+/// The mean of a series and its precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesEstimate {
     /// Mean of all values.
     pub mean: f64,
-    /// Interval of the mean at the confidence asked for.
+    /// Interval of the mean at the requested confidence.
     pub interval: Interval,
     /// Standard error of the mean, correlation included.
     pub standard_error: f64,
-    /// As many independent values would tell as much.
+    /// Number of independent values with the same precision.
     pub effective_n: f64,
-    /// Values in each batch; 1 where the series was not cut.
+    /// Values per batch; 1 if the series was not divided.
     pub batch: usize,
-    /// Lag-1 correlation left between the batch means; 0 where it is not above 0 or cannot be told.
+    /// Lag-1 correlation between the batch means; 0 if it is negative or cannot be estimated.
     pub lag1: f64,
 }
 
@@ -52,8 +52,8 @@ pub fn lag1(values: &[f64]) -> Option<f64> {
     Some(((n * products / squares + 1.0) / (n - 4.0)).clamp(-0.99, 0.99))
 }
 
-/// Means of consecutive batches of `batch` values (at least 1). An incomplete batch is left out at the front, where a series
-/// is least settled.
+/// Means of consecutive batches of `batch` values (at least 1). Values that do not fill a batch are dropped at the front, where a
+/// series is least stable.
 #[must_use]
 pub fn batch_means(values: &[f64], batch: usize) -> Vec<f64> {
     let batch = batch.max(1);
@@ -61,7 +61,7 @@ pub fn batch_means(values: &[f64], batch: usize) -> Vec<f64> {
     values[skipped..].chunks_exact(batch).map(|chunk| chunk.iter().sum::<f64>() / batch as f64).collect()
 }
 
-/// Interval for the mean of a stationary series that may be correlated, by the two steps of the module's description.
+/// Interval for the mean of a stationary, possibly correlated series, by the two steps above.
 /// `None` for fewer than two values or a confidence outside 0 to 1. For a short series without positive correlation this is
 /// Student's interval.
 #[must_use]
@@ -70,8 +70,8 @@ pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesEstimate
     let means = batch_means(values, batch);
     let sd = sample_sd(&means)?;
     let n = means.len() as f64;
-    let lag1 = if means.len() < LEAST_FOR_CORRELATION { 0.0 } else { lag1(&means)?.max(0.0) };
-    let sum = correlation_sum(lag1, means.len()).min((n / LEAST_EFFECTIVE).max(1.0));
+    let lag1 = if means.len() < MIN_FOR_CORRELATION { 0.0 } else { lag1(&means)?.max(0.0) };
+    let sum = correlation_sum(lag1, means.len()).min((n / MIN_EFFECTIVE).max(1.0));
     // Var(mean) is variance * sum / n, and the sample variance itself estimates variance * (n - sum) / (n - 1).
     let inflation = sum * (n - 1.0) / (n - sum);
     let effective_n = n / sum;
@@ -88,8 +88,8 @@ pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesEstimate
     })
 }
 
-/// `1 + 2 * sum of (1 - k/n) r^k` for k from 1 to n - 1: by how much a first-order autoregression with coefficient `r` makes
-/// the variance of a mean of n values larger than that of independent ones.
+/// `1 + 2 * sum of (1 - k/n) r^k` for k from 1 to n - 1: the factor by which a first-order autoregression with coefficient `r`
+/// increases the variance of a mean of n values.
 fn correlation_sum(r: f64, n: usize) -> f64 {
     let mut power = 1.0;
     let mut sum = 1.0;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bias_of_short_series_is_taken_out() {
+    fn the_bias_of_short_series_is_corrected() {
         let mean_of = |length: usize| {
             (0..4000).map(|seed| lag1(&autoregression(0.3, length, seed)).unwrap()).sum::<f64>() / 4000.0
         };
@@ -150,10 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn a_correlated_series_is_worth_fewer_values() {
+    fn a_correlated_series_has_fewer_effective_values() {
         let estimate = series_interval(&autoregression(0.8, 8000, 9), 0.95).unwrap();
         assert_eq!(estimate.batch, 200);
-        // 8000 values at 0.8 are worth 8000 * 0.2 / 1.8 = 889; 40 batch means stand for them.
+        // 8000 values at 0.8 have 8000 * 0.2 / 1.8 = 889 effective ones, represented by 40 batch means.
         assert!(estimate.effective_n <= 40.0);
         let expected = (9.0f64 / 8000.0).sqrt();
         assert!((estimate.standard_error / expected - 1.0).abs() < 0.35, "{}", estimate.standard_error);
@@ -180,7 +180,7 @@ mod tests {
         }
 
         #[test]
-        fn never_narrower_than_students_on_uncut_series(values in prop::collection::vec(0.0f64..1e3, 2..79)) {
+        fn never_narrower_than_students_on_undivided_series(values in prop::collection::vec(0.0f64..1e3, 2..79)) {
             let series = series_interval(&values, 0.95).unwrap().interval.half_width();
             let student = t_interval(&values, 0.95).unwrap().half_width();
             prop_assert!(series.is_finite() && series >= student * (1.0 - 1e-9));

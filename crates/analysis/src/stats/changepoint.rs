@@ -1,20 +1,19 @@
-//! Where a line breaks: change points of a piecewise linear function.
+//! Change points of a piecewise linear function.
 //!
-//! Of all ways to cut the points into pieces the one with the least sum of costs and penalties is found exactly, by optimal
-//! partitioning (B. Jackson and others, "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing
-//! Letters 12, 2005). PELT (R. Killick, P. Fearnhead and I. A. Eckley, JASA 107, 2012) finds the same sooner where there are
-//! thousands of points; a curve has hundreds.
+//! The partition of the points with the lowest sum of costs and penalties is found exactly, by optimal partitioning (B. Jackson and
+//! others, "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12, 2005). PELT (R.
+//! Killick, P. Fearnhead and I. A. Eckley, JASA 107, 2012) is faster for thousands of points; a curve has hundreds.
 //!
-//! A piece costs its weighted squared residuals about a line, which is minus twice the logarithm of its likelihood where the
-//! weights are the inverse variances; a further piece adds three parameters (level, slope, place), so that by the BIC (G. Schwarz,
-//! Annals of Statistics 6, 1978) it must win three times the logarithm of the number of points.
+//! The cost of a piece is its weighted sum of squared residuals about a line, which is minus twice the log likelihood if the weights
+//! are inverse variances. A further piece adds three parameters (level, slope, position), so by the BIC (G. Schwarz, Annals of
+//! Statistics 6, 1978) its penalty is three times the logarithm of the number of points.
 
 use std::ops::RangeInclusive;
 
 /// A point with the standard error of its `y`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noisy {
-    /// Place.
+pub struct MeasuredPoint {
+    /// Position.
     pub x: f64,
     /// Value.
     pub y: f64,
@@ -27,7 +26,7 @@ pub struct Noisy {
 pub struct Piece {
     /// First point.
     pub from: usize,
-    /// Point behind the last one.
+    /// Index after the last point.
     pub to: usize,
     /// Value of the line at `x` = 0.
     pub level: f64,
@@ -43,13 +42,13 @@ impl Piece {
     }
 }
 
-/// Fewest points of a piece: with two a line fits anything.
-const LEAST_POINTS: usize = 3;
+/// Fewest points of a piece: a line fits any two.
+const MIN_POINTS: usize = 3;
 
-/// Cuts `points` (ascending by `x`) into pieces with lines whose slopes lie within `slopes`. One piece for few points, none for
-/// none.
+/// Divides `points` (ascending by `x`) into pieces with lines whose slopes lie within `slopes`. One piece for few points, none
+/// without points.
 #[must_use]
-pub fn pieces(points: &[Noisy], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
+pub fn pieces(points: &[MeasuredPoint], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
     let n = points.len();
     if n == 0 {
         return Vec::new();
@@ -57,11 +56,11 @@ pub fn pieces(points: &[Noisy], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
     let sums = Sums::of(points);
     let penalty = 3.0 * (n as f64).ln();
     let cost = |from: usize, to: usize| sums.fit(from, to, slopes).0;
-    // best[i]: least cost of the first i points; cut[i]: where the last of their pieces begins.
+    // best[i]: lowest cost of the first i points; cut[i]: start of the last of their pieces.
     let (mut best, mut cut) = (vec![f64::INFINITY; n + 1], vec![0; n + 1]);
     best[0] = -penalty;
-    for to in LEAST_POINTS.min(n)..=n {
-        for from in 0..=to.saturating_sub(LEAST_POINTS) {
+    for to in MIN_POINTS.min(n)..=n {
+        for from in 0..=to.saturating_sub(MIN_POINTS) {
             let whole = best[from] + cost(from, to) + penalty;
             if whole < best[to] {
                 (best[to], cut[to]) = (whole, from);
@@ -84,7 +83,7 @@ pub fn pieces(points: &[Noisy], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
 struct Sums(Vec<[f64; 6]>);
 
 impl Sums {
-    fn of(points: &[Noisy]) -> Self {
+    fn of(points: &[MeasuredPoint]) -> Self {
         let mut sums = vec![[0.0; 6]];
         for point in points {
             let (w, x, y) = (point.se.powi(-2), point.x, point.y);
@@ -115,20 +114,20 @@ mod tests {
     use crate::stats::SplitMix64;
     use proptest::prelude::*;
 
-    fn noisy(n: usize, seed: u64, y: impl Fn(f64) -> f64) -> Vec<Noisy> {
+    fn noisy(n: usize, seed: u64, y: impl Fn(f64) -> f64) -> Vec<MeasuredPoint> {
         let mut random = SplitMix64::new(seed);
-        (0..n).map(|i| i as f64).map(|x| Noisy { x, y: y(x) + 0.02 * random.normal(), se: 0.02 }).collect()
+        (0..n).map(|i| i as f64).map(|x| MeasuredPoint { x, y: y(x) + 0.02 * random.normal(), se: 0.02 }).collect()
     }
 
     #[test]
-    fn a_line_is_one_piece_and_noise_rarely_cuts_it() {
+    fn a_line_is_one_piece_and_noise_rarely_divides_it() {
         let cuts: usize =
             (0..200).map(|seed| pieces(&noisy(60, seed, |x| 3.0 + 0.2 * x), &(0.0..=1.0)).len() - 1).sum();
         assert!(cuts <= 20, "{cuts} cuts in 200 lines");
     }
 
     #[test]
-    fn steps_and_bends_are_found_where_they_are() {
+    fn steps_and_bends_are_located() {
         let step = |x: f64| 0.1 * x - if (20.0..33.0).contains(&x) { 0.3 } else { 0.0 };
         let found = pieces(&noisy(60, 3, step), &(0.0..=1.0));
         assert_eq!(found.iter().map(|piece| piece.from).collect::<Vec<_>>(), [0, 20, 33]);
@@ -148,8 +147,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_other_way_to_cut_costs_less(ys in prop::collection::vec(-3.0f64..3.0, 3..40), one in 3usize..37, other in 3usize..37) {
-            let points: Vec<Noisy> = ys.iter().enumerate().map(|(i, y)| Noisy { x: i as f64, y: *y, se: 0.3 }).collect();
+        fn no_other_partition_costs_less(ys in prop::collection::vec(-3.0f64..3.0, 3..40), one in 3usize..37, other in 3usize..37) {
+            let points: Vec<MeasuredPoint> = ys.iter().enumerate().map(|(i, y)| MeasuredPoint { x: i as f64, y: *y, se: 0.3 }).collect();
             let (n, slopes) = (points.len(), 0.0..=1.0);
             let sums = Sums::of(&points);
             let penalty = 3.0 * (n as f64).ln();
@@ -161,7 +160,7 @@ mod tests {
             prop_assert!(found.windows(2).all(|pair| pair[0].to == pair[1].from) && cuts[0] == 0, "{:?}", cuts);
             let (low, high) = (one.min(other), one.max(other));
             for others in [vec![0, n], vec![0, low, n], vec![0, low, high, n]] {
-                let allowed = others.windows(2).all(|cut| cut[1] >= cut[0] + LEAST_POINTS) || others.len() == 2;
+                let allowed = others.windows(2).all(|cut| cut[1] >= cut[0] + MIN_POINTS) || others.len() == 2;
                 prop_assert!(!allowed || cost(&cuts) <= cost(&others) + 1e-6, "{:?} {:?}", cuts, others);
             }
         }

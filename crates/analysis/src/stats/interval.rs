@@ -1,11 +1,11 @@
-//! Intervals for a mean or a median of independent values.
+//! Intervals for the mean or the median of independent values.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::random::SplitMix64;
 use super::summary::{mean, median, quantile_of_sorted, sample_sd};
 
-/// A range that is meant to hold the true value, in the unit of the values.
+/// An interval for a true value, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Low end.
@@ -34,7 +34,7 @@ impl Interval {
         if half == 0.0 { 0.0 } else { half / value.abs() }
     }
 
-    /// How far the farther end is from `value`, relative to its size; infinite for a value of 0, unless the interval is that point.
+    /// Distance of the farther end from `value`, relative to its size; infinite for a value of 0, unless the interval is that point.
     #[must_use]
     pub fn reach_from(&self, value: f64) -> f64 {
         let reach = (self.high - value).max(value - self.low);
@@ -76,8 +76,8 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 /// draws with replacement. The same `seed` gives the same interval. `None` for fewer than two values, no resamples, or when
 /// the statistic has no value.
 ///
-/// With few values it covers too little: six normal values' 95 % interval for the mean holds the truth in fewer than nine
-/// runs of ten (tests/bootstrap.rs), which is why estimates use [`t_interval`]'s kin.
+/// With few values its coverage is too low: the 95 % interval for the mean of six normal values covers the truth in fewer than nine
+/// runs of ten (tests/bootstrap.rs), so estimates use intervals based on [`t_interval`].
 pub fn bootstrap_interval(
     values: &[f64],
     confidence: f64,

@@ -1,9 +1,9 @@
-//! Statistics for measurements that were repeated few times, are stopped when they look sure, and may be correlated.
+//! Statistics for measurements with few repetitions, a stop rule and possibly correlated values.
 
 pub mod batch;
 pub mod changepoint;
+mod interim;
 pub mod interval;
-mod looks;
 pub mod paired;
 pub mod passes;
 pub mod planning;

@@ -1,54 +1,54 @@
-//! What the passes of a curve have in common, told apart from what is each size's own.
+//! Pass effects of a curve, separated from the variation of each size.
 //!
-//! A curve is a randomised block design: every pass takes all open sizes once, over fresh connections. A pass's connections, and
-//! the pace at which the machine happens to run while it lasts, move all its sizes together; that is the part *between*
-//! connections. What is left of a trial is the part *within*. Taking the pass's effect out before the sizes are compared is as old
-//! as the design (Fisher, 1935, "The Design of Experiments"). The effect need not be the same for a byte and for a megabyte, so it
-//! is estimated for each trial from the sizes beside it, by a median, which a few disturbed trials do not move.
+//! A curve is a randomised block design: every pass takes all open sizes once, over new connections. A pass's connections, and the
+//! state of the hosts during it, change all its sizes together; that is the variation *between* connections. The rest of a trial's
+//! variation is *within*. Removing the pass effect before sizes are compared is part of the design (Fisher, 1935, "The Design of
+//! Experiments"). The effect may differ between a byte and a megabyte, so it is estimated for each trial from the neighbouring
+//! sizes, by a median, which a few disturbed trials do not move.
 
 use super::summary::{median, sample_sd};
 
 /// One trial of a cell: the number of its pass, and its value, in any unit.
 pub type PassValue = (u32, f64);
 
-/// Sizes whose trials tell what a pass did to the one between them.
+/// Neighbouring sizes from which a pass effect is estimated.
 const NEIGHBOURS: usize = 16;
-/// Fewest of them; a pass with fewer says nothing of itself.
-const LEAST_NEIGHBOURS: usize = 5;
+/// Fewest of them; with fewer there is no estimate.
+const MIN_NEIGHBOURS: usize = 5;
 
-/// For each cell (ascending by block, its trials in their order) its values with what their passes did to the cells beside it divided
-/// out. A trial whose pass held too few other cells keeps its value. Empty for so few cells that no pass can tell.
+/// For each cell (ascending by block, its trials in their order) its values divided by the effects of their passes. A trial whose
+/// pass has too few other cells keeps its value. Empty if there are too few cells for an estimate.
 #[must_use]
 pub fn without_pass_effects(cells: &[Vec<PassValue>]) -> Vec<Vec<f64>> {
-    if cells.len() <= LEAST_NEIGHBOURS {
+    if cells.len() <= MIN_NEIGHBOURS {
         return Vec::new();
     }
-    let departures = departures(cells);
+    let deviations = deviations(cells);
     cells
         .iter()
         .enumerate()
-        .map(|(place, trials)| {
-            let own = |(pass, value): &PassValue| value / effect(&departures, place, *pass).exp();
+        .map(|(cell, trials)| {
+            let own = |(pass, value): &PassValue| value / effect(&deviations, cell, *pass).exp();
             trials.iter().map(own).collect()
         })
         .collect()
 }
 
-/// Standard deviation of the passes' effects, each the median over the cells of a pass, as a fraction; `None` for fewer than
-/// three passes that held [`LEAST_NEIGHBOURS`] cells.
+/// Standard deviation of the pass effects, each the median over the cells of a pass, as a fraction; `None` for fewer than three
+/// passes with [`MIN_NEIGHBOURS`] cells.
 #[must_use]
 pub fn pass_spread(cells: &[Vec<PassValue>]) -> Option<f64> {
     let mut passes: std::collections::BTreeMap<u32, Vec<f64>> = std::collections::BTreeMap::new();
-    for (pass, departure) in departures(cells).into_iter().flatten() {
-        passes.entry(pass).or_default().push(departure);
+    for (pass, deviation) in deviations(cells).into_iter().flatten() {
+        passes.entry(pass).or_default().push(deviation);
     }
     let effects: Vec<f64> =
-        passes.values().filter(|pass| pass.len() >= LEAST_NEIGHBOURS).filter_map(|pass| median(pass)).collect();
+        passes.values().filter(|pass| pass.len() >= MIN_NEIGHBOURS).filter_map(|pass| median(pass)).collect();
     if effects.len() < 3 { None } else { sample_sd(&effects) }
 }
 
-/// Each trial's logarithm less the median of its cell's; a value of 0 has none, and tells nothing of its pass.
-fn departures(cells: &[Vec<PassValue>]) -> Vec<Vec<PassValue>> {
+/// The deviation of each trial's logarithm from the median of its cell's; values of 0 are skipped.
+fn deviations(cells: &[Vec<PassValue>]) -> Vec<Vec<PassValue>> {
     let logs = |trials: &Vec<PassValue>| -> Vec<PassValue> {
         let logs: Vec<PassValue> =
             trials.iter().filter(|(_, value)| *value > 0.0).map(|(pass, value)| (*pass, value.ln())).collect();
@@ -58,20 +58,20 @@ fn departures(cells: &[Vec<PassValue>]) -> Vec<Vec<PassValue>> {
     cells.iter().map(logs).collect()
 }
 
-/// What `pass` did to the cells beside the one at `place`, as a logarithm; 0 where too few can tell.
-fn effect(departures: &[Vec<PassValue>], place: usize, pass: u32) -> f64 {
-    let in_pass = |at: usize| departures[at].iter().find(|(of, _)| *of == pass).map(|(_, departure)| *departure);
+/// The effect of `pass` on the neighbours of the cell at index `cell`, as a logarithm; 0 with too few neighbours.
+fn effect(deviations: &[Vec<PassValue>], cell: usize, pass: u32) -> f64 {
+    let in_pass = |at: usize| deviations[at].iter().find(|(of, _)| *of == pass).map(|(_, deviation)| *deviation);
     let mut beside = Vec::with_capacity(NEIGHBOURS);
-    // Outwards, so that the nearest cells of the pass are found first, alike on both sides while there are two.
-    for distance in 1..departures.len() {
-        let below = place.checked_sub(distance);
-        let above = Some(place + distance).filter(|at| *at < departures.len());
+    // Outwards, so the nearest cells of the pass come first, the same number on both sides as far as possible.
+    for distance in 1..deviations.len() {
+        let below = cell.checked_sub(distance);
+        let above = Some(cell + distance).filter(|at| *at < deviations.len());
         beside.extend([below, above].into_iter().flatten().filter_map(in_pass));
         if beside.len() >= NEIGHBOURS {
             break;
         }
     }
-    if beside.len() < LEAST_NEIGHBOURS { 0.0 } else { median(&beside).unwrap_or(0.0) }
+    if beside.len() < MIN_NEIGHBOURS { 0.0 } else { median(&beside).unwrap_or(0.0) }
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_as_wide_as_the_noise_within() {
+    fn the_remaining_variation_is_the_noise_within() {
         let cells = curve(5, 60, 30, 0.15, 0.03);
         let spread = |values: &[f64]| sample_sd(values).unwrap() / median(values).unwrap();
         let raw: Vec<f64> = cells.iter().map(|of| spread(&of.iter().map(|(_, v)| *v).collect::<Vec<_>>())).collect();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn few_sizes_tell_nothing_of_a_pass_and_a_lonely_trial_keeps_its_value() {
+    fn few_sizes_give_no_pass_effect_and_a_trial_alone_in_its_pass_keeps_its_value() {
         let few = curve(1, 5, 6, 0.1, 0.01);
         assert!(without_pass_effects(&few).is_empty());
         assert_eq!(pass_spread(&curve(1, 4, 6, 0.1, 0.01)), None);
@@ -140,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_a_sizes_place_in_the_curve() {
-        // The truth of a size is known up to what all sizes have in common, which the median over the curve tells.
+    fn intervals_cover_the_true_value_of_a_size() {
+        // The true value of a size is known up to a common factor, which is the median over the curve.
         let (cells, passes, curves) = (40, 12, 60);
         let mut covered = 0;
         for seed in 0..curves {

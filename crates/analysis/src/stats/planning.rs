@@ -4,14 +4,14 @@ use model::Stopping;
 
 use super::batch::series_interval;
 use super::interval::t_critical;
-use super::sequential::{Decision, LEAST_TRIALS, Sequential};
+use super::sequential::{Decision, MIN_TRIALS, Sequential};
 
-/// Trials that a cell with these values still needs by the stop rule, as far as the spread seen so far can tell: the distance
-/// to the first look at which the interval would be narrow enough, or to the largest number of trials. 0 where the rule says
-/// stop; `None` for fewer than three values, which say nothing about spread.
+/// Estimated number of trials that a cell with these values still needs by the stop rule: those up to the first analysis at which
+/// the interval would be narrow enough, or to the largest number of trials. 0 if the rule says stop; `None` for fewer than three
+/// values, which do not allow an estimate.
 #[must_use]
 pub fn passes_needed(values: &[f64], rule: &Stopping) -> Option<u32> {
-    if values.len() < LEAST_TRIALS {
+    if values.len() < MIN_TRIALS {
         return None;
     }
     let sequential = Sequential::new(rule);
@@ -21,14 +21,14 @@ pub fn passes_needed(values: &[f64], rule: &Stopping) -> Option<u32> {
     let now = series_interval(values, rule.confidence)?;
     let wanted = sequential.target() * now.mean.abs();
     let worth = now.effective_n / values.len() as f64;
-    let enough = |look: usize| {
-        let growth = look as f64 / values.len() as f64;
-        let df = (look as f64 * worth - 1.0).max(1.0);
-        t_critical(sequential.confidence_at(look), df)
+    let enough = |trials: usize| {
+        let growth = trials as f64 / values.len() as f64;
+        let df = (trials as f64 * worth - 1.0).max(1.0);
+        t_critical(sequential.confidence_at(trials), df)
             .is_some_and(|critical| critical * now.standard_error / growth.sqrt() <= wanted)
     };
-    let mut later = sequential.looks().iter().copied().filter(|look| *look > values.len());
-    let end = later.clone().find(|look| enough(*look)).or_else(|| later.next_back())?;
+    let mut later = sequential.analyses().iter().copied().filter(|trials| *trials > values.len());
+    let end = later.clone().find(|trials| enough(*trials)).or_else(|| later.next_back())?;
     u32::try_from(end - values.len()).ok()
 }
 
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_cells_need_the_first_look_and_wild_ones_all() {
+    fn quiet_cells_need_the_first_analysis_and_noisy_ones_all() {
         let rule = Stopping::default();
         assert_eq!(passes_needed(&noisy(0.001, 4, 1), &rule), Some(2));
         assert_eq!(passes_needed(&noisy(0.001, 6, 1), &rule), Some(0));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forecast_is_near_what_the_rule_then_takes() {
+    fn the_forecast_is_close_to_what_the_rule_takes() {
         let rule = Stopping::default();
         let sequential = Sequential::new(&rule);
         let (mut forecast, mut taken) = (0.0, 0.0);

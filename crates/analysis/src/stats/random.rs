@@ -1,11 +1,11 @@
-//! Random numbers from a seed: the same seed gives the same sequence on every machine.
+//! Seeded random numbers: the same seed gives the same sequence on every machine.
 
 /// Steele, Lea and Flood's SplitMix64 generator (2014, "Fast splittable pseudorandom number generators"): 64 bits of state,
-/// good enough to shuffle and to resample, not for secrets.
+/// good enough for shuffling and resampling, not for secrets.
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,
-    /// The second value of a Box-Muller pair that has not been handed out yet.
+    /// The unused second value of a Box-Muller pair.
     spare: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl SplitMix64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
-        // 1 - uniform lies in (0, 1], so that its logarithm is finite.
+        // 1 - uniform lies in (0, 1], so its logarithm is finite.
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
         self.spare = Some(radius * sin);

@@ -1,30 +1,29 @@
-//! The randomisation test for differences whose sign was drawn at random, and the interval that it does not reject.
+//! The randomisation test for differences whose sign was drawn at random, and its confidence interval.
 //!
-//! Each block of a paired comparison is taken as ABBA or as BAAB, by a coin. Had B no effect, the other outcome of the coin
-//! would have turned the sign of the block's difference and nothing else, whatever drift or noise went on: so all 2^n ways to
-//! set the signs were equally likely (Fisher, 1935, "The Design of Experiments"). An effect of `theta` shifts every
-//! difference by `theta`; the values of `theta` that the test does not reject make the interval. Its ends need no search: they
-//! are order statistics of the means over subsets of the differences, and a random sample of subsets does as well as all of
-//! them (Hartigan, 1969, "Using subsample values as typical values").
+//! Each round of a paired comparison is ABBA or BAAB at random. If B has no effect, the other order would only have changed the
+//! sign of the round's difference, whatever the drift or noise: all 2^n combinations of signs were equally likely (Fisher, 1935,
+//! "The Design of Experiments"). An effect of `theta` shifts every difference by `theta`; the values of `theta` that the test does
+//! not reject form the interval. Its ends are order statistics of the means over subsets of the differences, and a random sample
+//! of subsets works as well as all of them (Hartigan, 1969, "Using subsample values as typical values").
 
 use super::interval::Interval;
 use super::random::SplitMix64;
 
-/// Up to this many differences every subset is taken.
+/// Up to this many differences all subsets are used.
 const ENUMERATED: usize = 11;
-/// Subsets that are drawn for more: one less than a power of two, as their number is when all are taken.
+/// Number of random subsets for more differences: one less than a power of two, like the number of all subsets.
 const DRAWN: usize = 2_047;
 
 /// The means over subsets of paired differences, in the differences' unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubsetMeans {
-    /// Ascending; together with the observed arrangement they are one less than the arrangements compared.
+    /// Ascending. With the observed arrangement there is one arrangement more than means.
     means: Vec<f64>,
 }
 
 impl SubsetMeans {
-    /// The means over all nonempty subsets of up to 11 differences, over 2,047 drawn ones of more. The same `seed`, which must
-    /// not be that of the signs, gives the same draw. Without differences it rejects nothing.
+    /// The means over all nonempty subsets of up to 11 differences, or over 2,047 random ones of more. The same `seed`, which must
+    /// differ from that of the signs, gives the same subsets. Without differences the test rejects nothing.
     #[must_use]
     pub fn new(differences: &[f64], seed: u64) -> Self {
         let n = differences.len();
@@ -37,20 +36,20 @@ impl SubsetMeans {
         Self { means }
     }
 
-    /// The interval of the effects that the two-sided test at `1 - confidence` does not reject. It holds the true effect with
-    /// at least that confidence, exactly where all subsets were taken. `None` where there are too few differences to reject
-    /// anything: fewer than six at 95 %.
+    /// The interval of the effects that the two-sided test at `1 - confidence` does not reject. It covers the true effect with at
+    /// least that confidence, exactly if all subsets were used. `None` for too few differences to reject anything: fewer than six
+    /// at 95 %.
     #[must_use]
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let arrangements = (self.means.len() + 1) as f64;
-        // The hair keeps 0.05 / 2 * 2048 = 51.2 from becoming one less by rounding where it is whole.
+        // 1e-9 keeps rounding errors from lowering a whole number by one.
         let tail = ((1.0 - confidence) / 2.0 * arrangements + 1e-9).floor() as usize;
         let (low, high) = (tail.checked_sub(1)?, self.means.len().checked_sub(tail)?);
         (low <= high).then(|| Interval { low: self.means[low], high: self.means[high] })
     }
 
-    /// Share of the arrangements that speak at least as strongly against an effect of `theta` as the observed one, on its
-    /// side, twice: the two-sided p-value. Never 0, for the observed arrangement is one of them.
+    /// The two-sided p-value: twice the share of the arrangements that are at least as extreme against an effect of `theta` as the
+    /// observed one, on its side. Never 0, because the observed arrangement is one of them.
     #[must_use]
     pub fn p_value(&self, theta: f64) -> f64 {
         let below = self.means.partition_point(|mean| *mean <= theta);
@@ -60,7 +59,7 @@ impl SubsetMeans {
     }
 }
 
-/// Means over random subsets: each difference is in or out by a coin of its own.
+/// Means over random subsets: each difference is included with probability 1/2.
 fn drawn(differences: &[f64], seed: u64) -> Vec<f64> {
     let mut random = SplitMix64::new(seed);
     let mut means = Vec::with_capacity(DRAWN);
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The test as Fisher wrote it down: all signs, sums compared. One tail.
+    /// The test in Fisher's form: all combinations of signs, compared by their sums.
     fn by_all_signs(differences: &[f64], theta: f64) -> f64 {
         let shifted: Vec<f64> = differences.iter().map(|difference| difference - theta).collect();
         let observed: f64 = shifted.iter().sum();
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_subsets_are_near_all_of_them() {
+    fn random_subsets_approximate_all_of_them() {
         let mut random = SplitMix64::new(5);
         let differences: Vec<f64> = (0..16).map(|_| 0.01 + 0.03 * random.normal()).collect();
         let all: Vec<f64> = (1..1u64 << 16).map(|subset| mean_of(&differences, |i| subset >> i & 1 == 1)).collect();
@@ -145,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn the_interval_holds_what_the_test_does_not_reject(values in prop::collection::vec(-1.0f64..1.0, 6..14), theta in -1.0f64..1.0) {
+        fn the_interval_contains_what_the_test_does_not_reject(values in prop::collection::vec(-1.0f64..1.0, 6..14), theta in -1.0f64..1.0) {
             let means = SubsetMeans::new(&values, 3);
             let interval = means.interval(0.95).unwrap();
             prop_assert_eq!(interval.contains(theta), means.p_value(theta) > 0.05 - 1e-12);

@@ -1,72 +1,71 @@
-//! The stop rule: measure until the answer is sure enough, and let the interval say so honestly although it was looked at on
-//! the way.
+//! The stop rule: measure until the interval has converged, with interim analyses that keep its coverage.
 //!
-//! A run ends at the first look whose interval is narrow enough. That picks the runs whose spread happens to look small, so
-//! that a plain 95 % interval would cover about 92 %. Three things bring it back to 95 %: the first look comes at 6 trials or
-//! later; looks are few, on a geometric ladder; and an early look spends only part of the error (its interval is made at a
-//! slightly higher confidence), growing to all of it at the last. The share was set by simulation; tests/coverage.rs holds
-//! the result, and docs/manual/statistics.md has the table.
+//! A run ends at the first analysis whose interval is narrow enough. That favours runs whose variation happens to look small, so a
+//! plain 95 % interval would cover about 92 %. Three measures restore 95 %: the first analysis comes at 6 trials or later;
+//! analyses are few, at geometric distances; and alpha spending: an early analysis uses only part of the error (its interval has a
+//! slightly higher confidence), the last one all of it. The share was set by simulation; tests/coverage.rs checks it, and
+//! docs/manual/statistics.md has the table.
 
 use model::Stopping;
 
 use super::batch::{SeriesEstimate, series_interval};
 use super::interval::Interval;
-use super::looks::ladder;
+use super::interim::schedule;
 use super::summary::mean;
 
-/// First look at the earliest, in trials.
-pub const FIRST_LOOK: usize = 6;
-/// Fewest trials that an interval is given for.
-pub const LEAST_TRIALS: usize = 3;
-/// Each look comes at about so many times the trials of the one before.
-const LADDER: f64 = 1.6;
-/// Part of the error that a look at [`FIRST_LOOK`] trials holds back; it shrinks with the cube root of the trials.
-const HELD_BACK: f64 = 0.2;
+/// Fewest trials before the first analysis.
+pub const FIRST_ANALYSIS: usize = 6;
+/// Fewest trials with an interval.
+pub const MIN_TRIALS: usize = 3;
+/// Each analysis comes at about this many times the trials of the one before.
+const DISTANCE: f64 = 1.6;
+/// Share of the error that an analysis at [`FIRST_ANALYSIS`] trials does not spend; it shrinks with the cube root of the trials.
+const UNSPENT: f64 = 0.2;
 
 /// What to do after a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision {
     /// Take more trials.
     Continue,
-    /// The interval is as narrow as asked: stop, and report it.
+    /// The interval is as narrow as requested: stop, and report it.
     Converged(Interval),
-    /// The trials have run out; this is the interval that they give (`None` for fewer than three values).
+    /// No trials are left; this is their interval (`None` for fewer than three values).
     Exhausted(Option<Interval>),
 }
 
-/// A stop rule made ready: when to look, and how to judge.
+/// A stop rule: when to analyse, and how to decide.
 ///
 /// It keeps no state between calls; the same values always give the same answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sequential {
     target: f64,
     confidence: f64,
-    looks: Vec<usize>,
+    analyses: Vec<usize>,
 }
 
 impl Sequential {
-    /// Makes the ladder of looks from the rule's smallest and largest number of trials.
+    /// Schedules the analyses between the rule's smallest and largest number of trials.
     #[must_use]
     pub fn new(rule: &Stopping) -> Self {
         let last = (rule.max_trials as usize).max(1);
-        let first = (rule.min_trials as usize).max(FIRST_LOOK);
-        let looks = ladder(first, last, LADDER);
-        Self { target: rule.target, confidence: rule.confidence, looks }
+        let first = (rule.min_trials as usize).max(FIRST_ANALYSIS);
+        let analyses = schedule(first, last, DISTANCE);
+        Self { target: rule.target, confidence: rule.confidence, analyses }
     }
 
-    /// The numbers of trials after which there is a look, ascending; the last is the largest number of trials.
+    /// The numbers of trials after which there is an analysis, ascending; the last is the largest number of trials.
     #[must_use]
-    pub fn looks(&self) -> &[usize] {
-        &self.looks
+    pub fn analyses(&self) -> &[usize] {
+        &self.analyses
     }
 
-    /// Whether there is a look after `trials` trials.
+    /// Whether there is an analysis after `trials` trials.
     #[must_use]
     pub fn is_interim_analysis(&self, trials: usize) -> bool {
-        self.looks.binary_search(&trials).is_ok() || trials >= self.last()
+        self.analyses.binary_search(&trials).is_ok() || trials >= self.last()
     }
 
-    /// Judges the trials' values, in the order they were taken and in any one unit.
+    /// Decides by the trials' values, in the order in which they were taken and in any one unit.
     #[must_use]
     pub fn decide(&self, values: &[f64]) -> Decision {
         let trials = values.len();
@@ -81,9 +80,9 @@ impl Sequential {
         }
     }
 
-    /// Whether these values are sure. Of a point of a curve so must those be that are left without the effects of their passes
-    /// (`own`), and the interval of these must lie within the target around the mean too: a point whose passes were slower or
-    /// faster than those since is not.
+    /// Whether these values have converged. For a point of a curve the values without pass effects (`own`) must have converged too,
+    /// and their interval must lie within the target around the mean: a point measured in slower or faster passes than the later
+    /// ones has not converged.
     #[must_use]
     pub fn is_converged(&self, values: &[f64], own: Option<&[f64]>) -> bool {
         let interval = |values: &[f64]| match self.decide(values) {
@@ -94,38 +93,37 @@ impl Sequential {
         own.is_none_or(|own| interval(own).is_some_and(|interval| interval.reach_from(centre) <= self.target))
     }
 
-    /// The interval to report, and what it rests on, for a measurement that ended with these values, for whatever reason: the look's own where it
-    /// ended because a look found it narrow enough, else one at the whole confidence. `None` for fewer than three values.
+    /// The estimate to report for a measurement that ended with these values for any reason: that of the analysis if its interval is
+    /// narrow enough, else one at the rule's confidence. `None` for fewer than three values.
     #[must_use]
     pub fn final_estimate(&self, values: &[f64]) -> Option<SeriesEstimate> {
         if self.is_interim_analysis(values.len()) {
-            let looked = self.estimate(values, self.confidence_at(values.len()))?;
-            if self.narrow(&looked) {
-                return Some(looked);
+            let analysed = self.estimate(values, self.confidence_at(values.len()))?;
+            if self.narrow(&analysed) {
+                return Some(analysed);
             }
         }
         self.estimate(values, self.confidence)
     }
 
-    /// Confidence of the interval that a look at `trials` trials makes: above the rule's before the last look, equal to it
-    /// there.
+    /// Confidence of the interval of an analysis at `trials` trials: above the rule's before the last one, equal to it there.
     #[must_use]
     pub fn confidence_at(&self, trials: usize) -> f64 {
         if trials >= self.last() {
             return self.confidence;
         }
-        let share = 1.0 - HELD_BACK * (FIRST_LOOK as f64 / trials.max(FIRST_LOOK) as f64).cbrt();
+        let share = 1.0 - UNSPENT * (FIRST_ANALYSIS as f64 / trials.max(FIRST_ANALYSIS) as f64).cbrt();
         1.0 - (1.0 - self.confidence) * share
     }
 
-    /// Half width relative to the value that counts as sure.
+    /// Half width, relative to the value, at which a measurement has converged.
     #[must_use]
     pub fn target(&self) -> f64 {
         self.target
     }
 
     fn last(&self) -> usize {
-        self.looks.last().copied().unwrap_or(1)
+        self.analyses.last().copied().unwrap_or(1)
     }
 
     fn narrow(&self, estimate: &SeriesEstimate) -> bool {
@@ -133,7 +131,7 @@ impl Sequential {
     }
 
     fn estimate(&self, values: &[f64], confidence: f64) -> Option<SeriesEstimate> {
-        if values.len() < LEAST_TRIALS { None } else { series_interval(values, confidence) }
+        if values.len() < MIN_TRIALS { None } else { series_interval(values, confidence) }
     }
 }
 
@@ -148,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn the_default_ladder() {
+    fn the_default_schedule() {
         let sequential = Sequential::new(&Stopping::default());
-        assert_eq!(sequential.looks(), [6, 10, 15, 25, 39, 64]);
+        assert_eq!(sequential.analyses(), [6, 10, 15, 25, 39, 64]);
         assert!(
             !sequential.is_interim_analysis(5)
                 && sequential.is_interim_analysis(6)
@@ -160,23 +158,23 @@ mod tests {
     }
 
     #[test]
-    fn no_look_comes_before_six_trials() {
-        assert_eq!(Sequential::new(&rule(3, 64)).looks()[0], 6);
-        assert_eq!(Sequential::new(&rule(6, 3)).looks(), [3]);
-        assert_eq!(Sequential::new(&rule(6, 0)).looks(), [1]);
-        assert_eq!(Sequential::new(&rule(20, 20)).looks(), [20]);
+    fn no_analysis_comes_before_six_trials() {
+        assert_eq!(Sequential::new(&rule(3, 64)).analyses()[0], 6);
+        assert_eq!(Sequential::new(&rule(6, 3)).analyses(), [3]);
+        assert_eq!(Sequential::new(&rule(6, 0)).analyses(), [1]);
+        assert_eq!(Sequential::new(&rule(20, 20)).analyses(), [20]);
     }
 
     #[test]
-    fn early_looks_hold_error_back_and_the_last_spends_it_all() {
+    fn early_analyses_spend_part_of_the_error_and_the_last_all_of_it() {
         let sequential = Sequential::new(&Stopping::default());
-        let spent: Vec<f64> = sequential.looks().iter().map(|n| 1.0 - sequential.confidence_at(*n)).collect();
+        let spent: Vec<f64> = sequential.analyses().iter().map(|n| 1.0 - sequential.confidence_at(*n)).collect();
         assert!((spent[0] - 0.04).abs() < 1e-12);
         assert!(spent.is_sorted() && (spent[5] - 0.05).abs() < 1e-12, "{spent:?}");
     }
 
     #[test]
-    fn steady_values_are_sure_at_the_first_look_and_wild_ones_never() {
+    fn steady_values_converge_at_the_first_analysis_and_noisy_ones_never() {
         let sequential = Sequential::new(&Stopping::default());
         let steady: Vec<f64> = (0..64).map(|i| 1000.0 + f64::from(i % 3)).collect();
         assert_eq!(sequential.decide(&steady[..5]), Decision::Continue);
@@ -187,16 +185,16 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_sure_when_its_value_is_and_its_place_in_the_curve_is_that_value() {
+    fn a_point_converges_if_its_value_does_and_agrees_with_its_own_values() {
         let sequential = Sequential::new(&Stopping::default());
         let (steady, wild) = ([830.0, 832.0, 834.0, 831.0, 833.0, 832.0], [550.0, 552.0, 2200.0, 549.0, 551.0, 550.0]);
         assert!(sequential.is_converged(&steady, None) && sequential.is_converged(&steady, Some(&steady)));
-        // Its passes' effects taken out it stands at 550: those passes were slower than the others.
-        let place = steady.map(|value| value - 282.0);
-        assert!(!sequential.is_converged(&steady, Some(&place)));
-        // A slow pass makes the value wide, however narrow the rest.
-        assert!(!sequential.is_converged(&wild, Some(&place)) && !sequential.is_converged(&place, Some(&wild)));
-        assert!(!sequential.is_converged(&steady[..5], None), "no look yet");
+        // Without pass effects the value is 550: its passes were slower than the others.
+        let own = steady.map(|value| value - 282.0);
+        assert!(!sequential.is_converged(&steady, Some(&own)));
+        // A slow pass makes the interval of the value wide.
+        assert!(!sequential.is_converged(&wild, Some(&own)) && !sequential.is_converged(&own, Some(&wild)));
+        assert!(!sequential.is_converged(&steady[..5], None), "no analysis yet");
     }
 
     #[test]
@@ -204,7 +202,7 @@ mod tests {
         let sequential = Sequential::new(&rule(6, 2));
         assert_eq!(sequential.decide(&[1.0, 1.0]), Decision::Exhausted(None));
         assert_eq!(sequential.final_estimate(&[1.0, 1.0]), None);
-        // Three that were asked for in advance get Student's, at the whole confidence.
+        // Three trials that were requested in advance get Student's interval at the full confidence.
         let three = Sequential::new(&rule(6, 3));
         let student = t_interval(&[1.0, 2.0, 4.0], 0.95).unwrap();
         let given = three.final_estimate(&[1.0, 2.0, 4.0]).unwrap().interval;
@@ -213,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_reported_is_what_was_decided(values in prop::collection::vec(50.0f64..51.0, 6..65), min in 1u32..20, max in 1u32..80) {
+        fn the_reported_interval_is_the_decided_one(values in prop::collection::vec(50.0f64..51.0, 6..65), min in 1u32..20, max in 1u32..80) {
             let sequential = Sequential::new(&rule(min, max));
             let reported = sequential.final_estimate(&values).map(|estimate| estimate.interval);
             match sequential.decide(&values) {
@@ -224,10 +222,10 @@ mod tests {
         }
 
         #[test]
-        fn ladders_rise_and_end_at_the_largest(min in 0u32..200, max in 0u32..5000) {
-            let looks = Sequential::new(&rule(min, max)).looks().to_vec();
-            prop_assert!(looks.windows(2).all(|pair| pair[0] < pair[1]));
-            prop_assert_eq!(looks.last().copied(), Some(max.max(1) as usize));
+        fn analyses_ascend_and_end_at_the_largest_number(min in 0u32..200, max in 0u32..5000) {
+            let analyses = Sequential::new(&rule(min, max)).analyses().to_vec();
+            prop_assert!(analyses.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert_eq!(analyses.last().copied(), Some(max.max(1) as usize));
         }
 
         #[test]

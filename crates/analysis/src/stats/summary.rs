@@ -1,4 +1,4 @@
-//! Plain descriptions of a list of numbers. All take the values in any order and in any one unit, and answer in that unit.
+//! Descriptive statistics. All functions take the values in any order and in any one unit, and return that unit.
 
 /// Arithmetic mean; `None` for an empty list.
 #[must_use]
@@ -32,16 +32,16 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted, q)
 }
 
-/// As [`quantile`], for values that are in ascending order already.
+/// As [`quantile`], for sorted values.
 pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     if sorted.is_empty() || !(0.0..=1.0).contains(&q) {
         return None;
     }
-    let place = q * (sorted.len() - 1) as f64;
-    let below = place.floor();
+    let position = q * (sorted.len() - 1) as f64;
+    let below = position.floor();
     let low = sorted[below as usize];
-    let high = sorted[place.ceil() as usize];
-    Some(low + (high - low) * (place - below))
+    let high = sorted[position.ceil() as usize];
+    Some(low + (high - low) * (position - below))
 }
 
 #[cfg(test)]

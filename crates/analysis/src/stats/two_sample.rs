@@ -1,4 +1,4 @@
-//! Two independent samples, and many tests at once.
+//! Comparison of two independent samples, and correction for many tests.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -17,8 +17,8 @@ pub struct MeanDifference {
 }
 
 impl MeanDifference {
-    /// Welch's comparison (1947, "The generalization of Student's problem when several different population variances are
-    /// involved"). `None` where a sample has fewer than two values.
+    /// Welch's test (1947, "The generalization of Student's problem when several different population variances are involved").
+    /// `None` if a sample has fewer than two values.
     #[must_use]
     pub fn new(first: &[f64], second: &[f64]) -> Option<Self> {
         let part = |values: &[f64]| Some((sample_sd(values)?.powi(2) / values.len() as f64, values.len() as f64 - 1.0));
@@ -38,7 +38,7 @@ impl MeanDifference {
         Some(Interval::around(self.value, t_critical(confidence, self.df)? * self.standard_error))
     }
 
-    /// One-sided p-value of the hypothesis that the true difference is `bound` or more: small where it is surely less.
+    /// One-sided p-value of the hypothesis that the true difference is `bound` or more: small if it is significantly less.
     #[must_use]
     pub fn p_below(&self, bound: f64) -> f64 {
         let distance = self.value - bound;
@@ -48,7 +48,7 @@ impl MeanDifference {
         StudentsT::new(0.0, 1.0, self.df).map_or(1.0, |t| t.cdf(distance / self.standard_error))
     }
 
-    /// One-sided p-value of the hypothesis that the true difference is `bound` or less: small where it is surely more.
+    /// One-sided p-value of the hypothesis that the true difference is `bound` or less: small if it is significantly more.
     #[must_use]
     pub fn p_above(&self, bound: f64) -> f64 {
         Self { value: -self.value, ..*self }.p_below(-bound)
@@ -56,8 +56,8 @@ impl MeanDifference {
 }
 
 /// p-values corrected for their number, in the order given (Holm, 1979, "A simple sequentially rejective multiple test
-/// procedure"): rejecting those at or below the level keeps the chance of any false rejection within it, whatever the tests
-/// have to do with each other.
+/// procedure"): rejecting those at or below the level keeps the probability of any false rejection within it, also for dependent
+/// tests.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_sure() {
+    fn samples_without_variance_are_certain() {
         let difference = MeanDifference::new(&[1.0, 1.0], &[2.0, 2.0]).unwrap();
         assert_eq!((difference.p_above(0.5), difference.p_below(0.5)), (0.0, 1.0));
         assert_eq!(difference.interval(0.95), Some(Interval { low: 1.0, high: 1.0 }));
     }
 
     #[test]
-    fn holm_as_printed() {
+    fn a_worked_holm_correction() {
         let corrected = holm(&[0.01, 0.04, 0.03, 0.005]);
         let expected = [0.03, 0.06, 0.06, 0.02];
         assert!(corrected.iter().zip(expected).all(|(is, should)| (is - should).abs() < 1e-12), "{corrected:?}");

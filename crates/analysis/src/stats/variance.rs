@@ -1,4 +1,4 @@
-//! Where the spread comes from: within a connection, or between connections.
+//! The variance within and between connections.
 
 use super::summary::mean;
 
@@ -7,11 +7,11 @@ use super::summary::mean;
 pub struct VarianceSplit {
     /// Variance of a single value within its group.
     pub within: f64,
-    /// Variance of the groups' true means; 0 where the groups differ no more than their values explain.
+    /// Variance of the groups' true means; 0 if the groups differ no more than their values explain.
     pub between: f64,
-    /// Groups that took part.
+    /// Number of groups.
     pub groups: usize,
-    /// Values in all of them.
+    /// Number of values in all groups.
     pub values: usize,
 }
 
@@ -25,9 +25,8 @@ impl VarianceSplit {
 }
 
 /// Splits the variance of grouped values by the analysis-of-variance estimator for groups of unequal size (Searle, Casella and
-/// McCulloch, 1992, "Variance Components"). A group is a connection, its values are samples that do not depend on each other
-/// (batch means, where the raw series is correlated). Groups with fewer than two values are left out; `None` for fewer than
-/// two groups.
+/// McCulloch, 1992, "Variance Components"). A group is a connection; its values are independent samples (batch means if the raw
+/// series is correlated). Groups with fewer than two values are skipped; `None` for fewer than two groups.
 #[must_use]
 pub fn variance_split<G: AsRef<[f64]>>(groups: &[G]) -> Option<VarianceSplit> {
     let groups: Vec<&[f64]> = groups.iter().map(AsRef::as_ref).filter(|group| group.len() >= 2).collect();
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn both_parts_are_found_again() {
+    fn both_parts_are_recovered() {
         let mut random = SplitMix64::new(11);
         let groups: Vec<Vec<f64>> = (0..2000)
             .map(|i| {
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn one_connection_says_nothing_of_connections() {
+    fn one_connection_gives_no_split() {
         assert_eq!(variance_split(&[vec![1.0, 2.0, 3.0], vec![1.0]]), None);
         assert_eq!(variance_split(&[[5.0, 5.0], [5.0, 5.0]]).unwrap().share_between(), 0.0);
     }

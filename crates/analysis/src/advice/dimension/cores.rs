@@ -51,14 +51,14 @@ pub(super) const BUSY_POLL: Dimension = Dimension {
 };
 
 /// Most flows that are tried.
-const MOST_FLOWS: u32 = 64;
+const MAX_FLOWS: u32 = 64;
 /// Microseconds of busy polling that are tried.
 const POLLS_US: [u32; 2] = [20, 100];
 
 fn flows(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let now = path.spec.flows;
     let fewer = (now > 1).then_some(1);
-    let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MOST_FLOWS);
+    let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MAX_FLOWS);
     let others = fewer.into_iter().chain(more).filter(|flows| *flows >= path.spec.processes);
     Ok(std::iter::once(Level::start(now.to_string()))
         .chain(others.map(|flows| Level::new(flows.to_string(), vec![Edit::Flows(flows)])))

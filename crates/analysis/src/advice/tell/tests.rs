@@ -9,15 +9,15 @@ fn candidates() -> Vec<Candidate> {
 /// A search over scores, with its confirmation.
 fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
     let candidates = candidates();
-    let rule = SearchRule { least_effect: 0.01, guard: None, seed: 1 };
+    let rule = SearchRule { min_effect: 0.01, guard: None, seed: 1 };
     let mut search = Search::new(&[3, 2], rule);
     let reading = |at: &Levels| Some(Reading { score: score(at), guard: None });
-    while let Some(block) = search.next_block() {
+    while let Some(block) = search.next_round() {
         search.record(&block.trials.iter().map(reading).collect::<Vec<_>>());
     }
     let mut confirmed = Vec::new();
     if let Some(mut fresh) = crate::advice::Confirmation::new(&search, 400) {
-        while let Some(block) = fresh.next_block() {
+        while let Some(block) = fresh.next_round() {
             fresh.record(block.trials.each_ref().map(reading));
         }
         confirmed = fresh.judged();

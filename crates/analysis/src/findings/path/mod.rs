@@ -1,4 +1,4 @@
-//! What of the hosts and of the path between them shapes the figures, whatever was measured.
+//! Findings on the hosts and the path between them that affect every measurement.
 
 mod nic;
 mod route;
@@ -8,9 +8,9 @@ use model::{Finding, FindingKind, Interface, Inventory, Outcome, Path, RunHeader
 
 pub use steal::Stolen;
 
-/// The findings on hosts and path: MTUs that differ, a path narrower than its interfaces, ping and data on different paths, half
-/// duplex, a slot narrower than its card, interrupts far from their card, foreign traffic, offloads at one end only, time that a
-/// hypervisor took. `stolen` is what it took from near and far while the run measured. What was not looked at gives none.
+/// The findings on hosts and path: different MTUs, a path MTU smaller than the interface's, ping and data on different paths, half
+/// duplex, a slot narrower than its NIC, interrupts on another NUMA node, other traffic, offloads at one end only, steal time.
+/// `stolen` is the steal time of the near and the far host during the run. Facts that were not recorded give no finding.
 #[must_use]
 pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -> Vec<Finding> {
     let near = End { side: "near", host: &header.near, path: header.path_outbound.as_ref() };
@@ -26,7 +26,7 @@ pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -
         found.extend(nic::half_duplex(end));
         found.extend(nic::narrow_slots(end));
         found.extend(nic::far_interrupts(end));
-        found.extend(nic::foreign_traffic(end));
+        found.extend(nic::other_traffic(end));
     }
     for (end, stolen) in [&near, &far].into_iter().zip(stolen) {
         found.extend(steal::steal(end.side, stolen));
@@ -38,7 +38,7 @@ fn finding(statement: String) -> Finding {
     Finding { kind: FindingKind::Path, statement, estimate: None, block: None, cells: Vec::new(), comparison: None }
 }
 
-/// One end, and what it sees of the other.
+/// One end, and its view of the path to the other.
 struct End<'a> {
     side: &'static str,
     host: &'a Inventory,
@@ -50,12 +50,12 @@ impl<'a> End<'a> {
         self.host.interfaces.iter().find(|interface| interface.name == name)
     }
 
-    /// The interface that packets to the other end leave by.
+    /// The outgoing interface towards the other end.
     fn interface(&self) -> Option<&'a Interface> {
         self.named(self.path?.route.as_ref()?.interface.as_deref()?)
     }
 
-    /// That interface and all that it lies on.
+    /// That interface and all its lower devices.
     fn devices(&self) -> Vec<&'a Interface> {
         let mut all: Vec<&Interface> = self.interface().into_iter().collect();
         let mut next = 0;

@@ -1,4 +1,4 @@
-//! The cards at both ends: what holds them back, and what else they carry.
+//! The NICs at both ends: what limits them, and their other traffic.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use model::units::{bits_per_second, count};
 
 use super::End;
 
-/// Offloads whose absence at one end shows in its processor time and in the sizes of packets.
+/// Offloads that change a host's CPU time and packet sizes.
 const OFFLOADS: [&str; 9] = [
     "rx-checksum",
     "rx-gro",
@@ -19,7 +19,7 @@ const OFFLOADS: [&str; 9] = [
     "tx-tcp6-segmentation",
     "tx-udp-segmentation",
 ];
-/// Traffic that is worth a sentence: packets per second, bit/s, and its share of the link's speed.
+/// Smallest traffic that is reported: packets per second, bit/s, and its share of the link's speed.
 const PACKETS_PER_S: f64 = 1_000.0;
 const BITS_PER_S: f64 = 1e6;
 const SHARE: f64 = 0.001;
@@ -38,7 +38,7 @@ pub(super) fn unequal_offloads(near: &End<'_>, far: &End<'_>) -> Option<String> 
         .map(|(side, names)| format!("{} at the {side} end only", names.join(", ")))
         .collect();
     (!words.is_empty()).then(|| {
-        format!("Offloads differ, so that the two directions cost the hosts differently: {}.", words.join("; "))
+        format!("Offloads differ, so CPU time depends on the direction: {}.", words.join("; "))
     })
 }
 
@@ -46,8 +46,8 @@ pub(super) fn half_duplex(end: &End<'_>) -> Vec<String> {
     let half = |interface: &&Interface| interface.duplex.as_deref() == Some("half");
     let words = |interface: &Interface| {
         format!(
-            "{} of the {} end runs half duplex, so that its two directions share the link and collide: check what both sides \
-             negotiate.",
+            "{} of the {} end runs half duplex: its two directions share the link and collide. Check the duplex mode that both \
+             sides of the link negotiate.",
             interface.name, end.side
         )
     };
@@ -60,8 +60,7 @@ pub(super) fn narrow_slots(end: &End<'_>) -> Vec<String> {
         let (now, possible) = (rate(pci.speed_mts?, pci.width?), rate(pci.max_speed_mts?, pci.max_width?));
         (now < possible).then(|| {
             format!(
-                "{} of the {} end sits in a slot that gives it {}, where the card could use {}: about {} of {} for all \
-                 it carries.",
+                "{} of the {} end is in a slot with {}, but the NIC supports {}: about {} of {}.",
                 interface.name,
                 end.side,
                 lanes(pci.speed_mts, pci.width),
@@ -94,8 +93,8 @@ pub(super) fn far_interrupts(end: &End<'_>) -> Vec<String> {
         let away = served.iter().filter(|cores| !cores.is_empty() && cores.is_disjoint(&own)).count();
         (away > 0).then(|| {
             format!(
-                "{away} of {} interrupt lines of {} ({} end) are served by cores of another NUMA node than the card's, {node}: \
-                 its cores are {cores}.",
+                "{away} of {} interrupts of {} ({} end) are handled on another NUMA node. The NIC is on node {node}, whose cores \
+                 are {cores}.",
                 served.len(),
                 interface.name,
                 end.side
@@ -105,7 +104,7 @@ pub(super) fn far_interrupts(end: &End<'_>) -> Vec<String> {
     end.devices().into_iter().filter_map(words).collect()
 }
 
-/// The numbers of a kernel list such as `0-3,8`. What does not parse names none.
+/// The numbers of a kernel list such as `0-3,8`; parts that do not parse are skipped.
 fn numbers(list: &str) -> BTreeSet<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -114,15 +113,15 @@ fn numbers(list: &str) -> BTreeSet<u32> {
     list.split(',').filter_map(range).flatten().collect()
 }
 
-/// What went over the interface before the test. Loopback shares no link with anybody.
-pub(super) fn foreign_traffic(end: &End<'_>) -> Option<String> {
+/// Traffic on the interface before the test. Loopback has no shared link.
+pub(super) fn other_traffic(end: &End<'_>) -> Option<String> {
     let interface = end.interface().filter(|interface| interface.name != "lo")?;
     let seen = interface.device.as_ref()?.traffic?;
     let bound = interface.speed_mbps.map_or(BITS_PER_S, |mbps| (f64::from(mbps) * 1e6 * SHARE).max(BITS_PER_S));
     let busy = |packets: f64, bits: f64| packets >= PACKETS_PER_S || bits >= bound;
     (busy(seen.rx_packets_per_s, seen.rx_bps) || busy(seen.tx_packets_per_s, seen.tx_bps)).then(|| {
         format!(
-            "{} of the {} end was not idle before the test: {} packets/s with {} came in and {} packets/s with {} went out.",
+            "{} of the {} end was not idle before the test: {} packets/s ({}) received and {} packets/s ({}) sent.",
             interface.name,
             end.side,
             count(seen.rx_packets_per_s),

@@ -1,14 +1,14 @@
-//! Packets' sizes and ways.
+//! MTUs and routes.
 
 use model::units::seconds;
 use model::{Outcome, Ping, RunHeader};
 
 use super::End;
 
-/// The largest IP packet: a loopback of 65,536 bytes is not narrowed by it.
+/// The largest IP packet: a path MTU of this on a loopback of 65,536 bytes is not smaller.
 const LARGEST: u32 = 65_535;
-/// Two shortest round trips of one path lie nearer to each other than this factor and this much, ns. The handshake is TCP's only
-/// sample of the unloaded path, and may meet a busy host.
+/// Two minimum RTTs of one path differ by less than this factor or this time, ns. The handshake is TCP's only sample of the
+/// unloaded path, and the host may be busy.
 const FACTOR: f64 = 1.5;
 const MARGIN_NS: u64 = 2_000_000;
 
@@ -20,8 +20,8 @@ pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>) -> Option<String> {
     let ((near_name, near_mtu), (far_name, far_mtu)) = (mtu(near)?, mtu(far)?);
     (near_mtu != far_mtu).then(|| {
         format!(
-            "The ends' MTUs differ, {near_mtu} bytes on {near_name} (near) and {far_mtu} on {far_name} (far), so that TCP sends \
-             segments of the smaller one both ways and larger datagrams come in pieces or not at all."
+            "The MTUs differ: {near_mtu} bytes on {near_name} (near) and {far_mtu} on {far_name} (far). TCP uses the smaller one in \
+             both directions; larger datagrams are fragmented or dropped."
         )
     })
 }
@@ -30,19 +30,23 @@ pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {
     let path = end.path?;
     let (route, found) = (path.route.as_ref()?, path.mtu.as_ref()?);
     let interface_mtu = route.interface_mtu?.min(LARGEST);
-    let teller = found.reported_by.as_ref().map_or(String::new(), |router| format!(" ({router} says so)"));
-    let sure = if found.confirmed { "" } else { ", as far as the kernel knows" };
+    let source = match (&found.reported_by, found.confirmed) {
+        (Some(router), true) => format!(" (reported by {router})"),
+        (Some(router), false) => format!(" (reported by {router}, not confirmed)"),
+        (None, true) => String::new(),
+        (None, false) => " (by the kernel, not confirmed)".to_owned(),
+    };
     (found.bytes < interface_mtu).then(|| {
         format!(
-            "From the {} end the path carries packets of {} bytes{teller}{sure}, less than the {interface_mtu} of its interface {}.",
+            "The path MTU from the {} end is {} bytes{source}, smaller than the {interface_mtu} bytes of its interface{}.",
             end.side,
             found.bytes,
-            route.interface.as_deref().unwrap_or("there")
+            route.interface.as_ref().map_or(String::new(), |name| format!(" {name}"))
         )
     })
 }
 
-/// Ping's shortest round trip against TCP's own. The record of 2003 pinged one address at 65 ms and sent to another at 183.
+/// Compares the minimum RTT of ping with TCP's: different ones mean different paths or queues.
 pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<String> {
     let path = header.path_outbound.as_ref()?;
     let ping = path.ping.as_ref().and_then(shortest)?;
@@ -56,13 +60,13 @@ pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<Stri
     let elsewhere = match peer.filter(|peer| !is_address(peer, &path.peer)) {
         Some(peer) => format!(": ping went to {}, the data to {peer}", path.peer),
         None if tcp > ping => {
-            ", although both went to the same address: packets are treated by kind or flow, or the path was loaded"
+            ", although both went to the same address: packets are routed or queued by type or flow, or the path was loaded"
                 .into()
         }
-        None => ", although both went to the same address: echoes are answered late, or take another way".into(),
+        None => ", although both went to the same address: echo replies are delayed or take another path".into(),
     };
     Some(format!(
-        "Ping and the data took different paths or queues: the shortest round trip is {} by ping and {} by TCP{elsewhere}.",
+        "Ping and the data took different paths or queues: the minimum RTT is {} by ping and {} by TCP{elsewhere}.",
         seconds(ping as f64),
         seconds(tcp as f64)
     ))

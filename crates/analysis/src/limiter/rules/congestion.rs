@@ -4,43 +4,44 @@ use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
-use super::super::observations::{Course, Observations, courses, each, ramp};
-use super::{Rule, Seen};
+use super::super::observations::{SenderFlow, Observations, sender_flows, each, ramp};
+use super::{Rule, Signal};
 use crate::direction::DirectionView;
 
-/// Rate of a TCP of Reno's kind that loses a part `p` of its segments: MSS / RTT times this over the square root of p.
+/// Rate of Reno with a loss rate `p`: MSS / RTT times this over the square root of p.
 const MATHIS: f64 = 1.22;
 
 pub(super) const LOSS: Rule = Rule {
     name: "loss-window",
     speaks_for: &[LimiterKind::Loss],
-    about: "TCP sent segments again and kept its congestion window near the threshold that losses had set.",
+    about: "TCP retransmitted segments, and its congestion window stayed near the threshold that losses had set.",
     source: "RFC 5681, section 3; M. Mathis, J. Semke, J. Mahdavi and T. Ott, The Macroscopic Behavior of the TCP Congestion \
              Avoidance Algorithm, CCR 27(3), 1997",
-    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
-        let courses: Vec<Course<'_>> = courses(direction).into_iter().filter(gives_way).collect();
-        let again: u64 = courses.iter().map(Course::retransmits).sum();
-        if again == 0 {
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let flows: Vec<SenderFlow<'_>> = sender_flows(direction).into_iter().filter(reacts_to_loss).collect();
+        let retransmitted: u64 = flows.iter().map(SenderFlow::retransmits).sum();
+        if retransmitted == 0 {
             return Vec::new();
         }
-        // Without a series: whether the rate is what so much loss allows.
-        let held = each(&courses, Course::held_by_loss)
-            .or_else(|| each(&courses, |course| Some(1.0 - ramp(course.rate_bps / mathis(course)?, 2.0, 5.0))));
-        // Losses before a bottleneck are its overflow: what limits is what empties its queue.
+        // Without a series: whether the rate is what that loss allows.
+        let held = each(&flows, SenderFlow::held_by_loss)
+            .or_else(|| each(&flows, |flow| Some(1.0 - ramp(flow.rate_bps / mathis(flow)?, 2.0, 5.0))));
+        // Losses at a bottleneck are its queue's overflow: the bottleneck is the limit.
         let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - bottleneck::weight(observations, direction));
-        Seen::of(LimiterKind::Loss, weight, || {
-            let sent: f64 = courses.iter().filter_map(|course| segments(course, direction)).sum();
-            let part = again as f64 / sent.max(again as f64);
-            let carried = courses.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
-            let rtt = each(&courses, Course::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
-            let did: f64 = courses.iter().map(|course| course.rate_bps).sum();
+        Signal::of(LimiterKind::Loss, weight, || {
+            let sent: f64 = flows.iter().filter_map(|flow| segments(flow, direction)).sum();
+            let part = retransmitted as f64 / sent.max(retransmitted as f64);
+            let carried = flows.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
+            let rtt = each(&flows, SenderFlow::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
+            let did: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
             let bound = if carried > 0.0 && did < FITS * carried {
-                format!("; with that loss{rtt} TCP carries about {} (Mathis)", bits_per_second(carried))
+                format!("; with this loss{rtt} TCP carries about {} (Mathis)", bits_per_second(carried))
             } else {
                 String::new()
             };
             format!(
-                "{again} segments sent again ({:.2} %), and {:.0} % of the time the window stood near where loss had put it{bound}",
+                "{retransmitted} segments retransmitted ({:.2} %); the congestion window was near the threshold set by loss for \
+                 {:.0} % of the time{bound}",
                 100.0 * part,
                 100.0 * held.unwrap_or(0.0)
             )
@@ -51,27 +52,27 @@ pub(super) const LOSS: Rule = Rule {
 pub(super) const WINDOW: Rule = Rule {
     name: "congestion-window",
     speaks_for: &[LimiterKind::CongestionWindow],
-    about: "Without loss the congestion window was full, so that its growth, delay or congestion marks set the rate.",
+    about: "The congestion window was full without loss, so its growth, delay or congestion marks set the rate.",
     source: "RFC 5681, section 3.1 (slow start), RFC 9406 (HyStart++), RFC 3168 (marks); tcpi_snd_cwnd in linux/tcp.h",
-    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
-        let courses = courses(direction);
-        if courses.iter().any(|course| course.retransmits() > 0) {
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let flows = sender_flows(direction);
+        if flows.iter().any(|flow| flow.retransmits() > 0) {
             return Vec::new();
         }
-        let full = each(&courses, Course::cwnd_full).unwrap_or(0.0);
-        let part = each(&courses, |course| Some(course.rate_bps * course.srtt_ns()? / (8e9 * course.cwnd_bytes()?)));
+        let full = each(&flows, SenderFlow::cwnd_full).unwrap_or(0.0);
+        let part = each(&flows, |flow| Some(flow.rate_bps * flow.srtt_ns()? / (8e9 * flow.cwnd_bytes()?)));
         let weight =
             0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(observations, direction));
-        Seen::of(LimiterKind::CongestionWindow, weight, || {
-            let starting = each(&courses, |course| course.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
-            let marks: u64 = courses.iter().filter_map(marks).sum();
+        Signal::of(LimiterKind::CongestionWindow, weight, || {
+            let starting = each(&flows, |flow| flow.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
+            let marks: u64 = flows.iter().filter_map(marks).sum();
             let why = match (starting >= 0.5, marks) {
                 (true, _) => format!("it was in slow start for {:.0} % of the time", 100.0 * starting),
-                (_, 0) => "no loss and no mark: it had stopped growing for delay".to_owned(),
-                (_, marks) => format!("{marks} segments bore a congestion mark (ECN)"),
+                (_, 0) => "it stopped growing because of delay, without loss or marks".to_owned(),
+                (_, marks) => format!("{marks} segments had a congestion mark (ECN)"),
             };
             let carried: f64 =
-                courses.iter().filter_map(|course| Some(course.cwnd_bytes()? * 8e9 / course.srtt_ns()?)).sum();
+                flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();
             format!(
                 "the congestion window was full for {:.0} % of the time and carries {}; {why}",
                 100.0 * full,
@@ -81,50 +82,49 @@ pub(super) const WINDOW: Rule = Rule {
     },
 };
 
-/// Segments that a connection sent, by its payload.
-fn segments(course: &Course<'_>, direction: &DirectionView<'_>) -> Option<f64> {
+/// Number of segments that a connection sent, from its payload.
+fn segments(flow: &SenderFlow<'_>, direction: &DirectionView<'_>) -> Option<f64> {
     let ns = direction.receiver.tally.receiving_ns.max(direction.sender.tally.sending_ns) as f64;
-    Some(course.rate_bps * ns / 8e9 / course.mss()?)
+    Some(flow.rate_bps * ns / 8e9 / flow.mss()?)
 }
 
-/// Whether a loss makes a connection's congestion control give way; BBR and those that go by the delay alone do not take it for their
-/// measure.
-fn gives_way(course: &Course<'_>) -> bool {
-    course.cc().is_none_or(|cc| !["bbr", "bpf_fast", "vegas"].iter().any(|name| cc.starts_with(name)))
+/// Whether a connection's congestion control reacts to loss; BBR and delay-based ones do not.
+fn reacts_to_loss(flow: &SenderFlow<'_>) -> bool {
+    flow.cc().is_none_or(|cc| !["bbr", "bpf_fast", "vegas"].iter().any(|name| cc.starts_with(name)))
 }
 
-/// Whether a congestion control is Reno, or grows like it: CUBIC does where losses are frequent for the round trip, so that its own
-/// curve is the lower one (RFC 9438, sections 4.3 and 5.1: 1.054 RTT^3/4 / p^3/4 below 1.22 / p^1/2, RTT in seconds).
-fn like_reno(course: &Course<'_>, loss: f64) -> bool {
-    match course.cc() {
+/// Whether a congestion control is Reno or grows like it. CUBIC does if losses are frequent relative to the RTT, so its own curve is
+/// the lower one (RFC 9438, sections 4.3 and 5.1: 1.054 RTT^3/4 / p^3/4 below 1.22 / p^1/2, RTT in seconds).
+fn like_reno(flow: &SenderFlow<'_>, loss: f64) -> bool {
+    match flow.cc() {
         Some("reno") => true,
-        Some("cubic") => course.srtt_ns().is_some_and(|ns| (ns / 1e9).powi(3) < 1.8 * loss),
+        Some("cubic") => flow.srtt_ns().is_some_and(|ns| (ns / 1e9).powi(3) < 1.8 * loss),
         _ => false,
     }
 }
 
-/// Losses that come in bursts count as one: where more than this many times its rate was carried, the formula says nothing.
+/// Losses in a burst count as one: the formula does not apply if the measured rate is more than this many times its result.
 const FITS: f64 = 2.5;
 
-/// The formula holds for losses that TCP mends without a timeout: this part of the segments at most.
-const MOST_LOSS: f64 = 0.02;
+/// The formula holds for losses that TCP repairs without a timeout: at most this share of the segments.
+const MAX_LOSS: f64 = 0.02;
 
-/// What the losses that a connection saw allow, bit/s, from Mathis and others; `None` where their formula does not hold.
-fn mathis(course: &Course<'_>) -> Option<f64> {
-    let (mss, rtt) = (course.mss()?, course.srtt_ns()?);
-    let sent = course
+/// The rate that the losses of a connection allow, bit/s, from Mathis and others; `None` if their formula does not apply.
+fn mathis(flow: &SenderFlow<'_>) -> Option<f64> {
+    let (mss, rtt) = (flow.mss()?, flow.srtt_ns()?);
+    let sent = flow
         .samples()
         .last()
-        .zip(course.samples().first())
+        .zip(flow.samples().first())
         .and_then(|(last, first)| Some(last.delivered?.saturating_sub(first.delivered?) as f64));
     let sent = sent.filter(|sent| *sent > 0.0)?;
-    let loss = course.retransmits() as f64 / sent;
-    let holds = loss > 0.0 && loss <= MOST_LOSS && like_reno(course, loss);
+    let loss = flow.retransmits() as f64 / sent;
+    let holds = loss > 0.0 && loss <= MAX_LOSS && like_reno(flow, loss);
     holds.then(|| mss * 8e9 / rtt * MATHIS / loss.sqrt())
 }
 
-/// Segments that arrived with a mark.
-fn marks(course: &Course<'_>) -> Option<u64> {
-    let (first, last) = (course.samples().first()?, course.samples().last()?);
+/// Segments that arrived with an ECN mark.
+fn marks(flow: &SenderFlow<'_>) -> Option<u64> {
+    let (first, last) = (flow.samples().first()?, flow.samples().last()?);
     Some(last.delivered_ce?.saturating_sub(first.delivered_ce?))
 }

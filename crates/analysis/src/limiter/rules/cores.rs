@@ -1,34 +1,34 @@
-//! Threads and cores that are full.
+//! Fully loaded threads and cores.
 
 use model::units::count;
 use model::{CoreUse, LimiterKind, Spec, Strategy};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, ramp, wall_ns};
-use super::{Rule, Seen};
+use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
 
-/// From this part of its time on a core is full.
+/// Share of its time from which a core is full.
 const FULL: f64 = 0.95;
 
-/// What the busiest measuring thread of an end did, in parts of the trial's time.
+/// What the busiest measuring thread of an end did, as shares of the trial's time.
 pub(in super::super) struct Busy {
     /// On a core.
     pub(in super::super) ran: f64,
-    /// Of that, in user space; `None` where only the sum is known.
+    /// Of that, in user space; `None` if only the sum is known.
     pub(in super::super) user: Option<f64>,
-    /// Ready to run, but waiting for a core that somebody else had.
+    /// Runnable, but waiting for CPU.
     pub(in super::super) waited: f64,
 }
 
 impl Busy {
-    /// The part of the time for which it had work to do.
+    /// Share of the time in which it had work to do.
     pub(in super::super) fn share(&self) -> f64 {
         (self.ran + self.waited).min(1.0)
     }
 }
 
-/// The busiest measuring thread of an end; `None` where nothing tells, or the thread would be busy with nothing to do.
+/// The busiest measuring thread of an end; `None` if unknown, or if threads spin and are always busy.
 pub(in super::super) fn busiest(observations: &Observations<'_>, side: &Side<'_>) -> Option<Busy> {
     let spent = side.tally.spent.as_ref()?;
     if observations.spec.strategy == Strategy::Spin {
@@ -40,13 +40,13 @@ pub(in super::super) fn busiest(observations: &Observations<'_>, side: &Side<'_>
         let user = Some(part(thread.cpu_ns.saturating_sub(thread.system_ns)).min(ran));
         return Some(Busy { ran, user, waited: thread.wait_ns.map_or(0.0, part).min(1.0 - ran) });
     }
-    // Older runs: one thread, so that its process's time is its own.
+    // Older runs: with a single thread its process's time is its own.
     let wall = wall_ns(side);
     let ran = (spent.process_ns as f64 / wall.max(1) as f64).min(1.0);
     (wall > 0 && alone(observations.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
 }
 
-/// Whether anything tells what an end's measuring threads did.
+/// Whether the CPU time of an end's measuring threads was recorded.
 pub(in super::super) fn measured(side: &Side<'_>) -> bool {
     side.tally.spent.is_some()
 }
@@ -60,18 +60,18 @@ fn alone(spec: &Spec) -> bool {
 pub(super) const THREAD: Rule = Rule {
     name: "full-thread",
     speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu],
-    about: "The busiest measuring thread of an end ran, or waited for its core, for nearly the whole time.",
+    about: "The busiest measuring thread of an end ran, or waited for CPU, nearly all the time.",
     source: "clock_gettime(2), CLOCK_PROCESS_CPUTIME_ID; getrusage(2), RUSAGE_THREAD; Documentation/scheduler/sched-stats.rst (run-queue delay)",
-    see: |observations, direction| {
+    evaluate: |observations, direction| {
         ends(direction)
             .into_iter()
             .flat_map(|(kind, name, side)| {
                 let Some(busy) = busiest(observations, side) else { return Vec::new() };
-                // Full, or kept from its core for a good part of the time.
+                // Full, or waiting for CPU for a large part of the time.
                 let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
                 let weight = full * (1.0 - elsewhere(observations, direction, kind));
-                Seen::shared(kind, weight, Some(busy.share()), || {
-                    let doing = busy.user.map_or(String::new(), |user| {
+                Signal::shared(kind, weight, Some(busy.share()), || {
+                    let split = busy.user.map_or(String::new(), |user| {
                         format!(
                             " ({:.0} % in user space, {:.0} % in the kernel)",
                             100.0 * user,
@@ -79,11 +79,11 @@ pub(super) const THREAD: Rule = Rule {
                         )
                     });
                     let waited = if busy.waited > 0.02 {
-                        format!(" and waited {:.0} % of it for a core that others had", 100.0 * busy.waited)
+                        format!(" and waited for CPU for {:.0} %", 100.0 * busy.waited)
                     } else {
                         String::new()
                     };
-                    format!("the {name}'s busiest thread ran {:.0} % of the time{doing}{waited}", 100.0 * busy.ran)
+                    format!("the {name}'s busiest thread ran for {:.0} % of the time{split}{waited}", 100.0 * busy.ran)
                 })
             })
             .collect()
@@ -95,7 +95,7 @@ pub(super) const CORE: Rule = Rule {
     speaks_for: &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq],
     about: "A core of an end had nearly no idle time.",
     source: "proc_stat(5); tick-sampled on most kernels",
-    see: |observations, direction| {
+    evaluate: |observations, direction| {
         ends(direction)
             .into_iter()
             .flat_map(|(kind, name, side)| {
@@ -103,8 +103,8 @@ pub(super) const CORE: Rule = Rule {
                 let Some(core) = cpu.cores.iter().max_by(|a, b| rank(side, a).total_cmp(&rank(side, b))) else { return Vec::new() };
                 let (share, softirq) = (busy(core), part(core, core.softirq_ns));
                 let pinned = side.options.pin.contains(&core.core);
-                // Somebody else's core, as far as this source can tell, unless a measuring thread was pinned to it; and on one
-                // host it may be the other end's. Packet processing is nobody's own.
+                // The load may be that of another program unless a measuring thread was pinned to the core, and on one host that of
+                // the other end. Packet processing belongs to no program.
                 let (kind, most) = match () {
                     () if softirq >= 0.5 => (LimiterKind::Softirq, 0.85),
                     () if observations.spec.strategy == Strategy::Spin => return Vec::new(),
@@ -112,15 +112,15 @@ pub(super) const CORE: Rule = Rule {
                     () if observations.one_host => (kind, 0.2),
                     () => (kind, 0.5),
                 };
-                // Where the threads' own time is known, a core that is full although they are not is somebody else's.
+                // If the threads' own time is known and they are not full, another program fills the core.
                 let own = if kind == LimiterKind::Softirq { None } else { busiest(observations, side) };
                 let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
                 let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(observations, direction, kind));
-                Seen::of(kind, weight, || {
+                Signal::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);
-                    let steal = if steal > 0.01 { format!(", taken by the hypervisor {:.0} %", 100.0 * steal) } else { String::new() };
+                    let steal = if steal > 0.01 { format!(", steal {:.0} %", 100.0 * steal) } else { String::new() };
                     format!(
-                        "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (in steps of {})",
+                        "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (sampled every {})",
                         core.core,
                         100.0 * share,
                         100.0 * part(core, core.user_ns),
@@ -137,27 +137,27 @@ pub(super) const CORE: Rule = Rule {
 pub(super) const SOFTNET: Rule = Rule {
     name: "softnet",
     speaks_for: &[LimiterKind::Softirq],
-    about: "Packets were dropped before the receiver's soft interrupt came to them, or it ran out of its time with packets left.",
+    about: "The receiver's softnet queue dropped packets, or its soft interrupt used up its budget with packets left.",
     source: "Documentation/networking/scaling.rst; /proc/net/softnet_stat; net.core.netdev_max_backlog and netdev_budget",
-    see: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+    evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(observed) = direction.receiver.pass.and_then(|pass| pass.observed.as_ref()) else { return Vec::new() };
         let grew = |name: &str| observed.grew(name).unwrap_or(0).max(0) as f64;
         let (dropped, squeezed, processed) =
             (grew("softnet.dropped"), grew("softnet.squeezed"), grew("softnet.processed").max(1.0));
         let weight =
             f64::max(0.6 * ramp(dropped / processed, 0.0, 0.001), 0.2 * ramp(squeezed / processed, 0.0005, 0.01));
-        Seen::of(LimiterKind::Softirq, weight, || {
+        Signal::of(LimiterKind::Softirq, weight, || {
             format!(
-                "the receiver's softnet dropped {} and was cut short {} times in {} packets",
+                "the receiver's softnet queue dropped {} of {} packets, and its soft interrupt used up its budget {} times",
                 count(dropped),
-                count(squeezed),
-                count(processed)
+                count(processed),
+                count(squeezed)
             )
         })
     },
 };
 
-/// What speaks against a core of an end, from 0 to 1: a bottleneck on the path, or a sender that sends more than arrives.
+/// Evidence against the CPU of an end, from 0 to 1: a bottleneck on the path, or a sender that sends more than arrives.
 fn elsewhere(observations: &Observations<'_>, direction: &DirectionView<'_>, kind: LimiterKind) -> f64 {
     match kind {
         LimiterKind::Softirq => 0.0,
@@ -166,7 +166,7 @@ fn elsewhere(observations: &Observations<'_>, direction: &DirectionView<'_>, kin
     }
 }
 
-/// Both ends of a way, with the kind and the name of each.
+/// Both ends of a direction, with the kind and the name of each.
 fn ends<'s, 'a>(direction: &'s DirectionView<'a>) -> [(LimiterKind, &'static str, &'s Side<'a>); 2] {
     [(LimiterKind::SenderCpu, "sender", &direction.sender), (LimiterKind::ReceiverCpu, "receiver", &direction.receiver)]
 }
@@ -176,7 +176,7 @@ fn part(core: &CoreUse, ns: u64) -> f64 {
     ns as f64 / all.max(1) as f64
 }
 
-/// Of cores that are equally busy the one that a measuring thread was pinned to.
+/// Order of cores by load; of equally busy ones, those with a pinned measuring thread first.
 fn rank(side: &Side<'_>, core: &CoreUse) -> f64 {
     busy(core) + if side.options.pin.contains(&core.core) { 0.05 } else { 0.0 }
 }

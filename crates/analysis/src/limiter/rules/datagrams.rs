@@ -1,18 +1,18 @@
-//! Where datagrams end before their reader has them.
+//! Datagrams dropped at the receiving socket.
 
 use model::LimiterKind;
 use model::units::count;
 
 use super::super::observations::{Observations, ramp};
-use super::{Rule, Seen};
+use super::{Rule, Signal};
 use crate::direction::DirectionView;
 
 pub(super) const BUFFER: Rule = Rule {
     name: "receive-buffer-errors",
     speaks_for: &[LimiterKind::SocketBuffer],
-    about: "The receiving socket had no room for datagrams that had come all the way.",
+    about: "The receiving socket had no room for datagrams that had reached the host.",
     source: "udp(7); SO_MEMINFO (SK_MEMINFO_DROPS) and RcvbufErrors of /proc/net/snmp",
-    see: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+    evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let (Some(sent), Some(tally)) = (direction.sender.tally.datagrams, direction.receiver.tally.datagrams) else {
             return Vec::new();
         };
@@ -24,7 +24,7 @@ pub(super) const BUFFER: Rule = Rule {
             own => own,
         };
         let part = drops as f64 / sent.sent.max(1) as f64;
-        Seen::of(LimiterKind::SocketBuffer, 0.9 * ramp(part, 0.0, 0.02), || {
+        Signal::of(LimiterKind::SocketBuffer, 0.9 * ramp(part, 0.0, 0.02), || {
             let room = direction.receiver.flows().find_map(|flow| flow.socket.rcvbuf);
             let room = room.map_or(String::new(), |bytes| format!(" of {} (SO_RCVBUF)", model::ByteSize(bytes)));
             format!(

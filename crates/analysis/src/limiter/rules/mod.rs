@@ -1,5 +1,5 @@
-//! The rules that look for what limits. Each is data: a name, what it speaks for, where it comes from, and a function of one
-//! direction of one trial.
+//! The rules that look for limiters. Each is data: a name, the limiters that it can give evidence for, its source, and a function of
+//! one direction of one trial.
 
 mod congestion;
 mod cores;
@@ -24,42 +24,42 @@ pub(super) use path::{grew as path_counter, held as held_by_qdisc};
 
 /// One rule.
 pub struct Rule {
-    /// Its name, as evidence bears it.
+    /// Its name, as in the evidence.
     pub name: &'static str,
-    /// What it can speak for.
+    /// The limiters that it can give evidence for.
     pub speaks_for: &'static [LimiterKind],
-    /// What it looks at, in one sentence.
+    /// The observation that it looks for, in one sentence.
     pub about: &'static str,
     /// Where it comes from: an RFC, the kernel's documentation or source, a paper.
     pub source: &'static str,
-    see: fn(&Observations<'_>, &DirectionView<'_>) -> Vec<Seen>,
+    evaluate: fn(&Observations<'_>, &DirectionView<'_>) -> Vec<Signal>,
 }
 
-/// What a rule saw in one direction of one trial.
-pub(super) struct Seen {
+/// The evidence of a rule in one direction of one trial.
+pub(super) struct Signal {
     pub(super) of: LimiterKind,
     pub(super) weight: f64,
-    /// The share of the time, where a clock measured one.
+    /// The share of the time, if a clock measured one.
     pub(super) share: Option<f64>,
     pub(super) statement: String,
 }
 
-impl Seen {
-    /// Nothing, where the weight is nothing.
+impl Signal {
+    /// One signal, or none if the weight is too small.
     fn of(kind: LimiterKind, weight: f64, statement: impl FnOnce() -> String) -> Vec<Self> {
         Self::shared(kind, weight, None, statement)
     }
 
-    /// The same with a share of the time that a clock measured.
+    /// The same with a measured share of the time.
     fn shared(kind: LimiterKind, weight: f64, share: Option<f64>, statement: impl FnOnce() -> String) -> Vec<Self> {
-        if weight > LEAST { vec![Self { of: kind, weight, share, statement: statement() }] } else { Vec::new() }
+        if weight > MIN_WEIGHT { vec![Self { of: kind, weight, share, statement: statement() }] } else { Vec::new() }
     }
 }
 
-/// Weights below this are not worth a sentence.
-const LEAST: f64 = 0.1;
+/// Evidence of less weight is not reported.
+const MIN_WEIGHT: f64 = 0.1;
 
-/// Name of the rule that reads TCP's clocks; they are read over all trials at once.
+/// Name of the rule for TCP's clocks, which are evaluated over all trials at once.
 pub(super) const CLOCKS: &str = "tcp-clocks";
 
 /// All rules. A new one is an entry here.
@@ -67,9 +67,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: CLOCKS,
         speaks_for: &[LimiterKind::SenderApplication, LimiterKind::ReceiveWindow, LimiterKind::SendBuffer],
-        about: "The time that TCP itself says it was idle, or limited by the receiver's window or the send buffer.",
+        about: "TCP's own clocks: time idle, limited by the receiver's window or limited by the send buffer.",
         source: "tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited in linux/tcp.h (kernel 4.9, commit 0f87230d1a6c)",
-        see: |_, _| Vec::new(),
+        evaluate: |_, _| Vec::new(),
     },
     requested::RATE,
     requested::DRAIN,
@@ -96,29 +96,29 @@ pub fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }
 
-/// What all rules see, over all directions of all trials: the mean weight, where a direction in which a rule saw nothing counts
-/// as 0, and the words of the direction in which it saw most.
+/// The evidence of all rules over all directions of all trials: the mean weight (a direction without a signal counts as 0) and the
+/// statement of the direction with the largest weight.
 pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
     let count = observations.directions.len().max(1) as f64;
     let mut weighed = Vec::new();
     for rule in RULES {
-        let mut kinds: BTreeMap<LimiterKind, (f64, Seen)> = BTreeMap::new();
-        for seen in observations.directions.iter().flat_map(|direction| (rule.see)(observations, direction)) {
-            match kinds.get_mut(&seen.of) {
+        let mut kinds: BTreeMap<LimiterKind, (f64, Signal)> = BTreeMap::new();
+        for signal in observations.directions.iter().flat_map(|direction| (rule.evaluate)(observations, direction)) {
+            match kinds.get_mut(&signal.of) {
                 None => {
-                    kinds.insert(seen.of, (seen.weight, seen));
+                    kinds.insert(signal.of, (signal.weight, signal));
                 }
                 Some((sum, most)) => {
-                    *sum += seen.weight;
-                    if seen.weight > most.weight {
-                        *most = seen;
+                    *sum += signal.weight;
+                    if signal.weight > most.weight {
+                        *most = signal;
                     }
                 }
             }
         }
-        weighed.extend(kinds.into_iter().filter(|(_, (sum, _))| sum / count > LEAST).map(|(of, (sum, seen))| {
+        weighed.extend(kinds.into_iter().filter(|(_, (sum, _))| sum / count > MIN_WEIGHT).map(|(of, (sum, signal))| {
             let (weight, rule) = (sum / count, rule.name.into());
-            let (grade, share, statement) = (graded(weight), seen.share, seen.statement);
+            let (grade, share, statement) = (graded(weight), signal.share, signal.statement);
             Weighed { weight, evidence: Evidence { of, rule, statement, grade, share } }
         }));
     }
@@ -128,16 +128,16 @@ pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
 /// The clocks as evidence.
 pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Weighed> {
     let seconds = model::units::seconds(clocks.total_ns);
-    let say = |of, share: f64, what: &str| {
+    let evidence_of = |of, share: f64, what: &str| {
         let statement =
-            format!("TCP's clocks over {seconds} of connections: {:.1} % of the time {what}", 100.0 * share);
+            format!("TCP's clocks show {:.1} % of {seconds} of connection time {what}", 100.0 * share);
         let evidence = Evidence { of, rule: CLOCKS.into(), statement, grade: graded(share), share: Some(share) };
-        (share > LEAST).then_some(Weighed { weight: share, evidence })
+        (share > MIN_WEIGHT).then_some(Weighed { weight: share, evidence })
     };
     [
-        say(LimiterKind::SenderApplication, clocks.idle, "nothing to send"),
-        say(LimiterKind::ReceiveWindow, clocks.rwnd, "limited by the receiver's window"),
-        say(LimiterKind::SendBuffer, clocks.sndbuf, "limited by the send buffer"),
+        evidence_of(LimiterKind::SenderApplication, clocks.idle, "with nothing to send"),
+        evidence_of(LimiterKind::ReceiveWindow, clocks.rwnd, "limited by the receiver's window"),
+        evidence_of(LimiterKind::SendBuffer, clocks.sndbuf, "limited by the send buffer"),
     ]
     .into_iter()
     .flatten()

@@ -4,29 +4,29 @@ use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
 use super::super::bottleneck;
-use super::super::observations::{Course, Observations, courses, goodput_bps, ramp};
-use super::{Rule, Seen};
+use super::super::observations::{SenderFlow, Observations, sender_flows, goodput_bps, ramp};
+use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
 use crate::outcome::Headline;
 
 pub(super) const BOTTLENECK: Rule = Rule {
     name: "bottleneck",
     speaks_for: &[LimiterKind::Link],
-    about: "Payload arrived at one rate while more was sent: it waited before a bottleneck, was lost there, or was paced to its rate by BBR.",
+    about: "Payload arrived at one rate while more was sent: the excess queued before a bottleneck or was lost there, or BBR paced to its rate.",
     source: "K. Nichols and V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012 (standing queues); RFC 8289; N. Cardwell and \
              others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016 (the delivery rate as the bottleneck's)",
-    see: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(found) = bottleneck::of(observations, direction) else { return Vec::new() };
-        Seen::of(LimiterKind::Link, found.weight, || found.statement())
+        Signal::of(LimiterKind::Link, found.weight, || found.statement())
     },
 };
 
 pub(super) const LINE: Rule = Rule {
     name: "line-rate",
     speaks_for: &[LimiterKind::Link],
-    about: "The goodput is within a few percent of what the interface's rate leaves for payload.",
+    about: "The goodput is within a few percent of the interface's rate less headers.",
     source: "IEEE 802.3 framing and the headers' sizes, as in manual/claims.md",
-    see: |observations, direction| {
+    evaluate: |observations, direction| {
         let ceiling = observations.outcome.summary.ceiling.as_ref();
         let line = ceiling.and_then(|ceiling| match ceiling.kind {
             BoundKind::Line => Some((ceiling.bound_bps, &ceiling.reason)),
@@ -36,7 +36,7 @@ pub(super) const LINE: Rule = Rule {
         // The bound is that of both directions together.
         let bps = if observations.spec.direction == Direction::Both { bps / 2.0 } else { bps };
         let part = did / bps;
-        Seen::of(LimiterKind::Link, 0.97 * ramp(part, 0.93, 0.97), || {
+        Signal::of(LimiterKind::Link, 0.97 * ramp(part, 0.93, 0.97), || {
             format!(
                 "{} is {:.1} % of the {} that {reason} leaves for payload",
                 bits_per_second(did),
@@ -50,18 +50,18 @@ pub(super) const LINE: Rule = Rule {
 pub(super) const QDISC: Rule = Rule {
     name: "qdisc",
     speaks_for: &[LimiterKind::Qdisc],
-    about: "A queueing discipline of the sender held packets back for its rate, or dropped them.",
+    about: "A queueing discipline of the sender delayed packets to keep its rate, or dropped them.",
     source: "tc(8), tc-tbf(8), tc-htb(8): overlimits and drops; struct gnet_stats_queue in linux/gen_stats.h",
-    see: |observations, direction| {
+    evaluate: |observations, direction| {
         if observations.headline != Headline::Goodput {
             return Vec::new();
         }
         let (overlimits, drops) = (qdisc(&direction.sender, "overlimits"), qdisc(&direction.sender, "drops"));
         let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
         let weight = f64::max(0.95 * held(direction), 0.5 * dropped);
-        Seen::of(LimiterKind::Qdisc, weight, || {
+        Signal::of(LimiterKind::Qdisc, weight, || {
             format!(
-                "the sender's qdisc held packets back {} times for its rate (overlimits) and dropped {}",
+                "the sender's qdisc delayed packets {} times to keep its rate (overlimits) and dropped {}",
                 count(overlimits as f64),
                 count(drops as f64)
             )
@@ -72,13 +72,13 @@ pub(super) const QDISC: Rule = Rule {
 pub(super) const BACKLOG: Rule = Rule {
     name: "interface-queue",
     speaks_for: &[LimiterKind::Link],
-    about: "Packets always waited at the sender's interface.",
+    about: "Packets were always queued at the sender's interface.",
     source: "tc(8): backlog",
-    see: |observations, direction| {
+    evaluate: |observations, direction| {
         let Some(series) = direction.sender.pass.and_then(|pass| pass.observed.as_ref()?.series.as_ref()) else {
             return Vec::new();
         };
-        // Where a shaper holds them it is not the interface.
+        // With a shaper the queue is the shaper's, not the interface's.
         if observations.headline != Headline::Goodput || qdisc(&direction.sender, "overlimits") > 0 {
             return Vec::new();
         }
@@ -92,25 +92,24 @@ pub(super) const BACKLOG: Rule = Rule {
             known.iter().filter(|level| **level > 0.0).count() as f64 / known.len().max(1) as f64
         });
         let part = waited.fold(0.0, f64::max);
-        Seen::of(LimiterKind::Link, 0.6 * ramp(part, 0.5, 0.95), || {
-            format!("packets waited at the sender's interface in {:.0} % of the readings", 100.0 * part)
+        Signal::of(LimiterKind::Link, 0.6 * ramp(part, 0.5, 0.95), || {
+            format!("packets were queued at the sender's interface in {:.0} % of the samples", 100.0 * part)
         })
     },
 };
 
-/// Whether a shaper of the sender was always behind, from 0 to 1: over its limit for a good part of its packets (or of the bursts that
-/// GSO makes of them).
+/// Whether a shaper of the sender limited it, from 0 to 1: over its rate for a large part of its packets (or GSO bursts).
 pub(in super::super) fn held(direction: &DirectionView<'_>) -> f64 {
     ramp(qdisc(&direction.sender, "overlimits") as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
 }
 
-/// What a counter of the qdiscs of the interface that data takes grew by; of all interfaces where that one is not known.
+/// Growth of a counter of the qdiscs of the data's interface; of all interfaces if that one is unknown.
 fn qdisc(side: &Side<'_>, counter: &str) -> u64 {
     grew(side, "qdisc", counter)
 }
 
-/// What `SOURCE.DEVICE.COUNTER` of the device that data takes grew by; where that one is not known, of all but loopback. Classes
-/// of a qdisc are in its root's count, and what an ingress one drops comes the other way.
+/// Growth of `SOURCE.DEVICE.COUNTER` of the data's device; of all but loopback if that one is unknown. The classes of a qdisc are
+/// included in its root's count, and an ingress qdisc belongs to the other direction.
 pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u64 {
     let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
     let device = side.interface().map(|interface| interface.name.as_str());
@@ -125,12 +124,12 @@ pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u6
     grown.sum()
 }
 
-/// Packets that the payload took, at least.
+/// Lower bound of the packets sent, from the payload.
 fn packets_sent(direction: &DirectionView<'_>) -> f64 {
     match direction.sender.tally.datagrams {
         Some(tally) => tally.sent as f64,
         None => {
-            let mss = courses(direction).iter().find_map(Course::mss).unwrap_or(1_448.0);
+            let mss = sender_flows(direction).iter().find_map(SenderFlow::mss).unwrap_or(1_448.0);
             direction.sender.tally.bytes_sent as f64 / mss
         }
     }

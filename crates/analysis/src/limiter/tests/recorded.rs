@@ -2,7 +2,7 @@
 
 use super::super::*;
 
-/// An outcome of one trial, with what its ceiling and its limiter are made of.
+/// An outcome of one trial with the hosts that its ceiling and its limiter depend on.
 #[derive(serde::Deserialize)]
 struct Recorded {
     outcome: Outcome,
@@ -10,7 +10,7 @@ struct Recorded {
     far: Inventory,
 }
 
-/// What held it back, and its ceiling in Mbit/s.
+/// The limiter, and the ceiling in Mbit/s.
 fn limits(recorded: &str) -> (Why, Option<f64>) {
     let Recorded { mut outcome, near, far } = serde_json::from_str(recorded).expect("a recorded outcome");
     crate::bound(&mut outcome, &near, &far);
@@ -44,8 +44,8 @@ fn the_link_is_named_with_its_rate_under_every_congestion_control_and_over_udp()
 }
 
 #[test]
-fn of_two_limits_the_one_that_binds_comes_first() {
-    // 319 KiB may be under way where 115 KiB fill the path.
+fn of_two_limits_the_binding_one_comes_first() {
+    // 319 KiB may be in flight; 115 KiB fill the path.
     let (_, (why, ceiling)) = recorded!("large-window");
     assert_eq!((why.limiter, &why.also[..]), (LimiterKind::Link, &[LimiterKind::ReceiveWindow][..]), "{why:#?}");
     assert!(ceiling.is_some_and(|mbps| mbps < 50.0), "{ceiling:?}");
@@ -55,7 +55,7 @@ fn of_two_limits_the_one_that_binds_comes_first() {
 }
 
 #[test]
-fn losses_that_no_queue_made_are_the_limit_and_fit_mathis() {
+fn losses_without_a_queue_are_the_limit_and_fit_mathis() {
     let (_, (why, _)) = recorded!("cubic-losses");
     assert_eq!((why.limiter, why.grade), (LimiterKind::Loss, Some(Grade::Strong)), "{why:#?}");
     assert!(why.statement.contains("TCP carries about 6.84 Mbit/s (Mathis)"), "{}", why.statement);

@@ -1,4 +1,4 @@
-//! An outcome to be changed into the one that a rule is about.
+//! A base outcome that tests modify for each rule.
 
 use model::{DatagramTally, EndTally, FlowTally, Interface, Interval, Observed, SocketFacts, TcpSample};
 
@@ -109,7 +109,7 @@ impl RecordedCase {
         why(&self.outcome, &self.passes, &self.hosts[0], &self.hosts[1]).expect("something to say")
     }
 
-    /// The limiter, with the weight of what speaks most for it.
+    /// The limiter.
     pub(super) fn limiter(&self) -> LimiterKind {
         self.why().limiter
     }

@@ -1,22 +1,22 @@
-//! Where missing packets went: the hosts' counters set against what the ends miss.
+//! Drop locations: the hosts' counters compared with the packets that are missing.
 
 use std::collections::BTreeMap;
 
 use model::{LocatedLoss, LossLocation, Losses};
 
-use super::observations::{Observations, courses};
+use super::observations::{Observations, sender_flows};
 use super::rules::path_counter as grew;
 use crate::direction::{DirectionView, Side};
 
-/// What one place may account for.
+/// The packets that one location can account for.
 struct Claim {
-    place: LossLocation,
+    location: LossLocation,
     packets: u64,
     by: String,
 }
 
-/// Places the datagrams that never arrived, or the segments that TCP sent again; `None` where there are none. Counters are a whole
-/// host's: a place gets at most what is left to be placed, and what nobody claims went missing on the path.
+/// Locates the datagrams that never arrived, or the segments that TCP retransmitted; `None` if there are none. Counters are those of
+/// a whole host, so a location gets at most what is still unaccounted for; the remainder was lost on the path.
 pub(super) fn losses(observations: &Observations<'_>) -> Option<Losses> {
     if !observations.bulk() {
         return None;
@@ -25,22 +25,22 @@ pub(super) fn losses(observations: &Observations<'_>) -> Option<Losses> {
     let mut sums: BTreeMap<LossLocation, (u64, String)> = BTreeMap::new();
     let mut packets = 0;
     for direction in &observations.directions {
-        let (missing, claims, left) = placed(direction, datagrams);
+        let (missing, claims, left) = located(direction, datagrams);
         packets += missing;
         for claim in claims {
-            sums.entry(claim.place).or_insert((0, claim.by)).0 += claim.packets;
+            sums.entry(claim.location).or_insert((0, claim.by)).0 += claim.packets;
         }
         if left > 0 {
-            sums.entry(LossLocation::Path).or_insert_with(|| (0, nobody(direction))).0 += left;
+            sums.entry(LossLocation::Path).or_insert_with(|| (0, unaccounted(direction))).0 += left;
         }
     }
-    let places = sums.into_iter().map(|(place, (packets, by))| LocatedLoss { location: place, packets, by }).collect();
+    let locations = sums.into_iter().map(|(location, (packets, by))| LocatedLoss { location, packets, by }).collect();
     let of = if datagrams { "datagrams" } else { "segments" };
-    (packets > 0).then(|| Losses { packets, of: of.into(), locations: places })
+    (packets > 0).then(|| Losses { packets, of: of.into(), locations })
 }
 
-/// How many packets of a direction are missing, what places account for, and what is left for the path.
-fn placed(direction: &DirectionView<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
+/// The missing packets of a direction, the claims of its locations, and what is left for the path.
+fn located(direction: &DirectionView<'_>, datagrams: bool) -> (u64, Vec<Claim>, u64) {
     let missing = if datagrams { lost(direction) } else { retransmitted(direction) };
     let mut left = missing;
     let mut claims = if datagrams { claims_of_datagrams(direction) } else { claims_of_segments(direction) };
@@ -52,9 +52,9 @@ fn placed(direction: &DirectionView<'_>, datagrams: bool) -> (u64, Vec<Claim>, u
     (missing, claims, left)
 }
 
-/// Datagrams that went missing where no counter of the hosts accounts for them.
+/// Lost datagrams that no counter of the hosts accounts for.
 pub(super) fn on_path(direction: &DirectionView<'_>) -> u64 {
-    placed(direction, true).2
+    located(direction, true).2
 }
 
 fn lost(direction: &DirectionView<'_>) -> u64 {
@@ -63,21 +63,21 @@ fn lost(direction: &DirectionView<'_>) -> u64 {
 }
 
 fn retransmitted(direction: &DirectionView<'_>) -> u64 {
-    courses(direction).iter().map(super::observations::Course::retransmits).sum()
+    sender_flows(direction).iter().map(super::observations::SenderFlow::retransmits).sum()
 }
 
-/// The sum of host-wide counters; 0 where nothing is known of them.
+/// The sum of host-wide counters; 0 if they are unknown.
 fn host(side: &Side<'_>, counters: &[&str]) -> u64 {
     let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
     let grown = counters.iter().filter_map(|counter| u64::try_from(observed.grew(counter)?).ok());
     grown.fold(0, u64::saturating_add)
 }
 
-/// What happens on the way, from the sender's qdisc to the receiver's IP, in this order. The interfaces' own totals count what
-/// their qdisc dropped nowhere.
+/// The claims from the sender's qdisc to the receiver's IP, in this order. The interfaces' totals do not include drops of their
+/// qdisc.
 fn claims_of_path(direction: &DirectionView<'_>) -> Vec<Claim> {
     let device = |side: &Side<'_>, counters: &[&str]| counters.iter().map(|counter| grew(side, "dev", counter)).sum();
-    let claim = |place, packets, by: &str| Claim { place, packets, by: by.into() };
+    let claim = |location, packets, by: &str| Claim { location, packets, by: by.into() };
     vec![
         claim(LossLocation::SenderQdisc, grew(&direction.sender, "qdisc", "drops"), "the qdisc's drops"),
         claim(
@@ -100,31 +100,31 @@ fn claims_of_path(direction: &DirectionView<'_>) -> Vec<Claim> {
 }
 
 fn claims_of_datagrams(direction: &DirectionView<'_>) -> Vec<Claim> {
-    // The socket's own count is exact, so it goes first.
+    // The socket's own count is exact, so it comes first.
     let own = direction.receiver.tally.datagrams.map_or(0, |tally| tally.socket_drops);
     let socket = match own {
         0 => Claim {
-            place: LossLocation::SocketBuffer,
+            location: LossLocation::SocketBuffer,
             packets: host(&direction.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
             by: "Udp's RcvbufErrors".into(),
         },
         own => {
-            Claim { place: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() }
+            Claim { location: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() }
         }
     };
     std::iter::once(socket).chain(claims_of_path(direction)).collect()
 }
 
 fn claims_of_segments(direction: &DirectionView<'_>) -> Vec<Claim> {
-    let courses = courses(direction);
-    let spurious: Option<u64> = courses.iter().map(super::observations::Course::spurious).sum();
+    let flows = sender_flows(direction);
+    let spurious: Option<u64> = flows.iter().map(super::observations::SenderFlow::spurious).sum();
     let arrived = Claim {
-        place: LossLocation::Nowhere,
+        location: LossLocation::Nowhere,
         packets: spurious.unwrap_or_else(|| host(&direction.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
-        by: "the receiver said that it had them already (D-SACK, RFC 2883)".into(),
+        by: "the receiver already had them (D-SACK, RFC 2883)".into(),
     };
     let socket = Claim {
-        place: LossLocation::SocketBuffer,
+        location: LossLocation::SocketBuffer,
         packets: host(
             &direction.receiver,
             &["netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.RcvPruned"],
@@ -134,12 +134,12 @@ fn claims_of_segments(direction: &DirectionView<'_>) -> Vec<Claim> {
     std::iter::once(arrived).chain(claims_of_path(direction)).chain([socket]).collect()
 }
 
-fn nobody(direction: &DirectionView<'_>) -> String {
+fn unaccounted(direction: &DirectionView<'_>) -> String {
     let observed = |side: &Side<'_>| side.pass.is_some_and(|pass| pass.observed.is_some());
     match (observed(&direction.sender), observed(&direction.receiver)) {
         (true, true) => "no counter of either host accounts for them".into(),
         (true, false) => "no counter of the sender accounts for them, and the receiver's were not recorded".into(),
         (false, true) => "no counter of the receiver accounts for them, and the sender's were not recorded".into(),
-        (false, false) => "neither host's counters were recorded, so this is all that is left to say".into(),
+        (false, false) => "the counters of the hosts were not recorded".into(),
     }
 }
