@@ -168,7 +168,10 @@ mod tests {
               (resolution 10.0 ms), 0.620 cycles/byte"]
         );
         assert!(!of("A, far end")[0].contains("cycles/byte"));
-        assert_eq!(of("cycles not"), ["cycles not measured: this machine has no cycle counter that the kernel can use"]);
+        assert_eq!(
+            of("cycles not"),
+            ["cycles not measured: this machine has no cycle counter that the kernel can use"]
+        );
         assert_eq!(of_run(&sample::curve()), [""; 0]);
     }
 

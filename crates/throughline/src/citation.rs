@@ -8,7 +8,7 @@ use store::Store;
 
 /// Cites from the store at `path`, or from the default one. The store is read each time, since an agent may run for longer than
 /// the time between two self-tests. A missing store is not made, and a store that cannot be read cites nothing.
-pub fn from_store(path: Option<PathBuf>) -> CitesSelfTest {
+pub fn from_store(path: Option<PathBuf>) -> SelfTestLookup {
     let named = path.or_else(|| std::env::var_os("THRU_STORE").map(PathBuf::from));
     Box::new(move |here| last(named.clone(), here))
 }

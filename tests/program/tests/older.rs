@@ -111,7 +111,7 @@ fn an_older_agent_gets_no_request_that_it_does_not_know() {
         ),
     ];
     for (lacking, args, then) in cases {
-        let older = OlderAgent::before(agent.host(), &[lacking]);
+        let older = Older::before(agent.host(), &[lacking]);
         let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
         match args.last_mut() {
             Some(var) if var == "host=" => var.push_str(older.host()),
@@ -138,8 +138,8 @@ fn an_older_agent_gets_no_request_that_it_does_not_know() {
 #[test]
 fn an_agent_without_any_extension_can_still_measure() {
     let (agents, sandbox) = ([Agent::start(), Agent::start()], Sandbox::new());
-    let older = agents.each_ref().map(|agent| OlderAgent::before(agent.host(), &everything()));
-    let [one, other] = older.each_ref().map(OlderAgent::host);
+    let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
+    let [one, other] = older.each_ref().map(Older::host);
     let commands: [&[&str]; 4] = [
         &["stream", "--time", "50ms", "--trials", "1", "--capture=here", one],
         &["rr", "--time", "50ms", "--trials", "1", "--from", one, other],
@@ -262,5 +262,5 @@ fn is_proved(agent: &Agent, cookie: &str) -> bool {
     stream.write_all(&challenge.encode()).unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    answer == challenge.vouched()
+    answer == challenge.reach_proof()
 }

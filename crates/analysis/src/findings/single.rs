@@ -199,7 +199,8 @@ fn paced(outcome: &Outcome) -> Option<String> {
         return Some("The sender was paced to the receiver, so losses are those of the path.".to_owned());
     }
     let requested = outcome.spec.rate_bps?;
-    let sent = outcome.summary.sender_bps.map_or(String::new(), |bps| format!(", the sent rate {}", bits_per_second(bps)));
+    let sent =
+        outcome.summary.sender_bps.map_or(String::new(), |bps| format!(", the sent rate {}", bits_per_second(bps)));
     let worst = outcome
         .trials
         .iter()

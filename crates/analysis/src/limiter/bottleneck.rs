@@ -4,7 +4,7 @@
 use model::units::{bits_per_second, seconds};
 use model::{Direction, Inventory, Outcome};
 
-use super::observations::{SenderFlow, Observations, sender_flows, each, goodput_bps, ramp};
+use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
 use super::rules::{busiest, held_by_qdisc};
 use super::{STRONG, losses};
 use crate::direction::{DirectionView, send_buffer_bytes};

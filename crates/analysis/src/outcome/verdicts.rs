@@ -93,7 +93,9 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
         Verdict::FewTrials => "fewer than 3 trials: no interval",
-        Verdict::CutShort => "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)",
+        Verdict::CutShort => {
+            "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)"
+        }
         Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
         Verdict::BatchTimed => "round trips were timed in batches, so percentiles are of batch means",
         Verdict::SocketDrops => "the receiver's own socket dropped datagrams: a limit of the host, not of the path",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
 use super::{KINDS, dimensions, levels, of_kind, part, whole};
-use crate::outcome::{Headline, requester, estimate, packets_per_s};
+use crate::outcome::{Headline, estimate, packets_per_s, requester};
 
 /// The middle of a cell's trials: their mean, as the outcome's estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -31,7 +31,11 @@ impl PathProbe {
             std::thread::sleep(Duration::from_nanos(probe.left_ns(&sys)));
             let traffic = probe.finish(&sys);
             let path = requested.or(addresses.peer).map(|peer| {
-                if may_probe(peer, addresses, reach_token.as_ref()) { host::probe_path(&sys, peer) } else { refusal(peer) }
+                if may_probe(peer, addresses, reach_token.as_ref()) {
+                    host::probe_path(&sys, peer)
+                } else {
+                    refusal(peer)
+                }
             });
             PathFacts { path, traffic }
         }))

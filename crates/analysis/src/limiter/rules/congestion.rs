@@ -4,7 +4,7 @@ use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
-use super::super::observations::{SenderFlow, Observations, sender_flows, each, ramp};
+use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 
@@ -71,8 +71,7 @@ pub(super) const WINDOW: Rule = Rule {
                 (_, 0) => "it stopped growing because of delay, without loss or marks".to_owned(),
                 (_, marks) => format!("{marks} segments had a congestion mark (ECN)"),
             };
-            let carried: f64 =
-                flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();
+            let carried: f64 = flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();
             format!(
                 "the congestion window was full for {:.0} % of the time and carries {}; {why}",
                 100.0 * full,

@@ -4,7 +4,7 @@ use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
 use super::super::bottleneck;
-use super::super::observations::{SenderFlow, Observations, sender_flows, goodput_bps, ramp};
+use super::super::observations::{Observations, SenderFlow, goodput_bps, ramp, sender_flows};
 use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
 use crate::outcome::Headline;

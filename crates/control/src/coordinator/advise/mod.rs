@@ -6,7 +6,7 @@ mod search_state;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::advice::{Confirmation, PairBlock, Path, RaceBlock, Reading, Search, candidates, reading, rule, spec_of};
+use analysis::advice::{Confirmation, PairRound, Path, RaceRound, Reading, Search, candidates, reading, rule, spec_of};
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
@@ -121,7 +121,7 @@ impl ActiveRun<'_> {
         };
         let half = self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget / 2);
         let most =
-            (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
+            (half / u64::from(Confirmation::trials_needed(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
         let suitable = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
             Stop::TimeNs(requested) if plan.fixed_time => requested,
@@ -156,12 +156,12 @@ impl ActiveRun<'_> {
     }
 
     /// The next round of a race; `None` if the search is over or the time is spent.
-    fn next_race(&self, search_state: &mut SearchState, reserve: bool) -> Option<RaceBlock> {
+    fn next_race(&self, search_state: &mut SearchState, reserve: bool) -> Option<RaceRound> {
         let each = search_state.each_ns();
         let search = search_state.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
-        let round = search.next_block()?;
-        let confirmation = f64::from(Confirmation::least_trials(changes)) / PLANNED;
+        let round = search.next_round()?;
+        let confirmation = f64::from(Confirmation::trials_needed(changes)) / PLANNED;
         let reserved = if reserve || changes > 0 { confirmation } else { 0.0 };
         let needed = round.trials.len() as f64 + reserved;
         (needed * each <= self.left_ns() as f64).then_some(round)
@@ -170,7 +170,7 @@ impl ActiveRun<'_> {
     /// Makes the trials of one round of a race.
     async fn race(
         &mut self,
-        round: &RaceBlock,
+        round: &RaceRound,
         search_state: &mut SearchState,
     ) -> Result<Vec<Option<Reading>>, ControlError> {
         let candidate = &search_state.candidates[round.dimension];
@@ -190,15 +190,15 @@ impl ActiveRun<'_> {
     }
 
     /// The next round of the confirmation, if there is time for it.
-    fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairBlock> {
+    fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairRound> {
         // A round is not started if it would end more than one trial after the budget.
         let needed = (4.0 - 1.0) * search_state.each_ns();
-        if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_block() }
+        if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_round() }
     }
 
     async fn pairs(
         &mut self,
-        round: &PairBlock,
+        round: &PairRound,
         search_state: &mut SearchState,
     ) -> Result<[Option<Reading>; 4], ControlError> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
