@@ -1,5 +1,5 @@
-//! An agent of an older version: a relay before a real agent. It removes capabilities from the agent's hello and the fields of those
-//! capabilities from messages in both directions, and closes the connection on messages that such an agent would not know.
+//! An agent of an older version: a relay before a real one, which cuts from its greeting what it is not to be able to do, takes the
+//! marks of that from what is said in both directions, and hangs up on messages that such an agent would not know.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,65 +10,65 @@ use serde_json::Value;
 
 use crate::wire::{MAGIC, Wire, server};
 
-/// The messages and fields of a capability.
-struct Feature {
+/// What came with a capability.
+struct Came {
     capability: &'static str,
     /// Messages of coordinators.
     messages: &'static [&'static str],
-    /// Fields of messages in either direction, at any depth.
+    /// Fields of messages in either direction, wherever they stand.
     fields: &'static [&'static str],
 }
 
 #[rustfmt::skip]
-static FEATURES: [Feature; 13] = [
-    Feature { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
-    Feature { capability: "conditions", messages: &["read-conditions"], fields: &[] },
-    Feature { capability: "watch", messages: &["watch"], fields: &[] },
-    Feature { capability: "path", messages: &["clock", "probe-path"], fields: &[] },
-    Feature { capability: "vouch", messages: &["issue-reach-token"], fields: &["reach_token"] },
-    Feature { capability: "fetch", messages: &["fetch", "forget"], fields: &["fetch_bytes"] },
-    Feature { capability: "capture", messages: &[], fields: &["capture"] },
-    Feature { capability: "observe", messages: &[], fields: &["observe", "observe_interval_ns", "observed"] },
-    Feature { capability: "cpu", messages: &[], fields: &["cpu", "host_ns", "host_resolution_ns"] },
-    // Without a capability of their own: TCP over time, and the busiest thread.
-    Feature { capability: "tcp", messages: &[], fields: &["tcp", "busiest"] },
-    Feature { capability: "drain", messages: &[], fields: &["drain_bps"] },
-    Feature { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
-    Feature { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
+static CAME: [Came; 13] = [
+    Came { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
+    Came { capability: "conditions", messages: &["look"], fields: &[] },
+    Came { capability: "watch", messages: &["watch"], fields: &[] },
+    Came { capability: "path", messages: &["clock", "look-at"], fields: &[] },
+    Came { capability: "vouch", messages: &["vouch"], fields: &["voucher"] },
+    Came { capability: "fetch", messages: &["fetch", "forget"], fields: &["fetch_bytes"] },
+    Came { capability: "capture", messages: &[], fields: &["capture"] },
+    Came { capability: "observe", messages: &[], fields: &["observe", "observe_interval_ns", "observed"] },
+    Came { capability: "cpu", messages: &[], fields: &["cpu", "host_ns", "host_resolution_ns"] },
+    // Without a capability of its own: TCP over time, and which thread was busiest.
+    Came { capability: "tcp", messages: &[], fields: &["tcp", "busiest"] },
+    Came { capability: "drain", messages: &[], fields: &["drain_bps"] },
+    Came { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
+    Came { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
 ];
 
-/// All capabilities except `vouch`: the real agent behind the relay connects to no other agent without it.
+/// Everything that an agent may lack, but for vouching: the agent behind the relay is one that connects to nobody without it.
 #[must_use]
 pub fn everything() -> Vec<&'static str> {
-    FEATURES.iter().map(|feature| feature.capability).filter(|capability| *capability != "vouch").collect()
+    CAME.iter().map(|came| came.capability).filter(|capability| *capability != "vouch").collect()
 }
 
 /// A relay that ends with the test's process.
 #[derive(Debug)]
-pub struct OlderAgent {
-    address: String,
-    unexpected: Arc<Mutex<Vec<String>>>,
+pub struct Older {
+    place: String,
+    strange: Arc<Mutex<Vec<String>>>,
 }
 
-impl OlderAgent {
-    /// A relay to the agent at `agent` without `capabilities`.
+impl Older {
+    /// Stands before the agent at `agent` and lacks `capabilities`.
     #[must_use]
     pub fn before(agent: &str, capabilities: &[&str]) -> Self {
-        let (agent, unexpected) = (agent.to_owned(), Arc::new(Mutex::new(Vec::new())));
-        let lacks: Arc<Vec<&'static Feature>> =
-            Arc::new(FEATURES.iter().filter(|feature| capabilities.contains(&feature.capability)).collect());
-        let seen = unexpected.clone();
-        let address = server(move |stream| {
-            let (agent, lacks, seen) = (agent.clone(), lacks.clone(), seen.clone());
-            thread::spawn(move || relay(stream, &agent, &lacks, &seen));
+        let (agent, strange) = (agent.to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let lacks: Arc<Vec<&'static Came>> =
+            Arc::new(CAME.iter().filter(|came| capabilities.contains(&came.capability)).collect());
+        let heard = strange.clone();
+        let place = server(move |stream| {
+            let (agent, lacks, heard) = (agent.clone(), lacks.clone(), heard.clone());
+            thread::spawn(move || relay(stream, &agent, &lacks, &heard));
         });
-        Self { address, unexpected }
+        Self { place, strange }
     }
 
-    /// Address and port, as a HOST argument.
+    /// Address and port, as HOST wants it.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.address
+        &self.place
     }
 
     /// Messages that such an agent would not have known.
@@ -76,18 +76,13 @@ impl OlderAgent {
     /// # Panics
     /// When a relay has.
     #[must_use]
-    pub fn unexpected(&self) -> Vec<String> {
-        self.unexpected.lock().expect("no relay panics").clone()
+    pub fn strange(&self) -> Vec<String> {
+        self.strange.lock().expect("no relay panics").clone()
     }
 }
 
 /// Carries one control connection; data goes to the agent's own port.
-fn relay(
-    mut coordinator: TcpStream,
-    agent: &str,
-    lacks: &Arc<Vec<&'static Feature>>,
-    unexpected: &Arc<Mutex<Vec<String>>>,
-) {
+fn relay(mut coordinator: TcpStream, agent: &str, lacks: &Arc<Vec<&'static Came>>, strange: &Arc<Mutex<Vec<String>>>) {
     let mut magic = [0; 8];
     let Ok(mut stream) = TcpStream::connect(agent) else { return };
     if coordinator.read_exact(&mut magic).is_err() || &magic != MAGIC || stream.write_all(&magic).is_err() {
@@ -99,29 +94,29 @@ fn relay(
         let lacks = lacks.clone();
         move || carry(from_agent, to_coordinator, &lacks, |_| true)
     });
-    carry(Wire(coordinator), Wire(stream), lacks, |message| {
-        let known = !lacks.iter().any(|feature| feature.messages.contains(&message));
+    carry(Wire(coordinator), Wire(stream), lacks, |said| {
+        let known = !lacks.iter().any(|came| came.messages.contains(&said));
         if !known {
-            unexpected.lock().expect("no relay panics").push(message.to_owned());
+            strange.lock().expect("no relay panics").push(said.to_owned());
         }
         known
     });
     let _ = back.join();
 }
 
-/// Forwards messages until one side closes or `passes` rejects one, and closes both connections.
-fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Feature], passes: impl Fn(&str) -> bool) {
+/// Carries messages until one side closes or one may not pass, and closes both.
+fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Came], passes: impl Fn(&str) -> bool) {
     while let Some(mut message) = from.next_message() {
         if !message["say"].as_str().is_some_and(&passes) {
             break;
         }
         if let Some(capabilities) = message.get_mut("capabilities").and_then(Value::as_array_mut) {
-            capabilities.retain(|name| !lacks.iter().any(|feature| name == feature.capability));
+            capabilities.retain(|name| !lacks.iter().any(|came| name == came.capability));
         }
-        for field in lacks.iter().flat_map(|feature| feature.fields) {
+        for field in lacks.iter().flat_map(|came| came.fields) {
             cut(&mut message, field);
         }
-        if to.try_send(&message).is_err() {
+        if to.try_say(&message).is_err() {
             break;
         }
     }
@@ -130,7 +125,7 @@ fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Feature], passes: impl 
     }
 }
 
-/// Removes a field at any depth.
+/// Takes a field out, wherever it stands.
 fn cut(value: &mut Value, field: &str) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The control protocol by hand. The messages are written out here, not taken from the crate under test.
+//! The control protocol spoken by hand: what a test says is written out here, not taken from the crate that it tests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,10 +8,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-/// The first bytes of a control connection.
+/// What a control connection begins with.
 pub const MAGIC: &[u8; 8] = b"THRUCTRL";
 
-/// A connection with frames: a length of 32 bits, big-endian, then JSON.
+/// A connection that carries frames: 32 bits of length, big-endian, and JSON.
 #[derive(Debug)]
 pub struct Wire(pub TcpStream);
 
@@ -19,41 +19,41 @@ impl Wire {
     /// Connects to an agent, as a coordinator does.
     ///
     /// # Panics
-    /// No agent listens.
+    /// When nobody listens.
     #[must_use]
     pub fn dial(host: &str) -> Self {
         let mut stream = TcpStream::connect(host).expect("the agent listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
-        stream.write_all(MAGIC).expect("the agent reads the magic");
+        stream.write_all(MAGIC).expect("it takes the greeting");
         Self(stream)
     }
 
     /// Sends one message.
     ///
     /// # Panics
-    /// The other side has closed.
-    pub fn send(&mut self, message: &Value) {
-        self.try_send(message).expect("the message is sent");
+    /// When the other side is gone.
+    pub fn say(&mut self, message: &Value) {
+        self.try_say(message).expect("it takes the message");
     }
 
     /// Sends one message.
     ///
     /// # Errors
-    /// The other side has closed.
+    /// When the other side is gone.
     ///
     /// # Panics
-    /// It is longer than a frame can be.
-    pub fn try_send(&mut self, message: &Value) -> std::io::Result<()> {
+    /// When it is longer than any frame.
+    pub fn try_say(&mut self, message: &Value) -> std::io::Result<()> {
         let bytes = message.to_string().into_bytes();
         let length = u32::try_from(bytes.len()).expect("short");
         self.0.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat())
     }
 
-    /// The next message that is not a ping; `None` when the other side has closed.
+    /// The next message that is no ping; `None` when the other side has closed.
     ///
     /// # Panics
-    /// It is not JSON.
-    pub fn receive(&mut self) -> Option<Value> {
+    /// When it is no JSON.
+    pub fn hear(&mut self) -> Option<Value> {
         loop {
             let message = self.next_message()?;
             if message["say"] != "ping" {
@@ -65,7 +65,7 @@ impl Wire {
     /// The next message; `None` when the other side has closed.
     ///
     /// # Panics
-    /// It is not JSON.
+    /// When it is no JSON.
     pub fn next_message(&mut self) -> Option<Value> {
         let mut length = [0; 4];
         self.0.read_exact(&mut length).ok()?;
@@ -74,30 +74,30 @@ impl Wire {
         Some(serde_json::from_slice(&bytes).expect("JSON"))
     }
 
-    /// Logs in to an agent that has this token, and checks that the agent proves it first.
+    /// Greets an agent that wants this token, and checks that it knows it first.
     ///
     /// # Panics
-    /// It does not, or answers otherwise.
-    pub fn authenticate(&mut self, token: &str) {
-        self.send(&hello(1, 1));
-        let theirs = self.receive().expect("an answer");
+    /// When it does not, or says something else.
+    pub fn prove(&mut self, token: &str) {
+        self.say(&hello(1, 1));
+        let theirs = self.hear().expect("an answer");
         let nonce = theirs["nonce"].as_str().expect("a nonce");
         assert_eq!(theirs["mac"], proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
-        self.send(&json!({"say": "proof", "mac": proof(token, "coordinator", NONCE, nonce)}));
+        self.say(&json!({"say": "proof", "mac": proof(token, "coordinator", NONCE, nonce)}));
     }
 
-    /// Logs in to an agent without a token and waits for its welcome.
+    /// Greets an agent that wants no token and waits to be let in.
     ///
     /// # Panics
-    /// The agent refuses.
-    pub fn greet(&mut self) {
-        self.send(&hello(1, 1));
-        assert_eq!(self.receive().expect("an answer")["say"], "hello");
-        assert_eq!(self.receive().expect("an answer")["say"], "welcome");
+    /// When it does not let us in.
+    pub fn enter(&mut self) {
+        self.say(&hello(1, 1));
+        assert_eq!(self.hear().expect("an answer")["say"], "hello");
+        assert_eq!(self.hear().expect("an answer")["say"], "welcome");
     }
 }
 
-/// The nonce of [`hello`].
+/// What [`hello`] says as its random number.
 pub const NONCE: &str = "00112233445566778899aabbccddeeff";
 
 /// The proof that a side knows a token.
@@ -111,7 +111,7 @@ pub fn proof(token: &str, side: &str, coordinator: &str, agent: &str) -> String 
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hello of a side with this protocol version and the oldest one that it supports.
+/// How a side that speaks these protocols introduces itself.
 #[must_use]
 pub fn hello(protocol: u32, oldest: u32) -> Value {
     json!({
@@ -120,11 +120,11 @@ pub fn hello(protocol: u32, oldest: u32) -> Value {
     })
 }
 
-/// A server that calls `serve` for each connection, on a free port of loopback; returns `address:port`. It ends with the process of
-/// the test.
+/// A server that treats each connection as `serve` says, on a free port of loopback; returns `address:port`. It ends with
+/// the test's process.
 ///
 /// # Panics
-/// No port is free.
+/// When no port is free.
 pub fn server(serve: impl Fn(TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();

@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 /// A coordinator that has the agent's machine.
 fn holder(agent: &Agent) -> Wire {
     let mut wire = Wire::dial(agent.host());
-    wire.greet();
+    wire.enter();
     acquire(&mut wire, "a test");
     wire
 }
 
 fn acquire(wire: &mut Wire, purpose: &str) {
-    wire.send(&json!({"say": "acquire", "purpose": purpose}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
+    wire.say(&json!({"say": "acquire", "purpose": purpose}));
+    assert_eq!(wire.hear().unwrap()["say"], "granted");
 }
 
 fn spec(transport: &str, pattern: &str) -> Spec {
@@ -40,8 +40,8 @@ fn leg(spec: &Spec) -> Value {
 fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
     let mut order = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
     order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    wire.send(&order);
-    wire.receive().expect("an answer")
+    wire.say(&order);
+    wire.hear().expect("an answer")
 }
 
 /// Why an order was refused, where it was.
@@ -55,8 +55,8 @@ fn place(address: SocketAddr) -> Value {
 }
 
 fn voucher(wire: &mut Wire) -> Value {
-    wire.send(&json!({"say": "vouch"}));
-    let mut vouched = wire.receive().unwrap();
+    wire.say(&json!({"say": "vouch"}));
+    let mut vouched = wire.hear().unwrap();
     vouched.as_object_mut().unwrap().remove("say");
     vouched
 }
@@ -96,11 +96,11 @@ fn surplus_data_connections_are_closed_and_hold_nobody_up() {
     assert!(serves(&agent));
     let mut second = connect(1);
     assert!(taken(&mut second));
-    assert_eq!(wire.receive().unwrap()["say"], "armed");
+    assert_eq!(wire.hear().unwrap()["say"], "armed");
     surplus.extend((0..600).map(|at| connect(at % 3)));
     assert!(serves(&agent));
     assert!(!surplus.iter_mut().any(taken), "each is closed without an answer");
-    wire.send(&json!({"say": "release"}));
+    wire.say(&json!({"say": "release"}));
     acquire(&mut wire, "the next");
     agent.signal(Signal::TERM);
     assert!(agent.wait().success());
@@ -190,8 +190,8 @@ fn no_payload_goes_where_nobody_has_heard_the_sender() {
     // An agent stands at that address, so that it may be named; at that port is somebody else.
     let order = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
         "meet": [place(address)], "voucher": voucher(&mut wire)});
-    wire.send(&order);
-    let answer = std::thread::spawn(move || wire.receive().unwrap());
+    wire.say(&order);
+    let answer = std::thread::spawn(move || wire.hear().unwrap());
     let (mut heard, mut buffer) = (Vec::new(), [0; 2_048]);
     victim.set_nonblocking(true).unwrap();
     while !answer.is_finished() {
@@ -267,8 +267,8 @@ fn a_capture_holds_the_trials_own_sockets_only() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={}", sandbox.path("kept").display())]);
     let mut wire = Wire::dial(agent.host());
-    wire.authenticate(client::TOKEN);
-    assert_eq!(wire.receive().unwrap()["say"], "welcome");
+    wire.prove(client::TOKEN);
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
     acquire(&mut wire, "a test");
     let (far, service) = (sink(), sink());
     let known = voucher(&mut wire);
@@ -284,14 +284,14 @@ fn a_capture_holds_the_trials_own_sockets_only() {
             continue;
         }
         assert_eq!(armed["say"], "armed", "{armed}");
-        wire.send(&json!({"say": "start"}));
+        wire.say(&json!({"say": "start"}));
         // Somebody else's connections, to the same port and to another.
         for address in [far, service] {
             let mut other = TcpStream::connect(address).unwrap();
             other.write_all(b"PASSWORD=hunter2 of somebody else, and some more").unwrap();
         }
         let done = loop {
-            let word = wire.receive().unwrap();
+            let word = wire.hear().unwrap();
             if word["say"] != "live" {
                 break word;
             }
@@ -313,7 +313,7 @@ fn a_capture_holds_the_trials_own_sockets_only() {
 fn a_purpose_stays_within_its_line_of_the_log() {
     let agent = Agent::start();
     let mut wire = Wire::dial(agent.host());
-    wire.greet();
+    wire.enter();
     acquire(&mut wire, "normal\u{1b}[31mRED\u{1b}]0;owned\u{7}\nthru serve: FORGED LINE\u{202e}");
     eventually("it is said", || agent.log().contains("FORGED"));
     let log = agent.log();

@@ -70,18 +70,18 @@ fn another_protocol_says_which_side_to_update() {
             let mut magic = [0; 8];
             wire.0.read_exact(&mut magic).unwrap();
             assert_eq!(&magic, program::wire::MAGIC);
-            assert_eq!(wire.receive().unwrap()["say"], "hello");
-            wire.send(&hello(protocol, oldest));
-            let _ = wire.receive();
+            assert_eq!(wire.hear().unwrap()["say"], "hello");
+            wire.say(&hello(protocol, oldest));
+            let _ = wire.hear();
         });
         fails(&sandbox, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
         // The other way round, the agent says who it is and hangs up; the older program knows what that means.
         let mut wire = Wire::dial(agent.host());
-        wire.send(&hello(protocol, oldest));
-        let answer = wire.receive().expect("it introduces itself");
+        wire.say(&hello(protocol, oldest));
+        let answer = wire.hear().expect("it introduces itself");
         assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(1)));
         loop {
-            match wire.receive() {
+            match wire.hear() {
                 None => break,
                 Some(more) => assert_eq!(more["say"], "refused", "{more}"),
             }
@@ -89,9 +89,9 @@ fn another_protocol_says_which_side_to_update() {
     }
     // A newer one that still speaks ours is as welcome as one of our own.
     let mut wire = Wire::dial(agent.host());
-    wire.send(&hello(999, 1));
-    assert_eq!(wire.receive().unwrap()["say"], "hello");
-    assert_eq!(wire.receive().unwrap()["say"], "welcome");
+    wire.say(&hello(999, 1));
+    assert_eq!(wire.hear().unwrap()["say"], "hello");
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
     still_serves(&agent, &sandbox);
 }
 

@@ -79,9 +79,9 @@ fn said_to(introduction: Value) -> (String, Option<Value>) {
     let place = server(move |mut stream| {
         stream.read_exact(&mut [0; 8]).unwrap();
         let mut wire = Wire(stream);
-        assert_eq!(wire.receive().unwrap()["say"], "hello");
-        wire.send(&introduction);
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        assert_eq!(wire.hear().unwrap()["say"], "hello");
+        wire.say(&introduction);
+        wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         tell.send(wire.next_message()).unwrap();
     });
     let refused = sandbox.run(&[&SHORT[..], &["--token-file", &path, &place]].concat()).ended_with(4).message();
@@ -155,7 +155,7 @@ fn strangers_use_up_no_places_and_hear_nothing() {
     // Some say hello and then nothing: they hear the answer, but no pings.
     let mut silent: Vec<Wire> = (0..20).map(|_| Wire::dial(agent.host())).collect();
     for wire in &mut silent {
-        wire.send(&hello(1, 1));
+        wire.say(&hello(1, 1));
     }
     sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {
@@ -174,8 +174,8 @@ fn strangers_use_up_no_places_and_hear_nothing() {
     let answers: Vec<Value> = let_in
         .iter_mut()
         .map(|wire| {
-            wire.authenticate(&text);
-            wire.receive().unwrap()["say"].clone()
+            wire.prove(&text);
+            wire.hear().unwrap()["say"].clone()
         })
         .collect();
     assert_eq!(answers, ["welcome", "welcome", "refused"]);
@@ -188,7 +188,7 @@ fn keeper() -> mpsc::Sender<Wire> {
         let mut alive: Vec<Wire> = Vec::new();
         loop {
             alive.extend(kept.try_iter());
-            alive.retain_mut(|wire| wire.try_send(&json!({"say": "ping"})).is_ok());
+            alive.retain_mut(|wire| wire.try_say(&json!({"say": "ping"})).is_ok());
             std::thread::sleep(Duration::from_secs(1));
         }
     });
@@ -218,26 +218,26 @@ fn a_thousand_clients_at_once_all_have_their_place_and_their_turn() {
     while crowd.len() < count {
         let mut wave: Vec<Wire> = (0..100).map(|_| Wire::dial(agent.host())).collect();
         for wire in &mut wave {
-            wire.authenticate(&text);
+            wire.prove(&text);
             keeper.send(Wire(wire.0.try_clone().unwrap())).unwrap();
         }
         crowd.append(&mut wave);
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
-        let welcome = wire.receive().unwrap_or_else(|| panic!("client {at} of {count} is let in"));
+        let welcome = wire.hear().unwrap_or_else(|| panic!("client {at} of {count} is let in"));
         assert_eq!(welcome["say"], "welcome", "client {at}");
-        let requested = wire.try_send(&json!({"say": "acquire", "purpose": "nothing"}));
+        let requested = wire.try_say(&json!({"say": "acquire", "purpose": "nothing"}));
         assert!(requested.is_ok(), "client {at}: {requested:?}; {}", agent.log());
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
-        let place = wire.receive().unwrap_or_else(|| panic!("client {at} has a place"));
+        let place = wire.hear().unwrap_or_else(|| panic!("client {at} has a place"));
         assert!(at == 0 && place["say"] == "granted" || place["say"] == "queued", "client {at}: {place}");
     }
     // Real ones wait behind them, and measure when all those have had their turn.
     let measuring: Vec<_> =
         (0..4).map(|_| sandbox.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
     for (at, mut wire) in crowd.into_iter().enumerate() {
-        let granted = at == 0 || std::iter::from_fn(|| wire.receive()).any(|message| message["say"] == "granted");
+        let granted = at == 0 || std::iter::from_fn(|| wire.hear()).any(|message| message["say"] == "granted");
         assert!(granted, "client {at} has its turn");
         wire.0.shutdown(Shutdown::Both).unwrap();
     }

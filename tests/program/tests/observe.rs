@@ -193,11 +193,11 @@ fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
         let mut magic = [0; 8];
         stream.read_exact(&mut magic).unwrap();
         let mut wire = Wire(stream);
-        assert_eq!(wire.receive().unwrap()["say"], "hello");
-        wire.send(&wire::hello(1, 1));
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        assert_eq!(wire.hear().unwrap()["say"], "hello");
+        wire.say(&wire::hello(1, 1));
+        wire.say(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         // Whatever is said next, an old agent would not understand.
-        let _ = wire.receive();
+        let _ = wire.hear();
     });
     let refused = Sandbox::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
     assert!(

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use model::Capture;
-use program::older::{OlderAgent, everything};
+use program::older::{Older, everything};
 use program::wire::Wire;
 use program::{Agent, Doc, Sandbox, check, client};
 use serde_json::json;
@@ -107,7 +107,7 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
         ("vouch", &["stream", "--time", "50ms", "--from", other.host()], Then::Refused("cannot vouch for itself")),
     ];
     for (lacking, args, then) in cases {
-        let older = OlderAgent::before(agent.host(), &[lacking]);
+        let older = Older::before(agent.host(), &[lacking]);
         let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
         match args.last_mut() {
             Some(var) if var == "host=" => var.push_str(older.host()),
@@ -127,15 +127,15 @@ fn what_an_older_agent_cannot_do_is_not_asked_of_it() {
                 sandbox.run(&["show", "last"]).ok();
             }
         }
-        assert_eq!(older.unexpected(), [""; 0], "{what}");
+        assert_eq!(older.strange(), [""; 0], "{what}");
     }
 }
 
 #[test]
 fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_same() {
     let (agents, sandbox) = ([Agent::start(), Agent::start()], Sandbox::new());
-    let older = agents.each_ref().map(|agent| OlderAgent::before(agent.host(), &everything()));
-    let [one, other] = older.each_ref().map(OlderAgent::host);
+    let older = agents.each_ref().map(|agent| Older::before(agent.host(), &everything()));
+    let [one, other] = older.each_ref().map(Older::host);
     let commands: [&[&str]; 4] = [
         &["stream", "--time", "50ms", "--trials", "1", "--capture=here", one],
         &["rr", "--time", "50ms", "--trials", "1", "--from", one, other],
@@ -156,7 +156,7 @@ fn an_agent_that_can_do_nothing_more_than_protocol_1_is_measured_with_all_the_sa
     check::document(&doc, "a plan between older agents");
     assert_eq!(doc.run.outcomes.len(), 2, "each to the other");
     for relay in &older {
-        assert_eq!(relay.unexpected(), [""; 0]);
+        assert_eq!(relay.strange(), [""; 0]);
     }
 }
 
@@ -165,22 +165,22 @@ fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &["--allow-capture"]);
     let mut wire = Wire::dial(agent.host());
-    wire.authenticate(client::TOKEN);
-    assert_eq!(wire.receive().unwrap()["say"], "welcome");
-    wire.send(&json!({"say": "acquire", "purpose": "a test"}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
+    wire.prove(client::TOKEN);
+    assert_eq!(wire.hear().unwrap()["say"], "welcome");
+    wire.say(&json!({"say": "acquire", "purpose": "a test"}));
+    assert_eq!(wire.hear().unwrap()["say"], "granted");
     for file in ["/etc/passwd", "/proc/self/environ", "", "../../etc/passwd"] {
-        wire.send(&json!({"say": "forget", "file": file}));
-        wire.send(&json!({"say": "fetch", "file": file, "from": 0}));
-        let piece = wire.receive().unwrap();
+        wire.say(&json!({"say": "forget", "file": file}));
+        wire.say(&json!({"say": "fetch", "file": file, "from": 0}));
+        let piece = wire.hear().unwrap();
         assert_eq!((piece["say"].as_str(), piece["data"].as_str()), (Some("piece"), Some("")), "{piece}");
         assert!(piece["missing"].as_str().unwrap().contains("no capture of this session"), "{piece}");
     }
     // TEST-NET-1 (RFC 5737) is nobody's; a voucher that nobody knows is none.
     let nobody = json!({"port": agent.port(), "cookie": "00".repeat(16)});
     for voucher in [json!(null), nobody] {
-        wire.send(&json!({"say": "look-at", "peer": "192.0.2.1", "voucher": voucher}));
-        let looked = wire.receive().unwrap();
+        wire.say(&json!({"say": "look-at", "peer": "192.0.2.1", "voucher": voucher}));
+        let looked = wire.hear().unwrap();
         assert_eq!(looked["say"], "looked");
         let path = &looked["path"];
         assert!(path["missing"][0].as_str().unwrap().contains("vouches"), "{looked}");
@@ -188,15 +188,15 @@ fn a_holder_gets_no_file_but_its_own_and_no_look_at_strangers() {
         assert!(looked["traffic"].is_object(), "its own interfaces are looked at: {looked}");
     }
     // Its coordinator's own address needs none.
-    wire.send(&json!({"say": "look-at", "peer": null}));
-    assert!(!wire.receive().unwrap()["path"]["hops"].is_null());
+    wire.say(&json!({"say": "look-at", "peer": null}));
+    assert!(!wire.hear().unwrap()["path"]["hops"].is_null());
     // What the agent vouches by it says to who shows it, and to nobody else.
-    wire.send(&json!({"say": "vouch"}));
-    let vouched = wire.receive().unwrap();
+    wire.say(&json!({"say": "vouch"}));
+    let vouched = wire.hear().unwrap();
     assert_eq!((vouched["say"].as_str(), vouched["port"].as_u64()), (Some("vouched"), Some(agent.port().into())));
     let cookie = vouched["cookie"].as_str().unwrap();
     assert!(shown(&agent, cookie) && !shown(&agent, &"00".repeat(16)));
-    wire.send(&json!({"say": "release"}));
+    wire.say(&json!({"say": "release"}));
     program::eventually("it vouches no more", || !shown(&agent, cookie));
 }
 

@@ -36,9 +36,9 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
     let agent = Agent::start();
     let mut queue: Vec<Wire> = (0..4).map(|_| Wire::dial(agent.host())).collect();
     for (ahead, wire) in queue.iter_mut().enumerate() {
-        wire.greet();
-        wire.send(&json!({"say": "acquire", "purpose": "a test"}));
-        let answer = wire.receive().expect("an answer");
+        wire.enter();
+        wire.say(&json!({"say": "acquire", "purpose": "a test"}));
+        let answer = wire.hear().expect("an answer");
         if ahead == 0 {
             assert_eq!(answer["say"], "granted");
         } else {
@@ -47,13 +47,13 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
     }
     // The third leaves; the fourth moves up, and the second comes before it.
     drop(queue.remove(2));
-    let moved = queue[2].receive().expect("it moves up");
+    let moved = queue[2].hear().expect("it moves up");
     assert_eq!((&moved["say"], &moved["ahead"]), (&json!("queued"), &json!(2)));
-    queue[0].send(&json!({"say": "release"}));
-    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
-    assert_eq!(queue[2].receive().expect("an answer")["ahead"], 1);
+    queue[0].say(&json!({"say": "release"}));
+    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
+    assert_eq!(queue[2].hear().expect("an answer")["ahead"], 1);
     drop(queue.remove(1));
-    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
+    assert_eq!(queue[1].hear().expect("an answer")["say"], "granted");
 }
 
 #[test]

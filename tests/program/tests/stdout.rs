@@ -159,14 +159,14 @@ fn what_an_agent_says_cannot_order_the_terminal() {
     let sandbox = Sandbox::new();
     let refusing = server(|stream| {
         let mut wire = Wire(stream);
-        let _ = wire.try_send(&json!({"say": "refused", "reason": HOSTILE}));
+        let _ = wire.try_say(&json!({"say": "refused", "reason": HOSTILE}));
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
     let newer = server(|stream| {
         let mut wire = Wire(stream);
         let mut theirs = hello(99, 99);
         theirs["version"] = json!(HOSTILE);
-        let _ = wire.try_send(&theirs);
+        let _ = wire.try_say(&theirs);
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
     for host in [&refusing, &newer] {
@@ -183,9 +183,9 @@ fn what_an_agent_says_cannot_order_the_terminal() {
 fn what_a_coordinator_says_is_one_line_of_the_agents_log() {
     let agent = Agent::start();
     let mut wire = Wire::dial(agent.host());
-    wire.greet();
-    wire.send(&json!({"say": "acquire", "purpose": HOSTILE}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
+    wire.enter();
+    wire.say(&json!({"say": "acquire", "purpose": HOSTILE}));
+    assert_eq!(wire.hear().unwrap()["say"], "granted");
     drop(wire);
     program::eventually("it says so", || agent.log().contains("all is well"));
     harmless(&agent.log());
