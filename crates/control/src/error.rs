@@ -56,8 +56,8 @@ pub enum ControlError {
         own_version: &'static str,
         /// This program's protocol versions.
         ours: String,
-        /// The host with the older program: its address, or "this host".
-        older: String,
+        /// The host with the older program: "that host" or "this host".
+        older: &'static str,
     },
     /// The token is missing or wrong.
     #[error("{address}: {what}")]

@@ -62,7 +62,7 @@ fn a_dead_host_is_given_up_after_some_seconds() {
 }
 
 #[test]
-fn another_protocol_says_which_side_to_update() {
+fn another_protocol_names_the_host_to_update() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (protocol, oldest, side) in [(999, 999, "update thru on this host"), (0, 0, "update thru on that host")] {
         let fake = server(move |stream| {
@@ -75,11 +75,11 @@ fn another_protocol_says_which_side_to_update() {
             let _ = wire.receive();
         });
         fails(&sandbox, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
-        // The other way round, the agent says who it is and hangs up; the older program knows what that means.
+        // In the other direction the agent sends its hello and refuses.
         let mut wire = Wire::dial(agent.host());
         wire.send(&hello(protocol, oldest));
-        let answer = wire.receive().expect("it introduces itself");
-        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(1)));
+        let answer = wire.receive().expect("its hello");
+        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(2)));
         loop {
             match wire.receive() {
                 None => break,
@@ -87,9 +87,9 @@ fn another_protocol_says_which_side_to_update() {
             }
         }
     }
-    // A newer one that still speaks ours is as welcome as one of our own.
+    // A newer client that still has our protocol is accepted.
     let mut wire = Wire::dial(agent.host());
-    wire.send(&hello(999, 1));
+    wire.send(&hello(999, 2));
     assert_eq!(wire.receive().unwrap()["say"], "hello");
     assert_eq!(wire.receive().unwrap()["say"], "welcome");
     still_serves(&agent, &sandbox);

@@ -108,7 +108,7 @@ impl End {
         };
         if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
             return Err(ControlError::Version {
-                older: if theirs.oldest > PROTOCOL { "this host".into() } else { name.clone() },
+                older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
                 address: name,
                 version: model::plain(&theirs.version).into_owned(),
                 theirs: version_range(theirs.oldest, theirs.protocol),
