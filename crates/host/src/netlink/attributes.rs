@@ -19,7 +19,7 @@ pub(crate) fn put_nested(message: &mut Vec<u8>, kind: u16, attributes: &[u8]) {
     put(message, kind | NESTED, attributes);
 }
 
-/// The attributes in a stretch of bytes. What does not parse ends it: an answer that was cut yields what came whole.
+/// The attributes in a range of bytes. What does not parse ends it: a truncated answer yields its complete part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
