@@ -34,12 +34,12 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const ENABLE: libc::Ioctl = 0x2400;
 const DISABLE: libc::Ioctl = 0x2401;
 
-/// Whose events are counted.
+/// The scope of a counter.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
-    /// Those of the calling thread and of threads that it starts later, from the time it is enabled.
+    /// The calling thread and threads that it starts later, from the time it is enabled.
     ThisThread,
-    /// Those of all that runs on a core, from now on.
+    /// Everything that runs on a core, from now on.
     Core(u32),
 }
 

@@ -7,20 +7,20 @@ use super::route::{Step, steps};
 use super::{NodeKind, Topology};
 use crate::LabError;
 
-/// What a lab of a topology looks like.
+/// The layout of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// One for each node, in the topology's order.
+    /// One per node, in the topology's order.
     pub(crate) nodes: Vec<NodeLayout>,
 }
 
-/// What a node has. Switches have interfaces without addresses, and nothing else.
+/// A node's configuration. Switches have interfaces without addresses, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct NodeLayout {
     /// In the order of the links.
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) routes: Vec<Route>,
-    /// Where this node finds the others: their place and the address at which the way there ends.
+    /// The other nodes: their index and the address at which this node reaches them.
     pub(crate) names: Vec<(usize, Ipv4Addr, Ipv6Addr)>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct NodeLayout {
 pub(crate) struct Interface {
     /// `eth0` and so on.
     pub(crate) name: String,
-    /// The link, by its place.
+    /// The link's index.
     pub(crate) link: usize,
     /// Its network; `None` on a switch.
     pub(crate) address: Option<Address>,
@@ -85,7 +85,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Fills in where a node's packets go.
+    /// Sets a node's routes.
     fn lead(&mut self, topology: &Topology, from: usize, segments: &[Segment]) {
         let steps = steps(topology, from);
         let others = || (0..topology.nodes.len()).filter(|place| *place != from);
@@ -100,7 +100,7 @@ impl Layout {
             if self.address(from, *segment).is_some() || routes.iter().any(|route| route.to == *segment) {
                 continue;
             }
-            // The nearest router that is a member passes it on.
+            // The nearest router that is a member forwards it.
             let nearest = others()
                 .filter(|other| {
                     topology.nodes[*other].kind == NodeKind::Router && self.address(*other, *segment).is_some()

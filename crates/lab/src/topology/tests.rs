@@ -151,7 +151,7 @@ fn the_kernel_carries_what_it_can() {
 }
 
 proptest! {
-    /// Whatever the links are: who has a name for another one reaches it, and by the fewest links.
+    /// With any links, a node that has a name for another one reaches it, over the fewest links.
     #[test]
     fn every_named_host_is_reached(kinds in prop::collection::vec(0_u8..3, 2..8), ends in prop::collection::vec((0_usize..8, 0_usize..8), 1..14)) {
         let kind = |k: &u8| [NodeKind::Host, NodeKind::Router, NodeKind::Switch][*k as usize];
