@@ -158,7 +158,7 @@ impl Holder {
             Some(connection) => connection,
             None => self.connect()?,
         };
-        self.ask(connection, Self::REPORT).map(drop)
+        self.request(connection, Self::REPORT).map(drop)
     }
 
     /// The emulated links' counters since the last report or [`begin`](Self::begin), whichever was later.
@@ -167,13 +167,13 @@ impl Holder {
     /// As [`begin`](Self::begin), and if no period has started.
     pub fn report(&mut self) -> io::Result<LabReport> {
         let connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
-        self.ask(connection, Self::REPORT)
+        self.request(connection, Self::REPORT)
     }
 
     fn end(&mut self) -> io::Result<LabReport> {
         self.patience = END;
         let connection = self.connect()?;
-        let report = self.ask(connection, Self::DOWN)?;
+        let report = self.request(connection, Self::DOWN)?;
         // The connection closes when the lab is removed.
         match self.connection.take().map_or(Ok(0), |mut connection| connection.read_line(&mut String::new())) {
             Ok(_) => Ok(report),
@@ -189,7 +189,7 @@ impl Holder {
     }
 
     /// Keeps the connection for the next request only if this one is answered.
-    fn ask(&mut self, mut connection: BufReader<UnixStream>, request: &str) -> io::Result<LabReport> {
+    fn request(&mut self, mut connection: BufReader<UnixStream>, request: &str) -> io::Result<LabReport> {
         connection.get_ref().write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         connection.read_line(&mut line)?;
@@ -255,6 +255,6 @@ mod tests {
         });
         drop(listener);
         holder.connection = None;
-        assert!(holder.begin().is_err(), "nobody listens");
+        assert!(holder.begin().is_err(), "no holder listens");
     }
 }

@@ -120,7 +120,7 @@ impl Journal {
     pub(crate) fn states(&self) -> Result<Vec<(Record, bool)>, LabError> {
         let mut states = Vec::new();
         for path in self.files()? {
-            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            let Ok(lock) = File::open(&path) else { continue }; // removed since
             let Some(record) = read(&path, &lock) else { continue };
             // Shared, so that processes that only query do not take each other for the owner.
             let lives = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
@@ -156,7 +156,7 @@ impl Journal {
         self.sweep()?;
         let mut stale = Vec::new();
         for path in self.files()? {
-            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            let Ok(lock) = File::open(&path) else { continue }; // removed since
             match lock.try_lock() {
                 // If the name was reused in between, it is another file's: this record has been removed already.
                 Ok(()) if lock.metadata().is_ok_and(|file| file.nlink() > 0) => {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_swept_away_once_nobody_drafts() {
+    fn a_draft_is_removed_once_no_process_is_drafting() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::at(folder.path()).unwrap();
         let draft = folder.path().join("thru-1.new");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_name_what_is_not_theirs_are_ignored() {
+    fn records_with_foreign_namespaces_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::at(folder.path()).unwrap();
         let foreign = Record { namespaces: vec!["production".into()], ..record("thru-1") };

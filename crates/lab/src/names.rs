@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_address_and_comes_before_the_machines() {
+    fn a_name_is_one_address_and_precedes_the_machines_own() {
         let (v4, v6) = ("198.18.0.2".parse().unwrap(), "fd74:6872:7500::2".parse().unwrap());
         let text = text(&[NetworkPeer { name: "b".into(), v4, v6 }], "10.0.0.1 b machine\n");
         let lines: Vec<&str> = text.lines().collect();

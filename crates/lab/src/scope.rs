@@ -70,7 +70,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let _ = self.end(); // whoever wants to know calls close; the journal keeps what is left
+        let _ = self.end(); // close() reports failures; the journal keeps what is left
     }
 }
 

@@ -181,8 +181,8 @@ fn each_host_sees_its_own_interfaces_with_the_requested_mtu() {
 }
 
 #[test]
-fn dropping_a_lab_removes_it_and_what_runs_in_it() {
-    if !possible("dropping_a_lab_removes_it_and_what_runs_in_it") {
+fn dropping_a_lab_removes_it_and_its_processes() {
+    if !possible("dropping_a_lab_removes_it_and_its_processes") {
         return;
     }
     let lab = Lab::crossover(&CrossoverSpec::default()).unwrap();
@@ -275,8 +275,8 @@ impl Owner {
     }
 
     fn assert_removed(&self) {
-        eventually("the lab is gone", || traces(&self.prefix).is_empty());
-        eventually("what ran in it is gone", || !runs(self.inside));
+        eventually("the lab is removed", || traces(&self.prefix).is_empty());
+        eventually("the process in it has ended", || !runs(self.inside));
     }
 }
 
@@ -321,7 +321,7 @@ fn killing_the_owner_while_it_builds_leaves_nothing() {
         process.kill().unwrap();
         process.wait().unwrap();
         // The reaper removes the record last, so that no record means no namespace to come.
-        eventually("the record is gone", || record_of().is_empty());
+        eventually("the record is removed", || record_of().is_empty());
         assert_eq!(traces(&prefix), [""; 0]);
     }
 }
@@ -351,7 +351,7 @@ fn a_command_that_outlives_its_owner_leaves_nothing() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the command has ended", || file("ip.ended").exists());
-    eventually("the lab is gone", || traces(&prefix).is_empty());
+    eventually("the lab is removed", || traces(&prefix).is_empty());
     eventually("the reaper, which uses the slow command too, has ended", || !runs(reaper));
 }
 
@@ -373,8 +373,8 @@ fn the_journal_finds_a_lab_whose_owner_and_reaper_were_killed() {
     let mut owner = owner("both");
     let reaper = reaper_of(owner.process.id());
     assert!(Command::new("kill").args(["-KILL", &reaper.to_string()]).status().unwrap().success());
-    eventually("the reaper is gone", || !runs(reaper));
-    assert_eq!(traces(&owner.prefix).len(), 3, "nobody touches the lab of an owner that lives");
+    eventually("the reaper has ended", || !runs(reaper));
+    assert_eq!(traces(&owner.prefix).len(), 3, "the lab of a live owner stays");
     owner.kill("-KILL", &owner.process.id().to_string());
     // Another test's lab may find it first.
     eventually("the stale lab is reaped", || {

@@ -266,7 +266,7 @@ fn a_stream_arrives_whole_through_every_kind_of_noise() {
 }
 
 #[test]
-fn codel_marks_what_allows_it_and_drops_nothing() {
+fn codel_marks_ecn_capable_segments_and_drops_none() {
     let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(10), ecn: true };
     let forward = DirectionSpec {
         rate_bps: Some(500_000_000),
@@ -275,7 +275,7 @@ fn codel_marks_what_allows_it_and_drops_nothing() {
         ..DirectionSpec::default()
     };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 1 };
-    let Some(lab) = path("codel_marks_what_allows_it_and_drops_nothing", &spec) else { return };
+    let Some(lab) = path("codel_marks_ecn_capable_segments_and_drops_none", &spec) else { return };
     for host in lab.hosts() {
         assert!(host.command("sysctl").args(["-qw", "net.ipv4.tcp_ecn=1"]).status().unwrap().success());
     }

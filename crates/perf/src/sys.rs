@@ -62,7 +62,7 @@ impl Descriptor {
             ..Attributes::default()
         };
         let no_group: libc::c_int = -1;
-        // SAFETY: the pointer is to a live structure whose length stands in it; the kernel only reads it.
+        // SAFETY: the pointer is to a live structure that contains its own length; the kernel only reads it.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -77,7 +77,7 @@ impl Descriptor {
             return Err(io::Error::last_os_error());
         }
         let fd = libc::c_int::try_from(fd).map_err(io::Error::other)?;
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor, and no other code knows it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

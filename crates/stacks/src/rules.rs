@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named_with_its_section() {
+    fn invalid_values_are_named_with_their_section() {
         for (line, word) in [
             ("dst_addr = '10.0.0.0/33'", "10.0.0.0/33"),
             ("wadmd = 1.0", "0.999"),

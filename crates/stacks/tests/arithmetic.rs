@@ -355,7 +355,7 @@ fn htcp_grows_with_the_time_since_the_last_loss() {
 }
 
 #[test]
-fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
+fn htcp_backs_off_by_the_queue_unless_the_throughput_changed() {
     let mut flow = Flow::of("htcp");
     // Throughput is counted over round trips of a steady window; RTTs from 100 to 140 ms: beta = 100 / 140.
     let steady = |flow: &mut Flow, window: u32| {
@@ -382,7 +382,7 @@ fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
 }
 
 #[test]
-fn htcp_goes_on_as_before_after_a_loss_that_was_none() {
+fn htcp_restores_its_state_after_a_spurious_loss() {
     let mut flow = Flow::of("htcp");
     // Round trips of a steady window at RTTs from 100 ms on.
     let steady = |flow: &mut Flow, segments: u32, rtt_us: u32| {
@@ -423,7 +423,7 @@ fn htcp_goes_on_as_before_after_a_loss_that_was_none() {
 }
 
 #[test]
-fn the_manual_s_gives_up_less_where_nothing_is_queued() {
+fn the_stack_of_the_manual_backs_off_less_without_a_queue() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("mine.bpf.c");
     std::fs::write(&source, manual::example()).unwrap();

@@ -144,8 +144,8 @@ fn a_rule_gives_connections_to_its_destination_their_buffers() {
 }
 
 #[test]
-fn what_the_manual_writes_is_compiled_and_taken() {
-    let test = "what_the_manual_writes_is_compiled_and_taken";
+fn the_stack_of_the_manual_compiles_and_loads() {
+    let test = "the_stack_of_the_manual_compiles_and_loads";
     let Some(_turn) = turn(test) else { return };
     let folder = tempfile::tempdir().unwrap();
     let [source, object] = ["mine.bpf.c", "mine.bpf.o"].map(|name| folder.path().join(name));

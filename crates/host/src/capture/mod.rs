@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_loopback_is_kept_once() {
+    fn packets_over_loopback_are_kept_once() {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -351,7 +351,7 @@ mod tests {
         }
         let capture = capturing.finish();
         if let Some(missing) = &capture.missing {
-            println!("SKIPPED: what_passes_loopback_is_kept_once: {missing}");
+            println!("SKIPPED: packets_over_loopback_are_kept_once: {missing}");
             return;
         }
         assert_eq!((capture.interface.as_deref(), capture.drops), (Some("lo"), Some(0)));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_reported_with_its_remedy() {
+    fn a_missing_requirement_is_reported_with_its_remedy() {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();

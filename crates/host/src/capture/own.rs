@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_other_sockets_are_none_of_the_trials() {
+    fn packets_of_other_sockets_do_not_belong_to_the_trial() {
         // From 10.0.0.1:4000 to 10.0.0.2:6280.
         let packet = v4(0x18);
         for (ends, has) in [

@@ -80,7 +80,7 @@ impl Ring {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor, and no other code knows it.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         attach(&socket, filter)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &VERSION)?;

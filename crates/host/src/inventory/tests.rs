@@ -36,7 +36,7 @@ fn a_virtual_machine_is_described_as_it_was_recorded() {
 }
 
 #[test]
-fn what_the_virtual_machine_does_not_report_is_named() {
+fn facts_that_the_virtual_machine_does_not_report_are_named() {
     let facts = recorded("vm");
     assert_eq!(facts.governor, None);
     for missing in [
@@ -223,7 +223,7 @@ fn the_neighbour_is_the_one_that_lldpd_reports() {
 }
 
 #[test]
-fn bonds_and_vlans_name_what_they_lie_on() {
+fn bonds_and_vlans_name_their_lower_devices() {
     assert_eq!(device("ens1f0").master, some("bond0"));
     let (bond, vlan) = (device("bond0"), device("bond0.42"));
     assert_eq!((bond.kind, bond.bond_mode, bond.lower), (some("bond"), some("802.3ad"), vec!["ens1f0".to_owned()]));
@@ -290,7 +290,7 @@ fn sampled_traffic_is_recorded_with_its_interface() {
 }
 
 #[test]
-fn a_host_that_reports_nothing_is_null_throughout_and_never_zero() {
+fn facts_of_a_host_that_reports_nothing_are_null_and_never_zero() {
     let empty = tempfile::tempdir().unwrap();
     let facts = inventory(&FakeSys::new(empty.path()));
     assert_eq!(Inventory { missing: Vec::new(), ..facts.clone() }, Inventory::default());

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_cut_or_lies_about_its_length_yields_what_is_whole() {
+    fn a_truncated_answer_or_one_with_a_wrong_length_yields_its_complete_part() {
         let mut message = Vec::new();
         put(&mut message, 1, &[1]);
         put(&mut message, 2, b"whole of it");

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_without_a_mask_names_what_is_set() {
+    fn a_list_without_a_mask_names_the_set_bits() {
         let mut bit = Vec::new();
         put(&mut bit, BIT_NAME, b"rx-gro\0");
         let mut list = Vec::new();

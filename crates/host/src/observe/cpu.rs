@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_come_or_go_are_left_out() {
+    fn cores_that_appear_or_disappear_are_left_out() {
         let used = observed(
             "cpu0 1 0 0 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0 0 0\n",
             "cpu0 2 0 0 0 0 0 0 0 0 0\ncpu3 9 0 0 0 0 0 0 0 0 0\n",

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_was_set_to_nought_did_not_go_all_the_way_round() {
+    fn a_counter_that_was_reset_to_0_has_not_wrapped() {
         let mut counter = Wrapping::default();
         let most = u64::from(u32::MAX);
         assert_eq!([100, 250, 7, 9].map(|now| counter.follow(now, most)), [0, 150, 157, 159]);

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_or_goes_has_nulls_and_idle_devices_no_line() {
+    fn devices_that_appear_or_disappear_have_nulls_and_idle_ones_no_line() {
         let mut series = Series::default();
         series.add(&reading(0, &[("dev.a.rx_bytes", Kind::Counter, 5), ("dev.b.rx_bytes", Kind::Counter, 5)]));
         series.add(&reading(

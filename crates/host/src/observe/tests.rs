@@ -158,7 +158,7 @@ fn the_series_has_shares_rates_and_levels() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_the_reason_and_stays_unknown() {
+fn missing_sources_are_named_with_the_reason_and_stay_unknown() {
     let host = Host::new();
     host.write("proc/stat", "cpu0 1 0 0 9 0 0 0\nctxt 5\n");
     let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Counters, ..Options::default() });
@@ -186,7 +186,7 @@ fn only_processor_time_is_read_on_request() {
 }
 
 #[test]
-fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
+fn devices_that_appear_or_disappear_and_counters_that_decrease_are_unknown() {
     let device = |name: &str, rx: u64| format!("{name}: {rx} 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n");
     let host = Host::new();
     host.write("proc/net/dev", &format!("a | b\nc | d\n{}{}", device("eth0", 500), device("eth1", 5)));
@@ -204,7 +204,7 @@ fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
 }
 
 #[test]
-fn a_source_that_is_lost_on_the_way_is_unknown() {
+fn a_source_that_disappears_is_unknown() {
     let host = Host::recorded("before");
     let recorder = host.start();
     host.becomes("after");

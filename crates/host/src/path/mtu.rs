@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_as_wide_as_its_interface_is_that_wide() {
+    fn a_path_with_the_mtu_of_its_interface_is_found() {
         assert_eq!(find_on(9_000, None, 9_000).unwrap().bytes, 9_000);
     }
 }

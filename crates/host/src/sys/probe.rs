@@ -27,7 +27,7 @@ const ORIGIN_ICMP: u8 = 2;
 const ORIGIN_ICMP6: u8 = 3;
 /// Time exceeded, of ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const EXPIRED: [(u8, u8); 2] = [(ORIGIN_ICMP, 11), (ORIGIN_ICMP6, 3)];
-/// IP_PMTUDISC_PROBE and IPV6_PMTUDISC_PROBE: never fragment, whatever path MTU the kernel assumes.
+/// IP_PMTUDISC_PROBE and IPV6_PMTUDISC_PROBE: never fragment, independent of the path MTU that the kernel assumes.
 const PROBE: libc::c_int = 3;
 
 /// Disables fragmentation on this socket and enables its error queue.

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_have_the_network_and_nothing_else_unless_it_is_added() {
+    fn clients_may_change_network_settings_and_added_ones_only() {
         let plain = with(&[]);
         for key in ["sysctl.net.core.rmem_max", "sysctl.net.ipv6.conf.eth0/5.mtu", "dev.eth0.ring.rx", "qdisc.lo"] {
             assert!(plain.covers(key), "{key}");

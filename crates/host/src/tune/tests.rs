@@ -176,7 +176,7 @@ fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> 
 }
 
 #[test]
-fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
+fn changes_of_a_killed_owner_are_restored_by_the_next() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
@@ -190,7 +190,7 @@ fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
 }
 
 #[test]
-fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError> {
+fn kept_settings_stay_until_reverted_and_nest() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mtu = || fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
     for value in ["9000", "4000"] {
@@ -212,7 +212,7 @@ fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError>
 }
 
 #[test]
-fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
+fn changes_by_other_programs_are_left_unless_forced() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["sysctl.net.core.rmem_max=1000"]))?;
@@ -250,7 +250,7 @@ fn a_setting_in_use_names_its_owner_and_can_be_waited_for() -> Result<(), TuneEr
 }
 
 #[test]
-fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
+fn after_another_boot_nothing_is_left_to_restore() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_1071_comes_out() {
+    fn the_example_of_rfc_1071_is_reproduced() {
         assert_eq!(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
     }
 

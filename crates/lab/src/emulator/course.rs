@@ -190,7 +190,7 @@ impl Course {
             match (entered, self.admitted.last_mut()) {
                 (Ok(marked), Some((run, alike))) if run.end == segment && *alike == marked => run.end += 1,
                 (Ok(marked), _) => self.admitted.push((segment..segment + 1, marked)),
-                (Err(place), _) => self.counters.drop_at(place),
+                (Err(location), _) => self.counters.drop_at(location),
             }
         }
     }
@@ -255,8 +255,8 @@ impl Course {
             let passed = departure.outcome.and_then(|(at_ns, marked)| Ok((self.stages.pass(at_ns)?, marked)));
             match passed {
                 Ok((passage, marked)) => self.join(&mut open, &departure, &passage, marked),
-                Err(place) => {
-                    self.counters.drop_at(place);
+                Err(location) => {
+                    self.counters.drop_at(location);
                     // It was sent nevertheless, unless the queue dropped it.
                     self.sequence += u64::from(departure.outcome.is_ok());
                     self.close(&mut open);

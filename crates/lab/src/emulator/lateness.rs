@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_what_was_recorded_since() {
+    fn quantiles_are_those_of_the_new_records() {
         let counters = LateCounters::default();
         counters.record(5_000_000);
         let before = counters.read();

@@ -57,9 +57,9 @@ impl Layout {
         let segments = segments(topology, block)?;
         let mut nodes = vec![NodeLayout::default(); topology.nodes.len()];
         let mut members = vec![0; topology.nodes.len()];
-        for (place, link) in topology.links.iter().enumerate() {
+        for (index, link) in topology.links.iter().enumerate() {
             for (end, node) in link.between.into_iter().enumerate() {
-                let number = match switch_of(topology, place) {
+                let number = match switch_of(topology, index) {
                     Some(switch) if switch == node => None,
                     Some(switch) => {
                         members[switch] += 1;
@@ -67,19 +67,19 @@ impl Layout {
                     }
                     None => Some(end as u32 + 1),
                 };
-                let segment = segments[place];
+                let segment = segments[index];
                 let address = number.map(|number| {
                     let (v4, v6) = segment.member(number);
                     Address { segment, v4, v6 }
                 });
                 let name = format!("eth{}", nodes[node].interfaces.len());
-                nodes[node].interfaces.push(Interface { name, link: place, address });
+                nodes[node].interfaces.push(Interface { name, link: index, address });
             }
         }
         let mut layout = Self { nodes };
-        for place in 0..topology.nodes.len() {
-            if topology.nodes[place].kind != NodeKind::Switch {
-                layout.lead(topology, place, &segments);
+        for index in 0..topology.nodes.len() {
+            if topology.nodes[index].kind != NodeKind::Switch {
+                layout.lead(topology, index, &segments);
             }
         }
         Ok(layout)
@@ -88,7 +88,7 @@ impl Layout {
     /// Sets a node's routes.
     fn lead(&mut self, topology: &Topology, from: usize, segments: &[Segment]) {
         let steps = steps(topology, from);
-        let others = || (0..topology.nodes.len()).filter(|place| *place != from);
+        let others = || (0..topology.nodes.len()).filter(|index| *index != from);
         let mut names = Vec::new();
         for (other, step) in others().filter_map(|other| Some((other, steps[other]?))) {
             if let Some(address) = step.last.and_then(|link| self.address(other, segments[link])) {
@@ -133,17 +133,17 @@ impl Layout {
 
 /// The switch that a link ends at.
 fn switch_of(topology: &Topology, link: usize) -> Option<usize> {
-    topology.links[link].between.into_iter().find(|place| topology.nodes[*place].kind == NodeKind::Switch)
+    topology.links[link].between.into_iter().find(|index| topology.nodes[*index].kind == NodeKind::Switch)
 }
 
 /// The network of each link; the links of a switch share one.
 fn segments(topology: &Topology, block: Block) -> Result<Vec<Segment>, LabError> {
-    let is_switch = |place: &usize| topology.nodes[*place].kind == NodeKind::Switch;
+    let is_switch = |index: &usize| topology.nodes[*index].kind == NodeKind::Switch;
     let switches: Vec<usize> = (0..topology.nodes.len()).filter(is_switch).collect();
     let mut next = switches.len() as u64 * u64::from(Segment::SWITCH_PAIRS);
     let mut segments = Vec::with_capacity(topology.links.len());
-    for place in 0..topology.links.len() {
-        let switch = switch_of(topology, place).and_then(|switch| switches.iter().position(|other| *other == switch));
+    for index in 0..topology.links.len() {
+        let switch = switch_of(topology, index).and_then(|switch| switches.iter().position(|other| *other == switch));
         segments.push(match switch {
             Some(number) => Segment::of_switch(block, number as u16 * Segment::SWITCH_PAIRS),
             None => {

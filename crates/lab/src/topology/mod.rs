@@ -92,14 +92,14 @@ impl Topology {
 
     /// Index of the node of that name.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<usize> {
+    pub fn index_of(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
     /// Name of a link, such as `a-b`.
     #[must_use]
     pub fn link_name(&self, link: &Link) -> String {
-        link.between.map(|place| self.nodes[place].name.as_str()).join("-")
+        link.between.map(|index| self.nodes[index].name.as_str()).join("-")
     }
 
     /// Refuses an invalid node name: it becomes part of a namespace's name, of a host name and of a variable's.
@@ -130,13 +130,13 @@ impl Topology {
         if !self.nodes.iter().any(|node| node.kind == NodeKind::Host) {
             return refuse("a lab without hosts".into(), "add a [[host]] with a name");
         }
-        for (place, node) in self.nodes.iter().enumerate() {
+        for (index, node) in self.nodes.iter().enumerate() {
             Self::check_name(&node.name)?;
-            if self.place(&node.name) != Some(place) {
+            if self.index_of(&node.name) != Some(index) {
                 return refuse(format!("two nodes are called '{}'", node.name), "give one of them another name");
             }
             if node.kind == NodeKind::Switch {
-                self.check_switch(place)?;
+                self.check_switch(index)?;
             }
         }
         for link in &self.links {
@@ -163,7 +163,7 @@ impl Topology {
         }
         crate::crossover::check_mtu(link.mtu)?;
         link.directions.iter().try_for_each(|direction| direction.check(link.mtu))?;
-        let switches = link.between.iter().filter(|place| self.nodes[**place].kind == NodeKind::Switch).count();
+        let switches = link.between.iter().filter(|index| self.nodes[**index].kind == NodeKind::Switch).count();
         if switches == 2 {
             return refuse("it joins two switches", "use one switch, or a router between them");
         }
@@ -181,15 +181,15 @@ impl Topology {
     }
 
     /// All links of a switch have one MTU: a bridge does not fragment packets, it drops what is too long.
-    fn check_switch(&self, place: usize) -> Result<(), LabError> {
+    fn check_switch(&self, index: usize) -> Result<(), LabError> {
         let mtus: Vec<u32> =
-            self.links.iter().filter(|link| link.between.contains(&place)).map(|link| link.mtu).collect();
+            self.links.iter().filter(|link| link.between.contains(&index)).map(|link| link.mtu).collect();
         if mtus.windows(2).all(|pair| pair[0] == pair[1]) {
             return Ok(());
         }
         let what = format!(
             "the links of switch '{}' have different MTUs, and a switch does not fragment packets",
-            self.nodes[place].name
+            self.nodes[index].name
         );
         Err(LabError::Spec { what, remedy: "use one MTU, or a router instead of the switch" })
     }

@@ -31,7 +31,7 @@ pub(crate) fn steps(topology: &Topology, start: usize) -> Vec<Option<Step>> {
         if kind == NodeKind::Host && here != start {
             continue;
         }
-        for (place, link) in topology.links.iter().enumerate() {
+        for (index, link) in topology.links.iter().enumerate() {
             let there = match link.between {
                 [one, other] if one == here => other,
                 [one, other] if other == here => one,
@@ -43,7 +43,7 @@ pub(crate) fn steps(topology: &Topology, start: usize) -> Vec<Option<Step>> {
             // A switch has no address: the nodes behind it are neighbours of the node before it.
             let before = if kind == NodeKind::Switch { step.before } else { here };
             let next = if before == start { there } else { step.next };
-            let (first, last) = (step.first.or(Some(place)), Some(place));
+            let (first, last) = (step.first.or(Some(index)), Some(index));
             steps[there] = Some(Step { distance: step.distance + 1, first, last, before, next });
             open.push_back(there);
         }

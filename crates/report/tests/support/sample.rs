@@ -185,7 +185,9 @@ pub(crate) fn pair() -> Run {
             host_s_per_gb: Some(process * 1.4),
             cycles_per_byte: cycles,
             host_resolution_ns: Some(10_000_000),
-            cycles_missing: cycles.is_none().then(|| "this machine has no cycle counter that the kernel can use".to_owned()),
+            cycles_missing: cycles
+                .is_none()
+                .then(|| "this machine has no cycle counter that the kernel can use".to_owned()),
             ..EndCost::default()
         };
         outcome.summary.cost = Some(Cost { near: end(0.21, Some(0.62)), far: Some(end(0.35, None)) });

@@ -226,7 +226,7 @@ fn a_packet_that_is_too_long_for_the_path_is_dropped_whole() {
 }
 
 #[test]
-fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
+fn a_changed_rate_applies_to_the_queue_and_a_changed_delay_to_leaving_segments() {
     let change = |ms, rate, delay| Change {
         at: Duration::from_millis(ms),
         rate_bps: Some(Some(rate)),
@@ -260,7 +260,7 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
 }
 
 #[test]
-fn what_the_queue_drops_of_a_packet_takes_no_memory() {
+fn dropped_segments_of_a_packet_take_no_memory() {
     let direction = DirectionSpec {
         rate_bps: Some(1_000_000),
         queue_bytes: 4_000,

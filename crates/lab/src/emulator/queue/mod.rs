@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_packets_counts_them_whatever_their_length() {
+    fn a_queue_in_packets_counts_packets_of_any_length() {
         let direction = DirectionSpec { queue_packets: Some(3), queue_bytes: 1, ..of(8_000_000, 0) };
         let mut link = link(&direction);
         // 1 ms each: one in sending and two that wait.
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_rate_is_that_of_what_waits() {
+    fn a_new_rate_applies_to_waiting_segments() {
         let mut link = link(&of(8_000_000, 100_000));
         (0..3).for_each(|_| assert!(arrive(&mut link, 0, 1_000).is_ok()));
         assert_eq!(link.depart(0).unwrap().outcome, Ok((1_000_000, false)));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn codel_drops_at_the_head_what_waited_too_long() {
+    fn codel_drops_segments_at_the_head_that_waited_too_long() {
         let discipline = Discipline::Codel(spec::Codel::default());
         let mut link = link(&DirectionSpec { discipline, ..of(8_000_000, 10_000_000) });
         // 1,000 segments of 1 ms at once: the queue is far above 5 ms until the last ten or so.

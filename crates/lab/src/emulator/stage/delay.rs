@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_holds_as_long_as_it_should() {
+    fn a_difference_holds_for_its_time() {
         let mut stage = stage(&jittery(Distribution::Uniform, true, 10 * MS));
         let mut delays = delays(&mut stage, (0..100).map(|n| n * MS));
         delays.dedup();

@@ -84,13 +84,13 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_path_of_nothing_changes_nothing() {
+    fn a_path_without_impairments_changes_nothing() {
         let mut stages = Stages::new(&DirectionSpec::default(), 1);
         assert_eq!(stages.pass(7), Ok(Passage { at_ns: 7, ..Passage::default() }));
     }
 
     #[test]
-    fn a_stage_draws_the_same_whatever_the_others_do() {
+    fn a_stage_draws_independently_of_the_others() {
         let quiet = DirectionSpec { loss: 0.1, ..DirectionSpec::default() };
         let noisy = DirectionSpec { corrupt: 0.3, duplicate: 0.3, delay: Duration::from_millis(1), ..quiet.clone() };
         let lost = |direction: &DirectionSpec, seed| {
