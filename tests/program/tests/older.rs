@@ -209,5 +209,5 @@ fn shown(agent: &Agent, cookie: &str) -> bool {
     stream.write_all(&question.encode()).unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    answer == question.vouched()
+    answer == question.reach_proof()
 }
