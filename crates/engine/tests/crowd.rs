@@ -48,8 +48,8 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
     engine::pattern::check(spec).expect("a valid spec");
     let transport = transport(spec.transport.as_str()).expect("known");
     let directory = tempfile::tempdir().expect("a directory");
-    let place = ListenOptions { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
-    let mut listener = transport.listen(spec, &place).expect("listens");
+    let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
+    let mut listener = transport.listen(spec, &options).expect("listens");
     let to = listener.rendezvous();
     let (plans, flags) = ([Role::Passive, Role::Active].map(|role| plan(spec, role)), [Signals::new(), Signals::new()]);
     let [far_plan, near_plan] = plans;
@@ -158,8 +158,8 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
 }
 
 #[test]
-fn an_end_that_goes_takes_the_trial_with_it() {
-    for strategy in transports("an_end_that_goes_takes_the_trial_with_it") {
+fn an_end_that_disappears_ends_the_trial() {
+    for strategy in transports("an_end_that_disappears_ends_the_trial") {
         let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", "rr", strategy) };
         let [(far, far_signals), (near, _)] = start(&spec);
         std::thread::sleep(Duration::from_millis(500));

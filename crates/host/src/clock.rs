@@ -1,11 +1,11 @@
-//! What the tool's own clock costs.
+//! The cost of a clock read.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Reads timed together, so that the two reads around a batch weigh little.
+/// Reads timed together, so that the two reads around a batch matter little.
 const READS: u32 = 1_000;
-/// Batches; their median is not moved by the few that an interrupt fell into.
+/// Batches; their median is not affected by the few that an interrupt hit.
 const BATCHES: usize = 101;
 
 /// Cost of one read of the monotonic clock as the measuring threads read it ([`Instant::now`]), in nanoseconds: the median

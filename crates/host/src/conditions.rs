@@ -1,11 +1,11 @@
-//! What a host is like at this moment, for those who want it idle before they measure.
+//! The current load of a host, for a measurement that requires an idle one.
 
 use model::HostReading;
 
 use crate::Sys;
 use crate::inventory::machine::{bytes, load_average};
 
-/// Reads memory, load and the bytes that have passed the interfaces; what cannot be read is `None`.
+/// Reads memory, load and the bytes of the interfaces; what cannot be read is `None`.
 #[must_use]
 pub fn conditions(sys: &dyn Sys) -> HostReading {
     let read = |path| sys.read(path).ok();

@@ -1,9 +1,9 @@
-//! What a host is and what it does meanwhile.
+//! What a host is and what it does during a measurement.
 //!
-//! [`inventory()`] states the facts about a host that shape a measurement; [`observe`] watches its counters while one runs;
-//! [`clock`] says what a clock read costs, [`capture`] keeps the packets of a measurement. All of them see the host through
-//! [`sys::Sys`], so that tests can show them a recorded host instead. Only [`tune`] changes the host, and writes down before
-//! how to undo it.
+//! [`inventory()`] collects the facts about a host that affect a measurement; [`observe`] reads its counters while one
+//! runs; [`clock`] measures the cost of a clock read; [`capture`] keeps the packets of a measurement. All of them read
+//! the host through [`sys::Sys`], so that tests can use a recorded host. Only [`tune`] changes the host, and it
+//! records first how to undo the change.
 //!
 //! ```
 //! let facts = host::inventory(&host::RealSys);

@@ -1,14 +1,14 @@
-//! Directories for what this process, or the next one, will act upon with its own power.
+//! Directories for files that this process, or a later one, acts on with its privileges.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-/// Makes `directory` if need be, for this user alone.
+/// Creates `directory` if needed, for this user only.
 ///
 /// # Errors
-/// It cannot be made, somebody else owns it, or others may write there: then they may have written what stands in it.
+/// It cannot be created, another user owns it, or others may write there and so may have written its content.
 pub fn own_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let facts = fs::symlink_metadata(directory)?;

@@ -1,9 +1,9 @@
-//! Holds an emulated path open until its standard input ends, then says what the path did.
+//! Keeps an emulated path up until its standard input ends, then prints the path's counters.
 //!
-//!     path MTU FORWARD [BACK]
+//!     path MTU FORWARD [REVERSE]
 //!
-//! FORWARD and BACK are directions as in a topology, such as 'delay = "91.5ms", rate = "2.5Gbit", queue = "56MB"'; BACK is
-//! like FORWARD where it is not given.
+//! FORWARD and REVERSE are directions as in a topology, such as 'delay = "91.5ms", rate = "2.5Gbit", queue = "56MB"';
+//! REVERSE defaults to FORWARD.
 #![allow(clippy::print_stdout, reason = "an example says what it does")]
 
 use std::io::Read;

@@ -8,14 +8,14 @@ use crate::journal::{Journal, Record};
 use crate::scope::Scope;
 use crate::subnets::random;
 
-/// What a lab needs, and under which name the user knows it.
+/// The requirements of a lab, and their names for the user.
 const NEEDED: [(CapabilitySet, &str); 2] =
     [(CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"), (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN")];
 
-/// Whether this process can make a lab, found out by making a namespace and a link and removing them again.
+/// Checks whether this process can make a lab, by making a namespace and a link and removing them again.
 ///
 /// # Errors
-/// Says what is missing and what to do: root's capabilities, the `ip` command, or a kernel or container that allows network
+/// What is missing and the remedy: root's capabilities, the `ip` command, or a kernel or container that allows network
 /// namespaces and veth links.
 pub fn available() -> Result<(), LabError> {
     let ip = privileged_ip()?;
@@ -35,7 +35,7 @@ pub fn available() -> Result<(), LabError> {
 
 /// The `ip` command, for a process that may use it to make namespaces.
 pub(crate) fn privileged_ip() -> Result<Ip, LabError> {
-    // Where the kernel will not tell, the first command will.
+    // If the kernel does not tell, the first command will.
     if let Ok(own) = capabilities(None) {
         let missing = NEEDED.iter().find(|(capability, _)| !own.effective.contains(*capability));
         if let Some((_, missing)) = missing {

@@ -16,19 +16,19 @@ use crate::scope::{Scope, reap_stale};
 use crate::subnets::random;
 use crate::{LabError, Subnets};
 
-/// The interface at either end of the link. Each is in a namespace of its own, so the names do not meet.
+/// The interface at either end of the link. Each is in its own namespace, so the names do not clash.
 const INTERFACE: &str = "eth0";
 /// The smallest MTU of IPv6 (RFC 8200, section 5) and the largest of a veth link, in bytes.
 const MTU: std::ops::RangeInclusive<u32> = 1_280..=65_535;
 
-/// What a lab of two hosts is made of.
+/// The options of a lab of two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossoverSpec {
-    /// Start of the lab's name; what follows makes it unique. Up to 32 lower-case letters, digits and hyphens.
+    /// Start of the lab's name; a suffix makes it unique. Up to 32 lower-case letters, digits and hyphens.
     pub prefix: String,
     /// MTU of the link in bytes, 1280 to 65535.
     pub mtu: u32,
-    /// Subnets of the link; `None` chooses a pair that has no route on this machine and no other lab.
+    /// Subnets of the link; `None` chooses a pair without a route on this machine or in another lab.
     pub subnets: Option<Subnets>,
 }
 
@@ -47,7 +47,7 @@ impl CrossoverSpec {
     }
 }
 
-/// Refuses a start of a lab's name that is none.
+/// Refuses an invalid start of a lab's name.
 pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=32).contains(&prefix.len()) && prefix.chars().all(letters) && !prefix.starts_with('-') {
@@ -57,7 +57,7 @@ pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
     Err(LabError::Spec { what: format!("the prefix '{prefix}' is not a valid name"), remedy })
 }
 
-/// Refuses what no link of a lab can have.
+/// Refuses invalid properties of a link.
 pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
     if MTU.contains(&mtu) {
         return Ok(());
@@ -66,12 +66,13 @@ pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
     Err(LabError::Spec { what: format!("an MTU of {mtu} bytes"), remedy })
 }
 
-/// Two hosts, `a` and `b`, joined by a link. Removed when it is dropped; processes that still run on its hosts are killed.
+/// Two hosts, `a` and `b`, joined by a link. Removed when it is dropped; processes that still run on its hosts are
+/// killed.
 #[derive(Debug)]
 pub struct Lab {
     name: String,
     hosts: [LabHost; 2],
-    /// Before the namespaces, which its devices keep alive.
+    /// Before the namespaces, because its devices keep them alive.
     emulator: Option<Emulator>,
     scope: Scope,
 }
@@ -93,12 +94,12 @@ pub struct LabHost {
 }
 
 impl Lab {
-    /// Makes two namespaces and joins them by a veth pair, with loopback up in each and the addresses in use when this
-    /// returns. Offloads, queues and settings are the kernel's defaults. First removes what dead owners left.
+    /// Makes two namespaces and joins them by a veth pair. When this returns, loopback is up in each and the addresses
+    /// are usable. Offloads, queues and settings are the kernel's defaults. First removes what dead owners left.
     ///
     /// # Errors
-    /// For a spec that cannot be, without the means that [`available`](crate::available) checks, when the journal cannot be
-    /// written, when a command fails. Nothing is left then.
+    /// For an invalid spec, without the means that [`available`](crate::available) checks, if the journal cannot be
+    /// written, or if a command fails. Nothing is left then.
     pub fn crossover(spec: &CrossoverSpec) -> Result<Self, LabError> {
         let mut lab = Self::hosts_of(spec)?;
         lab.join(spec.mtu)?;
@@ -106,7 +107,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Two hosts that no link joins yet.
+    /// Two hosts without a link yet.
     pub(crate) fn hosts_of(spec: &CrossoverSpec) -> Result<Self, LabError> {
         spec.check()?;
         let ip = privileged_ip()?;
@@ -155,13 +156,13 @@ impl Lab {
         })
     }
 
-    /// What carries the packets between the hosts of [`Lab::path`]; `None` with a veth pair.
+    /// The emulator between the hosts of [`Lab::path`]; `None` with a veth pair.
     #[must_use]
     pub fn emulator(&self) -> Option<&Emulator> {
         self.emulator.as_ref()
     }
 
-    /// Removes the lab, as dropping it does, and says whether everything is gone.
+    /// Removes the lab, as dropping it does, and reports whether everything was removed.
     ///
     /// # Errors
     /// [`LabError::LeftBehind`] names what could not be removed.
@@ -179,7 +180,7 @@ impl Lab {
         self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
         self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
         self.configure("UNKNOWN")?;
-        // What changes on the path changes so long after it can be used.
+        // The times of the path's changes count from when it can be used.
         self.emulator.iter().for_each(Emulator::restart);
         Ok(())
     }
@@ -193,7 +194,8 @@ impl Lab {
         plug::join(&self.scope, self.plugs(), mtu)
     }
 
-    /// Gives the hosts their addresses and waits until they can be used, which is when the kernel gives the links this state.
+    /// Gives the hosts their addresses and waits until they are usable, which is when the kernel gives the links this
+    /// state.
     fn configure(&self, state: &str) -> Result<(), LabError> {
         for (host, plug) in self.hosts.iter().zip(self.plugs()) {
             plug::loopback(&self.scope, &host.namespace)?;
@@ -230,14 +232,14 @@ fn routes(ip: &Ip) -> Result<Vec<String>, LabError> {
     Ok(destinations)
 }
 
-/// Destinations that a new lab must keep away from: those of this machine, and the networks of other labs.
+/// Destinations that a new lab must avoid: those of this machine, and the networks of other labs.
 pub(crate) fn taken(ip: &Ip, journal: &Journal) -> Result<Vec<String>, LabError> {
     let mut taken = routes(ip)?;
     taken.extend(journal.records()?.iter().flat_map(Record::destinations));
     Ok(taken)
 }
 
-/// The list that an `ip -j` command printed; it prints nothing at all for an empty one.
+/// The list that an `ip -j` command printed; it prints nothing for an empty one.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

@@ -1,9 +1,9 @@
-//! What can go wrong with a lab.
+//! Errors of labs.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A lab that cannot be had, with what to do about it.
+/// Why a lab cannot be made, with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -16,7 +16,7 @@ pub enum LabError {
     /// There is no `ip` command.
     #[error("a lab needs the ip command, which is not in PATH or {usual}: install iproute2")]
     NoIp {
-        /// The directories that are searched beside those of PATH.
+        /// The directories that are searched in addition to PATH.
         usual: &'static str,
     },
     /// The kernel or the container refuses namespaces or links between them.
@@ -27,7 +27,7 @@ pub enum LabError {
     NotAllowed {
         /// The command line that was refused.
         command: String,
-        /// What it said.
+        /// Its error message.
         reason: String,
     },
     /// A command failed.
@@ -46,10 +46,10 @@ pub enum LabError {
         /// The reason.
         source: io::Error,
     },
-    /// The journal, which finds what a crashed owner left, cannot be kept; without it no lab is made.
+    /// The journal, which finds what a crashed owner left, cannot be written; without it no lab is made.
     #[error("cannot {operation} in the lab journal, {path}: {source}")]
     Journal {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum LabError {
         /// The reason.
         source: io::Error,
     },
-    /// A lab that cannot exist.
+    /// An invalid lab.
     #[error("{what}: {remedy}")]
     Spec {
         /// The field and its value.
@@ -73,13 +73,13 @@ pub enum LabError {
         /// What to use instead.
         remedy: &'static str,
     },
-    /// Every subnet that was tried is in use on this machine.
+    /// Every tried subnet is in use on this machine.
     #[error(
         "no free subnet for a lab: routes of this machine cover every part of 198.18.0.0/15 that was tried; give \
             the lab its own subnets, or remove the routes"
     )]
     NoSubnet,
-    /// There is a lab of that name already.
+    /// A lab of that name exists already.
     #[error("a lab named '{name}' exists already: choose another name, or remove it with `thru lab down {name}`")]
     Exists {
         /// The name.
@@ -88,9 +88,9 @@ pub enum LabError {
     /// There is no such lab.
     #[error("there is no lab {name}: {there}")]
     NoLab {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The existing labs, or how to create one.
         there: String,
     },
     /// The names of the lab's nodes cannot be written where `ip netns exec` looks for them.
@@ -116,9 +116,9 @@ pub enum LabError {
     /// The lab has no such host.
     #[error("the lab has no host '{name}': its hosts are {hosts}")]
     NoHost {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         hosts: String,
     },
     /// A link did not come up, or an address did not become usable.
@@ -128,7 +128,7 @@ pub enum LabError {
         namespace: String,
         /// The interface in it.
         interface: String,
-        /// How long it was waited for.
+        /// How long the lab waited for it.
         seconds: u64,
     },
     /// Namespaces could not be removed.

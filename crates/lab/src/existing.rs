@@ -1,4 +1,4 @@
-//! Labs that other processes hold: which there are, how to enter them, and what their holders are asked.
+//! Labs of other processes: listing them, entering them, and requests to their holders.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// How long a holder may take to end its command and remove its lab.
 const END: Duration = Duration::from_secs(30);
 
-/// A lab that stands, or what is left of one.
+/// A lab that is up, or the remains of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingLab {
     /// Its name.
@@ -28,11 +28,11 @@ pub struct ExistingLab {
     pub topology: Option<String>,
     /// Its hosts; none where the topology is `None`.
     pub hosts: Vec<String>,
-    /// Whether it stays until it is taken down.
+    /// Whether it stays up until it is taken down.
     pub stays: bool,
     /// The process that holds it.
     pub owner_pid: u32,
-    /// Whether that process lives; if not, the next lab or [`reap_stale`](crate::reap_stale) removes what is left.
+    /// Whether that process is alive; if not, the next lab or [`reap_stale`](crate::reap_stale) removes what is left.
     pub lives: bool,
     directory: PathBuf,
 }
@@ -40,7 +40,7 @@ pub struct ExistingLab {
 /// All labs of this machine, by name.
 ///
 /// # Errors
-/// When the journal cannot be read.
+/// If the journal cannot be read.
 pub fn labs() -> Result<Vec<ExistingLab>, LabError> {
     let journal = Journal::open()?;
     let mut labs: Vec<_> = journal.states()?.into_iter().map(|state| ExistingLab::of(state, &journal)).collect();
@@ -58,10 +58,10 @@ impl ExistingLab {
         Self { name: record.lab, topology, hosts, stays, owner_pid: record.owner_pid, lives, directory }
     }
 
-    /// The lab of that name, or the only one of `thru lab`.
+    /// The lab of that name, or the only lab of `thru lab`.
     ///
     /// # Errors
-    /// Where there is none, or without a name several.
+    /// If there is none, or several and no name is given.
     pub fn find(name: Option<&str>) -> Result<Self, LabError> {
         let mut labs: Vec<Self> = labs()?.into_iter().filter(|lab| lab.lives && lab.topology.is_some()).collect();
         let names = labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>().join(", ");
@@ -85,10 +85,11 @@ impl ExistingLab {
         }
     }
 
-    /// A command that will run `program` on one of its hosts, as [`NetworkHost::command`](crate::NetworkHost::command) says.
+    /// A command that will run `program` on one of its hosts, see
+    /// [`NetworkHost::command`](crate::NetworkHost::command).
     ///
     /// # Errors
-    /// Where there is no such host, and without the means that [`available`](crate::available) checks.
+    /// If there is no such host, and without the means that [`available`](crate::available) checks.
     pub fn command(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
         if !self.hosts.iter().any(|other| other == host) {
             return Err(LabError::NoHost { name: host.into(), hosts: self.hosts.join(", ") });
@@ -97,16 +98,16 @@ impl ExistingLab {
         Ok(ip.exec(&format!("{}-{host}", self.name), program.as_ref()))
     }
 
-    /// A file that goes away with the lab: `token` for the secret of its agents, `sock` for its holder's socket.
+    /// A file that is removed with the lab: `token` for the secret of its agents, `sock` for its holder's socket.
     #[must_use]
     pub fn file(&self, end: &str) -> PathBuf {
         self.directory.join(format!("{}.{end}", self.name))
     }
 
-    /// Makes its holder remove it, and waits until it is gone; returns what the emulated links did.
+    /// Makes its holder remove it, and waits until that is done; returns the counters of the emulated links.
     ///
     /// # Errors
-    /// [`LabError::Silent`] where the holder does not answer.
+    /// [`LabError::Silent`] if the holder does not answer.
     pub fn take_down(&self) -> Result<LabReport, LabError> {
         let silent = |source| LabError::Silent { lab: self.name.clone(), pid: self.owner_pid, source };
         Holder::at(&self.file("sock")).end().map_err(silent)
@@ -114,10 +115,11 @@ impl ExistingLab {
 }
 
 /// A connection to the process that holds a lab. Requests and answers are lines: `report` is answered with a
-/// [`LabReport`] as JSON of what happened since the connection's last one, `down` with the last report, after which the holder
-/// removes its lab and closes the connection.
+/// [`LabReport`] as JSON of the time since the connection's last one, `down` with the last report, after which the
+/// holder removes its lab and closes the connection.
 ///
-/// An answer that does not come ends the connection, so that it is not taken for that to a later question.
+/// An answer that does not arrive ends the connection, so that a late one is not taken for the answer to the next
+/// request.
 #[derive(Debug)]
 pub struct Holder {
     socket: PathBuf,
@@ -127,52 +129,52 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// The environment variable that tells programs on a lab's hosts where the socket of its holder is.
+    /// The environment variable with the path of the holder's socket, for programs on a lab's hosts.
     pub const VARIABLE: &'static str = "THRU_LAB_SOCKET";
-    /// Asks for a report.
+    /// Requests a report.
     pub const REPORT: &'static str = "report";
-    /// Asks the holder to remove its lab.
+    /// Requests that the holder remove its lab.
     pub const DOWN: &'static str = "down";
 
-    /// The holder of the lab that this process runs in, which is asked nothing yet; `None` elsewhere.
+    /// The holder of the lab that this process runs in, without a request yet; `None` outside labs.
     #[must_use]
     pub fn of_this_host() -> Option<Self> {
         Some(Self::at(Path::new(&std::env::var_os(Self::VARIABLE)?)))
     }
 
-    /// The holder that answers at this socket, which is asked nothing yet.
+    /// The holder that answers at this socket, without a request yet.
     #[must_use]
     pub fn at(socket: &Path) -> Self {
         Self { socket: socket.into(), connection: None, patience: ANSWER }
     }
 
-    /// Begins the time that the next [`report`](Self::report) tells of.
+    /// Starts the period of the next [`report`](Self::report).
     ///
     /// # Errors
-    /// Where the holder has ended, does not answer in time, or answers with something else. There is no report then until
-    /// another time has begun.
+    /// If the holder has ended, does not answer in time, or answers with something else. There is no report then until
+    /// another period has started.
     pub fn begin(&mut self) -> io::Result<()> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect()?,
         };
-        self.ask(connection, Self::REPORT).map(drop)
+        self.request(connection, Self::REPORT).map(drop)
     }
 
-    /// What the emulated links did since the last report or [`begin`](Self::begin), whichever was later.
+    /// The emulated links' counters since the last report or [`begin`](Self::begin), whichever was later.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin), and where no time has begun.
+    /// As [`begin`](Self::begin), and if no period has started.
     pub fn report(&mut self) -> io::Result<LabReport> {
         let connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
-        self.ask(connection, Self::REPORT)
+        self.request(connection, Self::REPORT)
     }
 
     fn end(&mut self) -> io::Result<LabReport> {
         self.patience = END;
         let connection = self.connect()?;
-        let report = self.ask(connection, Self::DOWN)?;
-        // The connection closes when the lab is gone.
+        let report = self.request(connection, Self::DOWN)?;
+        // The connection closes when the lab is removed.
         match self.connection.take().map_or(Ok(0), |mut connection| connection.read_line(&mut String::new())) {
             Ok(_) => Ok(report),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(report),
@@ -186,8 +188,8 @@ impl Holder {
         Ok(BufReader::new(stream))
     }
 
-    /// Keeps the connection for the next question only if this one is answered.
-    fn ask(&mut self, mut connection: BufReader<UnixStream>, request: &str) -> io::Result<LabReport> {
+    /// Keeps the connection for the next request only if this one is answered.
+    fn request(&mut self, mut connection: BufReader<UnixStream>, request: &str) -> io::Result<LabReport> {
         connection.get_ref().write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         connection.read_line(&mut line)?;
@@ -203,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a question; answers with a report of this name.
+    /// Reads a request; answers with a report of this name.
     fn answer(connection: &mut BufReader<UnixStream>, name: &str) {
         assert_eq!(question(connection), "report\n");
         let report = LabReport { lab: name.into(), ..LabReport::default() };
@@ -235,7 +237,7 @@ mod tests {
             assert_eq!(holder.report().unwrap().lab, "measured");
             let mut first = first.join().unwrap();
 
-            // It is asked, and silent for longer than anybody waits.
+            // It receives a request, and does not answer within the time limit.
             let waits = Some(Duration::from_millis(10));
             holder.connection.as_ref().unwrap().get_ref().set_read_timeout(waits).unwrap();
             assert!(holder.begin().is_err());
@@ -253,6 +255,6 @@ mod tests {
         });
         drop(listener);
         holder.connection = None;
-        assert!(holder.begin().is_err(), "nobody listens");
+        assert!(holder.begin().is_err(), "no holder listens");
     }
 }

@@ -1,9 +1,9 @@
 //! The `ip` command of iproute2.
 //!
-//! A command rather than netlink, because a named namespace is more than a kernel object: it is a mount below /run/netns and
-//! the conventions around it, which are iproute2's. With its own command the lab's hosts are seen and entered by the user's
-//! `ip netns` as well, and `ip netns exec` also gives the program a /sys that shows the namespace. Any distribution with
-//! network tools has it, and every failure has a command line that a person can repeat.
+//! A command instead of netlink, because a named namespace is more than a kernel object: it is a mount below
+//! /run/netns with iproute2's conventions. With iproute2's own command, the user's `ip netns` also sees and enters the
+//! lab's hosts, and `ip netns exec` gives the program a /sys that shows the namespace. Every distribution with network
+//! tools has it, and every failure has a command line that a person can repeat.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::LabError;
 
-/// Where the command may be although PATH does not name it: an ordinary user's PATH often lacks the sbin directories.
+/// Where the command may be if PATH does not have it: an ordinary user's PATH often lacks the sbin directories.
 const USUAL: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// The `ip` command.
@@ -22,14 +22,14 @@ pub(crate) struct Ip {
 }
 
 impl Ip {
-    /// Finds the command in PATH or in the usual places.
+    /// Finds the command in PATH or in the usual directories.
     pub(crate) fn find() -> Result<Self, LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         Self::find_in(&[path.as_os_str(), OsStr::new(USUAL)])
     }
 
     fn find_in(paths: &[&OsStr]) -> Result<Self, LabError> {
-        // A relative entry would name another file once a command runs elsewhere.
+        // A relative entry would name another file once a command runs in another directory.
         let mut directories = paths.iter().flat_map(std::env::split_paths).filter(|directory| directory.is_absolute());
         let found = directories.find_map(|directory| Some(directory.join("ip")).filter(|program| program.is_file()));
         found.map(|program| Self { program }).ok_or(LabError::NoIp { usual: USUAL })
@@ -37,7 +37,7 @@ impl Ip {
 
     /// Runs the command and returns what it printed.
     ///
-    /// `stdin` is not read; the child merely holds it open while it runs.
+    /// `stdin` is not read; the child only keeps it open while it runs.
     pub(crate) fn run(&self, args: &[&str], stdin: Stdio) -> Result<String, LabError> {
         let line = || format!("ip {}", args.join(" "));
         let output = Command::new(&self.program)

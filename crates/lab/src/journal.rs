@@ -1,8 +1,8 @@
-//! The record on disk of every lab that exists, so that what a crashed owner left can be found.
+//! The record on disk of every lab, so that the remains of a crashed owner can be found.
 //!
-//! One file for each lab. Its owner holds a lock on it, which the kernel drops when the owner ends, however it ends; a file
-//! that can be locked is therefore a lab without an owner. Unlike a process number, a lock cannot be mistaken for another
-//! process that came later.
+//! One file per lab. Its owner holds a lock on it, which the kernel drops when the owner ends in any way; a file that
+//! can be locked is therefore a lab without an owner. Unlike a process number, a lock cannot be confused with a later
+//! process.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -14,22 +14,21 @@ use serde::{Deserialize, Serialize};
 use crate::topology::Block;
 use crate::{LabError, Subnets};
 
-/// Where the journal is. There is no other place to fall back to: where /run cannot be written, `ip netns` does not work
-/// either.
+/// The journal's directory. There is no fallback: if /run cannot be written, `ip netns` does not work either.
 const DIRECTORY: &str = "/run/throughline/lab";
 
-/// A lab as the journal has it.
+/// A lab's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Name of the lab; each of its namespaces is called after it.
+    /// Name of the lab, and prefix of its namespaces.
     pub(crate) lab: String,
-    /// Process that made it. For people; the lock tells whether it still runs.
+    /// The process that made it. For display; the lock shows whether it still runs.
     pub(crate) owner_pid: u32,
-    /// Its namespaces. Its links exist only inside them and go with them.
+    /// Its namespaces. Its links exist only inside them and are removed with them.
     pub(crate) namespaces: Vec<String>,
-    /// Its subnets, if it has any of its own choice.
+    /// Its subnets, if it chose any itself.
     pub(crate) subnets: Option<Subnets>,
-    /// The block that its networks are from, where there are several.
+    /// The address block of its networks, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) block: Option<Block>,
     /// What was built, for labs of `thru lab`.
@@ -37,24 +36,24 @@ pub(crate) struct Record {
     pub(crate) built: Option<Built>,
 }
 
-/// What there is to know of a lab of `thru lab`.
+/// Description of a lab of `thru lab`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Built {
     /// Name of its topology.
     pub(crate) topology: String,
     /// Its hosts, without routers and switches.
     pub(crate) hosts: Vec<String>,
-    /// Whether it stays until it is taken down.
+    /// Whether it stays up until it is taken down.
     pub(crate) stays: bool,
 }
 
 impl Record {
-    /// A lab of this process, of nothing yet.
+    /// The record of an empty lab of this process.
     pub(crate) fn of(lab: String) -> Self {
         Self { lab, owner_pid: std::process::id(), namespaces: Vec::new(), subnets: None, block: None, built: None }
     }
 
-    /// Where its networks lead, as a routing table writes it.
+    /// The destinations of its networks, as a routing table writes them.
     pub(crate) fn destinations(&self) -> Vec<String> {
         let subnets = self.subnets.iter().flat_map(Subnets::destinations);
         subnets.chain(self.block.into_iter().flat_map(Block::destinations)).collect()
@@ -76,22 +75,22 @@ pub(crate) struct Entry {
 }
 
 impl Journal {
-    /// The journal of this machine, made if need be.
+    /// The journal of this machine, created if needed.
     pub(crate) fn open() -> Result<Self, LabError> {
         Self::at(Path::new(DIRECTORY))
     }
 
     fn at(directory: &Path) -> Result<Self, LabError> {
         let fail = |source| failure("make a directory", directory, source);
-        // What stands here is deleted with root's power, so nobody else may have written it.
+        // Its content is deleted with root's privileges, so no other user may have written it.
         host::own_directory(directory).map_err(fail)?;
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Writes and locks a record. It appears under its final name only when both are done, so that nobody takes it for one
+    /// Writes and locks a record. It gets its final name only when both are done, so that it is never taken for one
     /// without an owner.
     pub(crate) fn enter(&self, record: Record) -> Result<Entry, LabError> {
-        // Shared with others who draft; who sweeps drafts away has it alone.
+        // A shared lock for drafts; the removal of drafts takes an exclusive one.
         let drafting = File::open(&self.directory).map_err(|source| failure("open", &self.directory, source))?;
         drafting.lock_shared().map_err(|source| failure("lock", &self.directory, source))?;
         let path = self.directory.join(format!("{}.json", record.lab));
@@ -112,35 +111,35 @@ impl Journal {
         Ok(self.files()?.iter().filter_map(|path| read(path, &File::open(path).ok()?)).collect())
     }
 
-    /// The record of that lab and whether its owner lives; `None` where there is no such lab.
+    /// The record of that lab and whether its owner is alive; `None` if there is no such lab.
     pub(crate) fn record(&self, lab: &str) -> Result<Option<(Record, bool)>, LabError> {
         Ok(self.states()?.into_iter().find(|(record, _)| record.lab == lab))
     }
 
-    /// All records, each with whether its owner lives.
+    /// All records, each with whether its owner is alive.
     pub(crate) fn states(&self) -> Result<Vec<(Record, bool)>, LabError> {
         let mut states = Vec::new();
         for path in self.files()? {
-            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            let Ok(lock) = File::open(&path) else { continue }; // removed since
             let Some(record) = read(&path, &lock) else { continue };
-            // Shared, so that others who only ask do not take each other for the owner.
+            // Shared, so that processes that only query do not take each other for the owner.
             let lives = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
             states.push((record, lives));
         }
         Ok(states)
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where what belongs to a lab lies beside its record: `end` is `token` or `sock`.
+    /// The path of a lab's file beside its record: `end` is `token` or `sock`.
     pub(crate) fn beside(&self, lab: &str, end: &str) -> PathBuf {
         self.directory.join(format!("{lab}.{end}"))
     }
 
-    /// Removes what died between a record's first byte and its name: nothing of such a lab was made yet.
+    /// Removes drafts that never became records: no such lab was made yet.
     fn sweep(&self) -> Result<(), LabError> {
         let fail = |source| failure("remove the drafts of", &self.directory, source);
         let alone = File::open(&self.directory).map_err(fail)?;
@@ -157,9 +156,9 @@ impl Journal {
         self.sweep()?;
         let mut stale = Vec::new();
         for path in self.files()? {
-            let Ok(lock) = File::open(&path) else { continue }; // removed meanwhile
+            let Ok(lock) = File::open(&path) else { continue }; // removed since
             match lock.try_lock() {
-                // A name that was given again meanwhile is another file's: this one is gone, and no matter of ours.
+                // If the name was reused in between, it is another file's: this record has been removed already.
                 Ok(()) if lock.metadata().is_ok_and(|file| file.nlink() > 0) => {
                     stale.extend(read(&path, &lock).map(|record| Entry { record, path, _lock: lock }));
                 }
@@ -183,7 +182,7 @@ impl Journal {
     }
 }
 
-/// The record in a file at that path, if it is one: named after its lab, and naming only namespaces that are called after that lab.
+/// The record in a file at that path, if valid: named after its lab, and naming only namespaces with the lab's prefix.
 fn read(path: &Path, file: &File) -> Option<Record> {
     let record: Record = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
     let own = |namespace: &String| namespace.strip_prefix(&record.lab).is_some_and(|rest| rest.starts_with('-'));
@@ -218,18 +217,18 @@ mod tests {
         assert_eq!(journal.records().unwrap(), [record("thru-1")]);
         assert_eq!(journal.stale().unwrap().len(), 0);
         drop(entry);
-        // A process that another test is just starting may hold a copy of the lock until it runs its program.
+        // A process that another test is starting may hold a copy of the lock until it runs its program.
         let mut stale = journal.stale().unwrap();
         while stale.is_empty() {
             stale = journal.stale().unwrap();
         }
         assert_eq!(stale.iter().map(|entry| &entry.record).collect::<Vec<_>>(), [&record("thru-1")]);
-        // One that is being reaped is not stale for the next to come.
+        // A record that is being reaped is not stale for another process.
         assert_eq!(journal.stale().unwrap().len(), 0);
     }
 
     #[test]
-    fn a_draft_is_swept_away_once_nobody_drafts() {
+    fn a_draft_is_removed_once_no_process_is_drafting() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::at(folder.path()).unwrap();
         let draft = folder.path().join("thru-1.new");
@@ -239,7 +238,7 @@ mod tests {
         assert_eq!(journal.stale().unwrap().len(), 0);
         assert!(draft.exists());
         drop(drafting);
-        // As above: a process of another test that is just starting may hold a copy of the lock.
+        // As above: a process that another test is starting may hold a copy of the lock.
         while draft.exists() {
             assert_eq!(journal.stale().unwrap().len(), 0);
         }
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_name_what_is_not_theirs_are_ignored() {
+    fn records_with_foreign_namespaces_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::at(folder.path()).unwrap();
         let foreign = Record { namespaces: vec!["production".into()], ..record("thru-1") };

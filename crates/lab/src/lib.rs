@@ -1,10 +1,10 @@
 //! Hosts and paths emulated on one machine.
 //!
-//! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a link:
-//! a veth pair ([`Lab::crossover`]), or a path with the delay, rate, queue and loss of one's choice ([`Lab::path`]).
-//! A [`Network`] is a lab of any shape, as a [`Topology`] says. Programs run on a host through [`LabHost::command`] and
-//! [`NetworkHost::command`]. A lab goes away when it is dropped, when its owner is killed, and
-//! at the latest when the next lab is made.
+//! A [`Lab`] is a pair of hosts, each a network namespace with its own addresses, routes and loopback, joined by a
+//! link: a veth pair ([`Lab::crossover`]), or a path with a given delay, rate, queue and loss ([`Lab::path`]). A
+//! [`Network`] is a lab of any shape, defined by a [`Topology`]. Programs run on a host through [`LabHost::command`]
+//! and [`NetworkHost::command`]. A lab is removed when it is dropped, when its owner is killed, and at the latest when
+//! the next lab is made.
 //!
 //! ```no_run
 //! use lab::{CrossoverSpec, Lab};

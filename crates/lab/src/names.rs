@@ -1,7 +1,7 @@
 //! The names of a lab's nodes, as each host sees them.
 //!
-//! `ip netns exec NAME` lays the files of /etc/netns/NAME over those of /etc (ip-netns(8)), so that every program finds the
-//! names, also one that a user starts that way. The reaper removes the files with their namespace.
+//! `ip netns exec NAME` mounts the files of /etc/netns/NAME over those of /etc (ip-netns(8)), so that every program
+//! finds the names, also one that a user starts that way. The reaper removes the files with their namespace.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::network::NetworkPeer;
 
 /// Where iproute2 looks for the files of a namespace.
 const DIRECTORY: &str = "/etc/netns";
-/// Says that a lab made that directory.
+/// Marks a directory that a lab made.
 const MARK: &str = ".throughline";
 
 /// Writes the hosts file of each namespace.
@@ -22,7 +22,7 @@ pub(crate) fn write<'a>(hosts: impl Iterator<Item = (&'a str, &'a [NetworkPeer])
     let fail = |source: io::Error| LabError::Names { path: directory.to_owned(), source };
     let mark = directory.join(MARK);
     let ours = !directory.exists() || mark.exists();
-    // Names that the machine gives itself stay, behind those of the lab.
+    // The machine's own names stay, after those of the lab.
     let own = fs::read_to_string("/etc/hosts").unwrap_or_default();
     for (namespace, peers) in hosts {
         let place = directory.join(namespace);
@@ -36,7 +36,8 @@ pub(crate) fn write<'a>(hosts: impl Iterator<Item = (&'a str, &'a [NetworkPeer])
     Ok(())
 }
 
-/// A hosts file (hosts(5)): a name is the IPv4 address, with `-v6` behind it the other one, so that it is plain which is used.
+/// A hosts file (hosts(5)): a plain name is the IPv4 address, with the suffix `-v6` the IPv6 one, so that it is clear
+/// which is used.
 fn text(peers: &[NetworkPeer], own: &str) -> String {
     let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
     for NetworkPeer { name, v4, v6 } in peers {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_address_and_comes_before_the_machines() {
+    fn a_name_is_one_address_and_precedes_the_machines_own() {
         let (v4, v6) = ("198.18.0.2".parse().unwrap(), "fd74:6872:7500::2".parse().unwrap());
         let text = text(&[NetworkPeer { name: "b".into(), v4, v6 }], "10.0.0.1 b machine\n");
         let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Labs of any shape: what a [`Topology`] says, made of namespaces, veth pairs, bridges and emulated paths.
+//! Labs of any shape: a [`Topology`] built from namespaces, veth pairs, bridges and emulated paths.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -25,28 +25,28 @@ const BRIDGE: &str = "br0";
 /// Writes settings, given as pairs of a file below /proc/sys and a value.
 const WRITE: &str = r#"while [ $# -gt 1 ]; do printf '%s\n' "$2" > "/proc/sys/$1"; shift 2; done"#;
 
-/// A lab that stands. Removed when it is dropped; processes that still run on its hosts are killed.
+/// A lab that is up. Removed when it is dropped; processes that still run on its hosts are killed.
 #[derive(Debug)]
 pub struct Network {
     name: String,
     topology: Topology,
     hosts: Vec<NetworkHost>,
-    /// Names of both ends' interfaces, by the index of the link.
+    /// Names of both ends' interfaces, by link index.
     interfaces: Vec<[String; 2]>,
-    /// By the index of the link. Before the namespaces, which their devices keep alive.
+    /// By link index. Before the namespaces, because their devices keep them alive.
     emulators: Vec<(usize, Emulator)>,
     journal: Journal,
     scope: Scope,
 }
 
-/// What the links of a lab have counted so far.
+/// The counters of a lab's links.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkCounts {
     /// In the order of the emulated links.
     emulated: Vec<[PathCounts; 2]>,
-    /// In the same order, packets that the devices of the sending nodes had no room for.
+    /// In the same order, packets that the sending nodes' devices had no room for.
     devices: Vec<[u64; 2]>,
-    /// By the index of the link and the end that sends.
+    /// By link index and sending end.
     shaped: Vec<(usize, usize, BucketCounts)>,
 }
 
@@ -59,7 +59,7 @@ pub struct NetworkHost {
     pub namespace: String,
     /// Its own addresses, of all its links.
     pub addresses: Vec<IpAddr>,
-    /// Where it finds itself, first, and the other nodes.
+    /// Its own name first, then the other nodes.
     pub peers: Vec<NetworkPeer>,
     ip: Ip,
 }
@@ -69,19 +69,19 @@ pub struct NetworkHost {
 pub struct NetworkPeer {
     /// Its name in the topology.
     pub name: String,
-    /// IPv4 address at which the way there ends.
+    /// IPv4 address of the interface that it is reached at.
     pub v4: Ipv4Addr,
-    /// The same of IPv6.
+    /// The IPv6 address.
     pub v6: Ipv6Addr,
 }
 
 impl Network {
-    /// Makes what `topology` says, with all addresses in use when this returns. `stays` is for those who list labs: whether this
-    /// one outlives the command that made it. First removes what dead owners left.
+    /// Builds `topology`, with all addresses usable when this returns. `stays` is for lists of labs: whether this one
+    /// outlives the command that made it. First removes what dead owners left.
     ///
     /// # Errors
-    /// For a topology that cannot be, without the means that [`available`](crate::available) checks, when the journal or the
-    /// hosts' files cannot be written, when a command fails. Nothing is left then.
+    /// For an invalid topology, without the means that [`available`](crate::available) checks, if the journal or the
+    /// hosts' files cannot be written, or if a command fails. Nothing is left then.
     pub fn make(topology: &Topology, name: Option<&str>, stays: bool) -> Result<Self, LabError> {
         topology.check()?;
         let ip = privileged_ip()?;
@@ -144,13 +144,13 @@ impl Network {
         self.hosts.iter().find(|host| host.name == name).ok_or_else(|| no_host(name, &self.hosts))
     }
 
-    /// A file that goes away with the lab: `token` for the secret of its agents, `sock` for its socket.
+    /// A file that is removed with the lab: `token` for the secret of its agents, `sock` for its socket.
     #[must_use]
     pub fn file(&self, end: &str) -> PathBuf {
         self.journal.beside(&self.name, end)
     }
 
-    /// What each link has counted so far, as [`Self::report`] takes it.
+    /// The current counters of each link, for [`Self::report`].
     #[must_use]
     pub fn counts(&self) -> NetworkCounts {
         let emulated = self.emulators.iter().map(|(_, emulator)| emulator.counts()).collect();
@@ -164,8 +164,8 @@ impl Network {
         NetworkCounts { emulated, devices, shaped }
     }
 
-    /// What the links did until one reading of [`Self::counts`] since an earlier one, of which the default means since they were
-    /// made.
+    /// The links' activity between two readings of [`Self::counts`]; the default as the earlier one means since they
+    /// were made.
     #[must_use]
     pub fn report(&self, now: &NetworkCounts, earlier: &NetworkCounts) -> LabReport {
         let mut directions = Vec::new();
@@ -194,13 +194,13 @@ impl Network {
         LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), directions, shaped: shaped.collect() }
     }
 
-    /// The nodes at a link's ends, first the one that sends the given way.
+    /// The nodes at a link's ends, first the one that sends in this direction.
     fn ends(&self, link: usize, direction: usize) -> [String; 2] {
         let between = self.topology.links[link].between;
         [between[direction], between[1 - direction]].map(|node| self.topology.nodes[node].name.clone())
     }
 
-    /// What the bucket at an end of a link has counted, where there is one.
+    /// The counters of the bucket at an end of a link, if there is one.
     fn bucket(&self, link: usize, end: usize) -> Option<BucketCounts> {
         let definition = &self.topology.links[link];
         let shaped = definition.carrier() == Carrier::Veth && definition.directions[end].rate_bps.is_some();
@@ -208,7 +208,7 @@ impl Network {
         shaped::counts(&Plug { namespace: &namespace, interface: &self.interfaces[link][end] })
     }
 
-    /// Why an emulated link has stopped carrying anything, with its name; `None` while all work.
+    /// Why an emulated link has stopped carrying packets, with its name; `None` while all work.
     #[must_use]
     pub fn failure(&self) -> Option<(String, String)> {
         let failed = |(link, emulator): &(usize, Emulator)| Some((*link, emulator.failure()?.to_owned()));
@@ -216,7 +216,7 @@ impl Network {
         Some((self.topology.link_name(&self.topology.links[link]), why))
     }
 
-    /// Removes the lab, as dropping it does, and says whether everything is gone.
+    /// Removes the lab, as dropping it does, and reports whether everything was removed.
     ///
     /// # Errors
     /// [`LabError::LeftBehind`] names what could not be removed.
@@ -244,7 +244,7 @@ impl Network {
         for (index, node) in layout.nodes.iter().enumerate() {
             self.route(index, node)?;
         }
-        // What changes on a link changes so long after the lab can be used.
+        // The times of a link's changes count from when the lab can be used.
         self.emulators.iter().for_each(|(_, emulator)| emulator.restart());
         let peers = self.hosts.iter().map(|host| (host.namespace.as_str(), host.peers.as_slice()));
         names::write(peers)
@@ -259,7 +259,7 @@ impl Network {
             return self.scope.run(&["-n", namespace, "link", "set", "dev", BRIDGE, "up"]).map(drop);
         }
         plug::loopback(&self.scope, namespace)?;
-        // A new namespace takes over the machine's idea of where packets may come from, which need not be the lab's.
+        // A new namespace inherits the machine's reverse-path filter, which need not fit the lab.
         let mut settings = vec![("net.ipv4.conf.all.rp_filter", "0"), ("net.ipv4.conf.default.rp_filter", "0")];
         if kind == NodeKind::Router {
             settings.extend([("net.ipv4.ip_forward", "1"), ("net.ipv6.conf.all.forwarding", "1")]);
@@ -288,7 +288,7 @@ impl Network {
                 }
             }
             Carrier::Emulator => {
-                // Each link makes its own choices, the same ones each time.
+                // Each link makes its own random choices, the same ones each time.
                 let seed = self.topology.seed.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
                 let emulator =
                     Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
@@ -315,7 +315,7 @@ impl Network {
         Ok(())
     }
 
-    /// Waits for a node's addresses and tells it the way to all others.
+    /// Waits for a node's addresses and adds its routes to all others.
     fn route(&self, index: usize, node: &NodeLayout) -> Result<(), LabError> {
         let namespace = self.namespace(index);
         for end in &node.interfaces {
@@ -339,9 +339,9 @@ impl Network {
 }
 
 impl NetworkHost {
-    /// A command that will run `program` on this host: in its network namespace, with a /sys that shows it and an /etc/hosts that
-    /// names the lab's nodes. Other files, processes and the user are those of the machine. The child's process number is the
-    /// program's own.
+    /// A command that will run `program` on this host: in its network namespace, with a /sys that shows it and an
+    /// /etc/hosts that names the lab's nodes. Other files, processes and the user are those of the machine. The
+    /// child's process number is the program's own.
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.ip.exec(&self.namespace, program.as_ref())
@@ -359,7 +359,7 @@ fn host(topology: &Topology, layout: &Layout, index: usize, namespace: String, i
     NetworkHost { name: name(index), namespace, addresses, peers, ip: ip.clone() }
 }
 
-/// What a way's counts say.
+/// The report of a direction's counters.
 fn direction_report(counts: &PathCounts) -> EmulatedDirection {
     let drops = [
         ("mtu", counts.dropped_mtu),
@@ -392,7 +392,7 @@ fn no_host(name: &str, hosts: &[NetworkHost]) -> LabError {
     LabError::NoHost { name: name.into(), hosts: hosts.join(", ") }
 }
 
-/// A name that the user chose for a lab.
+/// Checks a name that the user chose for a lab.
 fn chosen(name: &str, journal: &Journal) -> Result<String, LabError> {
     crate::crossover::check_prefix(name)?;
     match journal.record(name)? {

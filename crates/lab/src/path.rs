@@ -2,21 +2,21 @@
 
 use crate::{CrossoverSpec, DirectionSpec, Lab, LabError};
 
-/// What a lab of two hosts and a path between them is made of.
+/// The options of a lab of two hosts and a path between them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathSpec {
     /// The hosts, and the MTU and the subnets of the path.
     pub link: CrossoverSpec,
-    /// The way from `a` to `b`.
+    /// The direction from `a` to `b`.
     pub forward: DirectionSpec,
-    /// The way from `b` to `a`.
+    /// The direction from `b` to `a`.
     pub reverse: DirectionSpec,
-    /// Start of the random choices of both ways: with the same seed the same segments are lost, by their order.
+    /// Seed of the random choices of both directions: with the same seed the same segments are lost, by their order.
     pub seed: u64,
 }
 
 impl PathSpec {
-    /// A path that is the same both ways.
+    /// A path with the same properties in both directions.
     #[must_use]
     pub fn symmetric(link: CrossoverSpec, direction: DirectionSpec) -> Self {
         Self { link, forward: direction.clone(), reverse: direction, seed: 1 }
@@ -24,11 +24,11 @@ impl PathSpec {
 }
 
 impl Lab {
-    /// Makes two hosts like those of [`Lab::crossover`] and joins them by a path that this process emulates: each has a TUN
-    /// device with TSO and USO, and [`Lab::emulator`] says what became of the packets between them.
+    /// Makes two hosts like those of [`Lab::crossover`] and joins them by a path that this process emulates: each has
+    /// a TUN device with TSO and USO, and [`Lab::emulator`] has the counters of the packets between them.
     ///
     /// # Errors
-    /// As with [`Lab::crossover`], and where no TUN device can be made.
+    /// As with [`Lab::crossover`], and if no TUN device can be made.
     pub fn path(spec: &PathSpec) -> Result<Self, LabError> {
         spec.forward.check(spec.link.mtu)?;
         spec.reverse.check(spec.link.mtu)?;

@@ -1,4 +1,4 @@
-//! Ends of links: made, addressed, and waited for.
+//! Ends of links: creating, addressing, and waiting for them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::thread;
@@ -12,8 +12,9 @@ use crate::emulator::within;
 use crate::scope::Scope;
 use crate::{LabError, Subnets};
 
-/// Packets that a device of an emulated path holds for the emulator (txqueuelen). A TUN device gives its sender no push back,
-/// so what comes while the emulator is elsewhere must fit; what does not is counted by the kernel as dropped in sending.
+/// Packets that a device of an emulated path queues for the emulator (txqueuelen). A TUN device gives its sender no
+/// back pressure, so what arrives while the emulator is busy must fit; the kernel counts the excess as dropped in
+/// sending.
 const DEVICE_QUEUE: &str = "10000";
 /// How long a link may take to come up: it takes milliseconds, but the machine may be busy.
 const READY: Duration = Duration::from_secs(20);
@@ -26,17 +27,17 @@ pub(crate) struct Plug<'a> {
 }
 
 impl Plug<'_> {
-    /// Packets that its device had no room for in sending (`tx_dropped`); `None` where it cannot be asked.
+    /// Packets that its device had no room for in sending (`tx_dropped`); `None` if it cannot be read.
     pub(crate) fn dropped(&self) -> Option<u64> {
         let read = || within(self.namespace, || RealSys.read("/proc/thread-self/net/dev"));
-        // In a thread of its own, so that no other one can end up in the namespace.
+        // In its own thread, so that no other one can end up in the namespace.
         let text = thread::scope(|scope| scope.spawn(read).join()).ok()?.ok()?;
         observe::interface_totals(&text).get(self.interface)?.get("tx_dropped").copied()
     }
 }
 
-/// Joins two interfaces by a veth pair. Made inside the namespaces, the link never shows on the machine itself, and cannot
-/// outlive them.
+/// Joins two interfaces by a veth pair. Created inside the namespaces, the link never appears on the machine itself,
+/// and cannot outlive them.
 pub(crate) fn join(scope: &Scope, [a, b]: [Plug<'_>; 2], mtu: u32) -> Result<(), LabError> {
     let mtu = mtu.to_string();
     let (near, far) = (["name", a.interface, "mtu", &mtu], ["name", b.interface, "mtu", &mtu]);
@@ -45,7 +46,7 @@ pub(crate) fn join(scope: &Scope, [a, b]: [Plug<'_>; 2], mtu: u32) -> Result<(),
     Ok(())
 }
 
-/// Puts a host's loopback in use.
+/// Brings a host's loopback up.
 pub(crate) fn loopback(scope: &Scope, namespace: &str) -> Result<(), LabError> {
     scope.run(&["-n", namespace, "link", "set", "dev", "lo", "up"]).map(drop)
 }
@@ -56,22 +57,23 @@ impl Plug<'_> {
         scope.run(&[&["-n", self.namespace], args].concat())
     }
 
-    /// Makes a device of the emulator as long as it has to be.
+    /// Sets the queue length of the emulator's device.
     pub(crate) fn make_room(&self, scope: &Scope, mtu: u32) -> Result<(), LabError> {
         let mtu = mtu.to_string();
         self.ip(scope, &["link", "set", "dev", self.interface, "mtu", &mtu, "txqueuelen", DEVICE_QUEUE]).map(drop)
     }
 
-    /// Gives the interface its addresses and puts it in use.
+    /// Gives the interface its addresses and brings it up.
     pub(crate) fn address(&self, scope: &Scope, v4: (Ipv4Addr, u8), v6: Ipv6Addr) -> Result<(), LabError> {
         let (v4, v6) = (format!("{}/{}", v4.0, v4.1), format!("{v6}/{}", Subnets::V6_PREFIX));
         self.ip(scope, &["address", "add", &v4, "dev", self.interface])?;
-        // Duplicate address detection would keep the address unusable for a second; here nobody else can have it.
+        // Duplicate address detection would keep the address unusable for a second; here no other node can have it.
         self.ip(scope, &["-6", "address", "add", &v6, "dev", self.interface, "nodad"])?;
         self.ip(scope, &["link", "set", "dev", self.interface, "up"]).map(drop)
     }
 
-    /// The kernel tells the end of a link by a work queue that its other end is up; only then are its addresses in use.
+    /// The kernel informs the end of a link by a work queue that its other end is up; only then are its addresses
+    /// usable.
     pub(crate) fn wait_until_ready(&self, scope: &Scope, v6: Ipv6Addr, state: &str) -> Result<(), LabError> {
         let args = ["-j", "-n", self.namespace, "address", "show", "dev", self.interface];
         let deadline = Instant::now() + READY;

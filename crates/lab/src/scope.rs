@@ -1,7 +1,7 @@
-//! Namespaces that go away with their owner, however it ends.
+//! Namespaces that are removed with their owner, however it ends.
 //!
-//! Everything is removed by one script, `reaper.sh`, in three situations: the scope is closed or dropped; the owner died
-//! and the script, which waits as a child of its own, notices; both died and a later process finds the journal's record.
+//! One script, `reaper.sh`, removes everything, in three situations: the scope is closed or dropped; the owner died
+//! and the script, which waits as its child, notices; both died and a later process finds the journal's record.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use crate::journal::{Entry, Journal, Record};
 
 const SCRIPT: &str = include_str!("reaper.sh");
 
-/// Namespaces under the promise that they will be removed.
+/// Namespaces that are certain to be removed.
 #[derive(Debug)]
 pub(crate) struct Scope {
     pub(crate) ip: Ip,
@@ -24,7 +24,8 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Writes the record and starts the reaper. Makes no namespace yet; those named in the record may be made from here on.
+    /// Writes the record and starts the reaper. Makes no namespace yet; those named in the record may be made from
+    /// here on.
     pub(crate) fn open(ip: Ip, journal: &Journal, record: Record) -> Result<Self, LabError> {
         let entry = journal.enter(record)?;
         match start_reaper(&ip, &entry) {
@@ -38,8 +39,8 @@ impl Scope {
 
     /// Runs `ip` with arguments and returns what it printed.
     ///
-    /// The command gets the write end of the reaper's pipe as its standard input. So if the owner is killed while the
-    /// command runs, the reaper waits for the command too, and cannot miss a namespace that is just being made.
+    /// The command gets the write end of the reaper's pipe as its standard input. If the owner is killed while the
+    /// command runs, the reaper waits for the command too, and cannot miss a namespace that is being made.
     pub(crate) fn run(&self, args: &[&str]) -> Result<String, LabError> {
         let lease = match &self.reaper {
             Some((lease, _)) => {
@@ -51,7 +52,7 @@ impl Scope {
         self.ip.run(args, lease)
     }
 
-    /// Removes everything and says whether that worked. Processes that still run in the namespaces are killed.
+    /// Removes everything and reports whether that worked. Processes that still run in the namespaces are killed.
     pub(crate) fn close(mut self) -> Result<(), LabError> {
         self.end()
     }
@@ -61,7 +62,7 @@ impl Scope {
         drop(lease);
         match reaper.wait() {
             Ok(status) if status.success() => Ok(()),
-            // The reaper was killed, or gave up.
+            // The reaper was killed, or failed.
             _ => sweep(&self.ip, &self.entry),
         }
     }
@@ -69,16 +70,16 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let _ = self.end(); // whoever wants to know calls close; the journal keeps what is left
+        let _ = self.end(); // close() reports failures; the journal keeps what is left
     }
 }
 
-/// Removes what labs left whose owner has died, and returns the names of those labs.
+/// Removes the labs whose owner has died, and returns their names.
 ///
-/// Every new lab does this first; it is here for a command that cleans up. Only what the journal names is touched.
+/// Every new lab does this first; it is public for a command that cleans up. Only what the journal names is touched.
 ///
 /// # Errors
-/// When there is no `ip` command, the journal cannot be read, or a namespace could not be removed; the others are then
+/// If there is no `ip` command, the journal cannot be read, or a namespace could not be removed; the others are then
 /// removed all the same.
 pub fn reap_stale() -> Result<Vec<String>, LabError> {
     let journal = Journal::open()?;
@@ -99,7 +100,7 @@ fn start_reaper(ip: &Ip, entry: &Entry) -> io::Result<(PipeWriter, Child)> {
     Ok((lease, reaper))
 }
 
-/// Runs the script at once.
+/// Runs the script now.
 fn sweep(ip: &Ip, entry: &Entry) -> Result<(), LabError> {
     let status = script(ip, entry)
         .stdin(Stdio::null())
@@ -111,8 +112,8 @@ fn sweep(ip: &Ip, entry: &Entry) -> Result<(), LabError> {
     Err(LabError::LeftBehind { namespaces: entry.record.namespaces.join(" and ") })
 }
 
-/// The script with its arguments. It has a process group of its own, so that Ctrl-C on the owner's terminal does not reach it;
-/// it inherits no output, so that nobody waits for it to close a pipe.
+/// The script with its arguments. It has its own process group, so that Ctrl-C on the owner's terminal does not reach
+/// it; it inherits no output, so that nothing waits for it to close a pipe.
 fn script(ip: &Ip, entry: &Entry) -> Command {
     let mut command = Command::new("/bin/sh");
     command

@@ -1,4 +1,5 @@
-//! Ways that the kernel holds to their rate by a token bucket (tc-tbf(8)): what it let go, and what its queue had no room for.
+//! Directions whose rate the kernel limits by a token bucket (tc-tbf(8)): packets sent and packets dropped at its
+//! queue.
 
 use host::{RealSys, Sys};
 
@@ -7,25 +8,25 @@ use crate::plug::Plug;
 use crate::scope::Scope;
 use crate::{DirectionSpec, LabError};
 
-/// What a token bucket has counted. The kernel's counters have 32 bits and begin anew after that.
+/// The counters of a token bucket. The kernel's counters have 32 bits and wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct BucketCounts {
-    /// Segments that it let go.
+    /// Segments sent.
     pub(crate) sent: u32,
-    /// Packets that its queue had no room for. The kernel counts one for several segments that travel together.
+    /// Packets dropped because its queue was full. The kernel counts one for several segments that travel together.
     pub(crate) dropped: u32,
 }
 
 impl BucketCounts {
-    /// What came on top of an earlier reading.
+    /// The increase over an earlier reading.
     #[must_use]
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self { sent: self.sent.wrapping_sub(earlier.sent), dropped: self.dropped.wrapping_sub(earlier.dropped) }
     }
 }
 
-/// Lets an interface send no faster than the way says, by a token bucket. Its depth is what passes in 4 ms, which makes up for a
-/// late timer, and never less than a TSO packet with the headers of its segments, which would be cut.
+/// Limits an interface to the rate of the direction, by a token bucket. Its depth is the bytes of 4 ms, which makes up
+/// for a late timer, and at least a TSO packet with the headers of its segments, which would be split.
 pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -> Result<(), LabError> {
     let Some(rate_bps) = direction.rate_bps else { return Ok(()) };
     let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
@@ -35,9 +36,9 @@ pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -
     scope.run(&[device.as_slice(), &bucket].concat()).map(drop)
 }
 
-/// What the bucket of an interface has counted; `None` where there is none, or it cannot be asked.
+/// The counters of an interface's bucket; `None` if there is none, or it cannot be read.
 pub(crate) fn counts(plug: &Plug<'_>) -> Option<BucketCounts> {
-    // In a thread of its own, so that no other one can end up in the namespace.
+    // In its own thread, so that no other one can end up in the namespace.
     let requested = std::thread::scope(|scope| scope.spawn(|| within(plug.namespace, || RealSys.qdiscs())).join());
     let found =
         requested.ok()?.ok()?.into_iter().find(|found| found.interface == plug.interface && found.kind == "tbf")?;

@@ -1,4 +1,4 @@
-//! Addresses for a lab that mean nothing else on this machine.
+//! Addresses for a lab that are not in use on this machine.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,17 +24,17 @@ impl Subnets {
 
     /// How many [`numbered`](Self::numbered) subnets there are: the /30s of a /15.
     const COUNT: u64 = 1 << 15;
-    /// Subnets that are tried before giving up.
+    /// Subnets tried before giving up.
     const TRIES: usize = 1_000;
 
-    /// A subnet pair by number: IPv4 from 198.18.0.0/15, which RFC 2544 (section C.2.2) sets aside for measuring network
-    /// devices, IPv6 from a unique local prefix (RFC 4193) that reads "thru" in ASCII.
+    /// A subnet pair by number: IPv4 from 198.18.0.0/15, which RFC 2544 (section C.2.2) reserves for measuring network
+    /// devices, IPv6 from a unique local prefix (RFC 4193) that spells "thru" in ASCII.
     pub(crate) fn numbered(number: u16) -> Self {
         let v4 = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + (u32::from(number) << 2);
         Self { v4: v4.into(), v6: Ipv6Addr::new(0xfd74, 0x6872, 0x7500, number, 0, 0, 0, 0) }
     }
 
-    /// A random pair that meets no destination in `routes`, such as `10.0.0.0/8`.
+    /// A random pair that overlaps no destination in `routes`, such as `10.0.0.0/8`.
     pub(crate) fn choose(routes: &[String]) -> Result<Self, LabError> {
         let routes: Vec<(IpAddr, u8)> = routes.iter().filter_map(|route| prefix(route)).collect();
         let free = |pair: &Self| !routes.iter().any(|(network, length)| pair.meets(*network, *length));
@@ -71,8 +71,8 @@ impl Subnets {
     }
 }
 
-/// Whether a route's destination overlaps with the network of its IP version. Destinations wider than a /8 are default routes in
-/// effect (some VPNs split theirs in two), and say nothing about a subnet.
+/// Whether a route's destination overlaps with the network of its IP version. Destinations wider than a /8 are default
+/// routes in effect (some VPNs split theirs in two), and do not mean that a subnet is in use.
 pub(crate) fn meets(v4: (Ipv4Addr, u8), v6: (Ipv6Addr, u8), network: IpAddr, length: u8) -> bool {
     if length < 8 {
         return false;

@@ -1,4 +1,5 @@
-//! Labs in real namespaces. Without the privilege they skip loudly, except in CI as root, where skipping would hide a fault.
+//! Labs in real namespaces. Without the privilege these tests skip with a message, except in CI as root, where
+//! skipping would hide a fault.
 //!
 //! Other processes of a test are this same binary, running one of the ignored tests below.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests may stop at the first surprise too")]
@@ -14,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use lab::{CrossoverSpec, Lab, LabError, LabHost, Subnets, available, reap_stale};
 
-/// Longer than anything here takes on a busy machine; a test that meets it has failed.
+/// Longer than anything here takes on a busy machine; a test that reaches it has failed.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Every lab is a network of its own, so that one port serves all.
 const PORT: u16 = 5_001;
 
-/// Whether the test can run. Says so where it cannot.
+/// Whether the test can run. Prints a line if it cannot.
 fn possible(test: &str) -> bool {
     match available() {
         Ok(()) => true,
@@ -52,14 +53,14 @@ fn this_binary() -> std::path::PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Names below a directory that start with `prefix`.
+/// Names in a directory that start with `prefix`.
 fn named(directory: &str, prefix: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with(prefix)).collect()
 }
 
-/// What there is of labs whose name starts with `prefix`: namespaces and journal records.
+/// What exists of labs whose name starts with `prefix`: namespaces and journal records.
 fn traces(prefix: &str) -> Vec<String> {
     [named("/run/netns", prefix), named("/run/throughline/lab", prefix)].concat()
 }
@@ -180,8 +181,8 @@ fn each_host_sees_its_own_interfaces_with_the_requested_mtu() {
 }
 
 #[test]
-fn dropping_a_lab_removes_it_and_what_runs_in_it() {
-    if !possible("dropping_a_lab_removes_it_and_what_runs_in_it") {
+fn dropping_a_lab_removes_it_and_its_processes() {
+    if !possible("dropping_a_lab_removes_it_and_its_processes") {
         return;
     }
     let lab = Lab::crossover(&CrossoverSpec::default()).unwrap();
@@ -207,7 +208,7 @@ fn a_lab_that_cannot_be_finished_leaves_nothing() {
         return;
     }
     let prefix = format!("thru-half-{}", std::process::id());
-    // A multicast prefix passes for a network, but the kernel will not give a host an address of it.
+    // A multicast prefix passes for a network, but the kernel does not give a host an address of it.
     let subnets = Some(Subnets { v4: [198, 18, 0, 0].into(), v6: "ff05::".parse().unwrap() });
     let error =
         Lab::crossover(&CrossoverSpec { prefix: prefix.clone(), subnets, ..CrossoverSpec::default() }).unwrap_err();
@@ -274,8 +275,8 @@ impl Owner {
     }
 
     fn assert_removed(&self) {
-        eventually("the lab is gone", || traces(&self.prefix).is_empty());
-        eventually("what ran in it is gone", || !runs(self.inside));
+        eventually("the lab is removed", || traces(&self.prefix).is_empty());
+        eventually("the process in it has ended", || !runs(self.inside));
     }
 }
 
@@ -307,7 +308,7 @@ fn killing_the_owner_while_it_builds_leaves_nothing() {
     if !possible("killing_the_owner_while_it_builds_leaves_nothing") {
         return;
     }
-    // From before the first command until after the last, as far as such moments can be met from outside.
+    // From before the first command until after the last, as far as these moments can be hit from outside.
     for step in 0..12_u64 {
         let prefix = format!("thru-early-{}-{step}", std::process::id());
         let mut process = start_owner(&prefix);
@@ -320,7 +321,7 @@ fn killing_the_owner_while_it_builds_leaves_nothing() {
         process.kill().unwrap();
         process.wait().unwrap();
         // The reaper removes the record last, so that no record means no namespace to come.
-        eventually("the record is gone", || record_of().is_empty());
+        eventually("the record is removed", || record_of().is_empty());
         assert_eq!(traces(&prefix), [""; 0]);
     }
 }
@@ -330,7 +331,7 @@ fn a_command_that_outlives_its_owner_leaves_nothing() {
     if !possible("a_command_that_outlives_its_owner_leaves_nothing") {
         return;
     }
-    // An `ip` that takes its time over making a namespace, and says when it has begun and ended.
+    // An `ip` that takes its time to make a namespace, and reports when it has begun and ended.
     let place = tempfile::tempdir().unwrap();
     let (path, file) = (std::env::var("PATH").unwrap(), |name| place.path().join(name));
     let slow = format!(
@@ -350,7 +351,7 @@ fn a_command_that_outlives_its_owner_leaves_nothing() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the command has ended", || file("ip.ended").exists());
-    eventually("the lab is gone", || traces(&prefix).is_empty());
+    eventually("the lab is removed", || traces(&prefix).is_empty());
     eventually("the reaper, which uses the slow command too, has ended", || !runs(reaper));
 }
 
@@ -372,8 +373,8 @@ fn the_journal_finds_a_lab_whose_owner_and_reaper_were_killed() {
     let mut owner = owner("both");
     let reaper = reaper_of(owner.process.id());
     assert!(Command::new("kill").args(["-KILL", &reaper.to_string()]).status().unwrap().success());
-    eventually("the reaper is gone", || !runs(reaper));
-    assert_eq!(traces(&owner.prefix).len(), 3, "nobody touches the lab of an owner that lives");
+    eventually("the reaper has ended", || !runs(reaper));
+    assert_eq!(traces(&owner.prefix).len(), 3, "the lab of a live owner stays");
     owner.kill("-KILL", &owner.process.id().to_string());
     // Another test's lab may find it first.
     eventually("the stale lab is reaped", || {

@@ -11,12 +11,12 @@ use lab::{
     Reorder, available,
 };
 
-/// Longer than anything here takes on a busy machine; a test that meets it has failed.
+/// Longer than anything here takes on a busy machine; a test that reaches it has failed.
 const LIMIT: Duration = Duration::from_secs(60);
 const PORT: u16 = 5_001;
 const TRANSFER: usize = 24 << 20;
 
-/// A path, or `None` and the line that says why not.
+/// A path, or `None` and a line with the reason.
 fn path(test: &str, spec: &PathSpec) -> Option<Lab> {
     let made = available().and_then(|()| Lab::path(spec));
     match made {
@@ -51,8 +51,8 @@ fn role(host: &LabHost, name: &str, at: &str) -> Command {
     command
 }
 
-/// The counts of both ways once nothing travels any more. The first ones of a path may hold a packet that one host sent
-/// before the other was up, and that was refused.
+/// The counts of both directions once nothing is in flight any more. The first counts of a path may include a refused
+/// packet that one host sent before the other was up.
 fn settled(lab: &Lab) -> [PathCounts; 2] {
     let path = lab.emulator().unwrap();
     let mut counts = path.counts();
@@ -100,7 +100,8 @@ fn a_ping_takes_the_configured_time_and_never_less() {
         assert_eq!(times.len(), 40, "a path without noise loses nothing");
         // ping prints three digits: 25.0 stands for 24.95 and more.
         assert!(times[0] >= 24.95, "{times:?}");
-        // Not a claim of precision, for the machine may be busy: the delay is not applied twice, or in another unit.
+        // Not a test of precision, because the machine may be busy: the delay is not applied twice, or in another
+        // unit.
         assert!(times[0] < 40.0, "{times:?}");
     }
     let last = settled(&lab);
@@ -128,7 +129,7 @@ fn send_datagrams() {
 fn every_datagram_is_delivered_or_dropped_at_a_known_location() {
     let sent = 20_000;
     let noise = 0.02;
-    // 500 bytes, 28 of headers and 38 of framing at 20 Mbit/s: the queue fills, whatever the sender's pace.
+    // 500 bytes, 28 of headers and 38 of framing at 20 Mbit/s: the queue fills at any pace of the sender.
     let forward =
         DirectionSpec { rate_bps: Some(20_000_000), queue_bytes: 400_000, loss: noise, ..DirectionSpec::default() };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 42 };
@@ -136,19 +137,19 @@ fn every_datagram_is_delivered_or_dropped_at_a_known_location() {
     let [a, b] = lab.hosts() else { unreachable!() };
     let counters = || (device(a), device(b));
     let (before, first) = (counters(), settled(&lab));
-    // Nobody listens at b: what arrives there is answered, if at all, by ICMP on the way back.
+    // Nothing listens at b: what arrives there is answered, if at all, by ICMP in the reverse direction.
     let at = format!("{}:{PORT} {sent}", b.v4);
     assert!(role(a, "send_datagrams", &at).status().unwrap().success());
     let (after, last) = (counters(), settled(&lab));
     let forward = last[0].since(&first[0]);
-    // Neighbour discovery and the like may add a packet or two of their own, in the device's counts as in the path's.
+    // Neighbour discovery and the like may add a packet or two, in the device's counts as in the path's.
     let (left_a, lost_a) = (after.0[0] - before.0[0], after.0[1] - before.0[1]);
     assert!(left_a + lost_a >= sent, "{left_a} + {lost_a}");
     assert!((left_a..left_a + 10).contains(&forward.arrived), "{left_a}: {forward:?}");
     let entered = device(b)[2] - before.1[2];
     assert!((forward.delivered..forward.delivered + 10).contains(&entered), "{entered}: {forward:?}");
     assert!(forward.dropped_queue > 0, "{forward:?}");
-    // Noise meets what the queue let through.
+    // Noise affects what the queue let through.
     let n = (forward.arrived - forward.dropped_queue) as f64;
     let (mean, deviation) = (n * noise, (n * noise * (1.0 - noise)).sqrt());
     assert!((forward.dropped_loss as f64 - mean).abs() < 4.0 * deviation, "{forward:?}");
@@ -186,7 +187,7 @@ fn receive_stream() {
     assert_eq!(wrong, None, "a byte differs");
 }
 
-/// Sends a stream across a path, once for each IP version, and returns what the way forward counted.
+/// Sends a stream across a path, once for each IP version, and returns the counts of the forward direction.
 fn stream(lab: &Lab) -> PathCounts {
     let [a, b] = lab.hosts() else { unreachable!() };
     let first = settled(lab);
@@ -202,7 +203,7 @@ fn stream(lab: &Lab) -> PathCounts {
 
 #[test]
 fn a_stream_arrives_whole_through_queue_and_noise() {
-    // Losses within TSO packets make every kind of run; a checksum or a number that is wrong would break the stream.
+    // Losses within TSO packets make every kind of run; a wrong checksum or number would break the stream.
     for mtu in [1_500, 9_000] {
         let direction = DirectionSpec {
             delay: Duration::from_millis(1),
@@ -259,13 +260,13 @@ fn a_stream_arrives_whole_through_every_kind_of_noise() {
     let forward = stream(&lab);
     assert!(forward.dropped_burst > 0 && forward.duplicated > 0 && forward.reordered > 0, "{forward:?}");
     assert!(forward.kept_back >= forward.reordered && forward.corrupted > 0, "{forward:?}");
-    // TCP's own checksum finds each of them, as it would after a wire.
+    // TCP's own checksum finds each of them, as on a wire.
     assert_eq!(counter(b, "TcpInErrs") - before, forward.corrupted);
     lab.close().unwrap();
 }
 
 #[test]
-fn codel_marks_what_allows_it_and_drops_nothing() {
+fn codel_marks_ecn_capable_segments_and_drops_none() {
     let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(10), ecn: true };
     let forward = DirectionSpec {
         rate_bps: Some(500_000_000),
@@ -274,7 +275,7 @@ fn codel_marks_what_allows_it_and_drops_nothing() {
         ..DirectionSpec::default()
     };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 1 };
-    let Some(lab) = path("codel_marks_what_allows_it_and_drops_nothing", &spec) else { return };
+    let Some(lab) = path("codel_marks_ecn_capable_segments_and_drops_none", &spec) else { return };
     for host in lab.hosts() {
         assert!(host.command("sysctl").args(["-qw", "net.ipv4.tcp_ecn=1"]).status().unwrap().success());
     }
@@ -316,7 +317,7 @@ fn the_same_seed_loses_the_same_segments() {
     let lost = || {
         let lab = path("the_same_seed_loses_the_same_segments", &spec)?;
         let b = lab.host("b").unwrap().v4;
-        // The router solicitations of IPv6 would come in between.
+        // The router solicitations of IPv6 would interfere.
         for host in lab.hosts() {
             let off = "net.ipv6.conf.all.disable_ipv6=1";
             assert!(host.command("sysctl").args(["-qw", off]).status().unwrap().success());
@@ -331,7 +332,7 @@ fn the_same_seed_loses_the_same_segments() {
     let Some((skipped, first)) = lost() else { return };
     let Some((again, second)) = lost() else { return };
     assert!((200..300).contains(&first.len()), "{first:?}");
-    // What went before the first ping has taken draws; where both runs took as many, the same pings are missing.
+    // Packets before the first ping have used draws; if both runs used the same number, the same pings are missing.
     if skipped == again {
         assert_eq!(first, second);
     }

@@ -1,6 +1,7 @@
-//! Counters of processor events: of the threads of a trial, and of all that a host's cores do meanwhile (perf_event_open(2)).
+//! Counters of processor events: of the threads of a trial, and of all activity on a host's cores
+//! (perf_event_open(2)).
 //!
-//! Where a counter had to share the processor's with others, its count is scaled up to the whole time.
+//! If a counter had to share the processor's with others, its count is scaled up to the whole time.
 
 mod sys;
 
@@ -13,9 +14,9 @@ use sys::{Descriptor, Whose};
 pub enum Event {
     /// Cycles of the processor.
     Cycles,
-    /// Instructions that were carried out.
+    /// Executed instructions.
     Instructions,
-    /// Time on a processor, ns: there on every machine.
+    /// Time on a processor, ns: available on every machine.
     #[cfg(test)]
     TaskClock,
 }
@@ -37,11 +38,11 @@ impl Event {
 pub struct Counter(Descriptor);
 
 impl Counter {
-    /// Opens a counter for the calling thread and the threads that it starts from now on, and theirs. It stands still until it is
-    /// enabled.
+    /// Opens a counter for the calling thread and the threads that it starts from now on, and theirs. It is stopped
+    /// until it is enabled.
     ///
     /// # Errors
-    /// What the kernel says: no such counter in this machine, or no right to it.
+    /// The kernel's error: this machine has no such counter, or the process no permission.
     pub fn of_thread(event: Event) -> io::Result<Self> {
         Descriptor::open(event.kind_and_number(), Whose::ThisThread).map(Self)
     }
@@ -49,15 +50,15 @@ impl Counter {
     /// Opens a counter for everything that runs on one core, which counts from now on.
     ///
     /// # Errors
-    /// As [`of_thread`](Self::of_thread); all of a core takes more rights.
+    /// As [`of_thread`](Self::of_thread); a whole core needs more privileges.
     pub fn of_core(event: Event, core: u32) -> io::Result<Self> {
         Descriptor::open(event.kind_and_number(), Whose::Core(core)).map(Self)
     }
 
-    /// Lets it count.
+    /// Starts counting.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn enable(&self) -> io::Result<()> {
         self.0.enable()
     }
@@ -65,15 +66,15 @@ impl Counter {
     /// Stops it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn disable(&self) -> io::Result<()> {
         self.0.disable()
     }
 
-    /// The count so far, threads that have ended included; `None` where it never had the processor's counter.
+    /// The count so far, threads that have ended included; `None` if it never had the processor's counter.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&self) -> io::Result<Option<u64>> {
         Ok(scaled(self.0.read()?))
     }

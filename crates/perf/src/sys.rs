@@ -34,12 +34,12 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const ENABLE: libc::Ioctl = 0x2400;
 const DISABLE: libc::Ioctl = 0x2401;
 
-/// Whose events are counted.
+/// The scope of a counter.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
-    /// Those of the calling thread and of threads that it starts later, from the time it is enabled.
+    /// The calling thread and threads that it starts later, from the time it is enabled.
     ThisThread,
-    /// Those of all that runs on a core, from now on.
+    /// Everything that runs on a core, from now on.
     Core(u32),
 }
 
@@ -62,7 +62,7 @@ impl Descriptor {
             ..Attributes::default()
         };
         let no_group: libc::c_int = -1;
-        // SAFETY: the pointer is to a live structure whose length stands in it; the kernel only reads it.
+        // SAFETY: the pointer is to a live structure that contains its own length; the kernel only reads it.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -77,7 +77,7 @@ impl Descriptor {
             return Err(io::Error::last_os_error());
         }
         let fd = libc::c_int::try_from(fd).map_err(io::Error::other)?;
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor, and no other code knows it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -1,9 +1,10 @@
-//! Sections of an ELF file: as much as is needed to read what a stack tells of itself, without libelf.
+//! Sections of an ELF file: as much as is needed to read a stack's description, without libelf.
 
-/// The contents of section `name` of a 64-bit little-endian ELF file for BPF; the words say what is wrong.
+/// The contents of section `name` of a 64-bit little-endian ELF file for BPF; the error is a phrase for the user.
 pub(crate) fn section<'a>(file: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, &'static str> {
     const CUT: &str = "the file is truncated";
-    // The header (ELF-64 object file format): class and byte order, machine, place, size and number of section headers.
+    // The header (ELF-64 object file format): class and byte order, machine, offset, size and number of section
+    // headers.
     if file.get(..6) != Some(&[0x7f, b'E', b'L', b'F', 2, 1]) || number(file, 18, 2) != Some(EM_BPF) {
         return Err("it is not a little-endian BPF object");
     }

@@ -1,39 +1,39 @@
-//! What can go wrong with a stack.
+//! Errors of stacks.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::STACKS;
 
-/// A failure, with what can be done about it.
+/// A failure, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StackError {
     /// No stack has that name.
     #[error("there is no stack '{name}'; available: {}", names())]
     Unknown {
-        /// As it was asked for.
+        /// As requested.
         name: String,
     },
-    /// A parameter that the stack has not, or a value that it cannot have.
+    /// A parameter that the stack does not have, or an invalid value.
     #[error("{stack}: {what}; {remedy}")]
     Parameter {
         /// The stack's short name.
         stack: String,
         /// What is wrong.
         what: String,
-        /// What would do.
+        /// What is valid.
         remedy: String,
     },
-    /// A file of rules for destinations that cannot be used.
+    /// An invalid file of rules for destinations.
     #[error("{}: {what}", path.display())]
     Rules {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what would do.
+        /// What is wrong with it, and what is valid.
         what: String,
     },
-    /// A file that holds no stack.
+    /// A file that is not a stack.
     #[error("{place} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
     Object {
         /// The file, or the stack's name.
@@ -46,7 +46,7 @@ pub enum StackError {
         "this thru was built without the loader of TCP stacks: build it with `--features stacks` (which needs libelf-dev and zlib1g-dev)"
     )]
     NotBuilt,
-    /// The kernel cannot take stacks.
+    /// The kernel cannot load stacks.
     #[error("this kernel cannot load TCP stacks: {what}")]
     Kernel {
         /// What it lacks.
@@ -58,12 +58,12 @@ pub enum StackError {
             have root run `thru stacks load {requested} --any-user`"
     )]
     Rights {
-        /// The stack as it was asked for.
+        /// The stack as requested.
         requested: String,
         /// What this process lacks.
         missing: String,
     },
-    /// The kernel has it already, the same programs with the same constants.
+    /// The kernel has it already: the same programs with the same constants.
     #[error("the kernel has a congestion control {name} already")]
     Exists {
         /// Its name in the kernel.
@@ -77,7 +77,7 @@ pub enum StackError {
     Taken {
         /// Its name in the kernel.
         name: String,
-        /// Whether it was found to be another one; else it cannot be told.
+        /// Whether it is known to be another one; otherwise thru cannot compare them.
         found: bool,
     },
     /// The kernel refused the program.
@@ -85,7 +85,7 @@ pub enum StackError {
     Refused {
         /// Its name in the kernel.
         name: String,
-        /// The kernel's words, or those of libbpf.
+        /// The error message of the kernel or of libbpf.
         what: String,
     },
     /// `thru stacks load` has not loaded it.
@@ -94,10 +94,10 @@ pub enum StackError {
         /// Its name in the kernel.
         name: String,
     },
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     #[error("cannot {operation}: {source}")]
     Io {
-        /// What was tried, with the path.
+        /// The operation, with the path.
         operation: String,
         /// The cause.
         source: io::Error,
@@ -105,7 +105,7 @@ pub enum StackError {
 }
 
 impl StackError {
-    /// Whether the request itself is wrong, so that no host could do it.
+    /// Whether the request itself is wrong, so that no host could fulfil it.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Parameter { .. } | Self::Rules { .. } | Self::Object { .. })

@@ -1,4 +1,4 @@
-//! Stacks that stay after the command that loaded them, as links pinned in the BPF file system.
+//! Stacks that stay loaded after the command, as links pinned in the BPF file system.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -14,14 +14,14 @@ use crate::{Request, StackError, missing_rights};
 /// Where the BPF file system is mounted on hosts with systemd, and by bpftool.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/thru";
-/// What statfs(2) calls it (BPF_FS_MAGIC, linux/magic.h).
+/// Its type in statfs(2) (BPF_FS_MAGIC, linux/magic.h).
 const MAGIC: i64 = 0xcafe_4a11;
 
-/// Loads a stack that stays until [`release`], or the next boot. `any_user` lets users without CAP_NET_ADMIN choose it. Mounts the
-/// BPF file system where it is not. Returns its name in the kernel.
+/// Loads a stack that stays until [`release`], or the next boot. `any_user` lets users without CAP_NET_ADMIN choose
+/// it. Mounts the BPF file system if needed. Returns its name in the kernel.
 ///
 /// # Errors
-/// As [`load`](crate::load); [`StackError::Io`] where it cannot be pinned.
+/// As [`load`](crate::load); [`StackError::Io`] if it cannot be pinned.
 pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
     if !crate::BUILT {
         return Err(StackError::NotBuilt);
@@ -36,7 +36,7 @@ pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
     Ok(name)
 }
 
-/// Names of the stacks that are kept, in order; none where that cannot be read.
+/// Names of the kept stacks, sorted; empty if they cannot be read.
 #[must_use]
 pub fn kept() -> Vec<String> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
@@ -45,13 +45,13 @@ pub fn kept() -> Vec<String> {
     names
 }
 
-/// Ends the registration of a stack that is kept, by its name in the kernel or by what [`keep`] was given: the same words, and the
-/// same rules. Connections that use it keep it until they close. Returns its name in the kernel.
-///
+/// Ends the registration of a kept stack, by its name in the kernel or by the arguments of [`keep`]: the same text and
+/// the same rules. Connections that use it keep it until they close. Returns its name in the kernel.
 /// # Errors
-/// [`StackError::NotKept`], those of [`Request::open`] and [`Request::with_rules`], and [`StackError::Io`] where it cannot be removed.
+/// [`StackError::NotKept`], those of [`Request::open`] and [`Request::with_rules`], and [`StackError::Io`] if it
+/// cannot be removed.
 pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
-    // What the kernel calls it first: that may be the name of a stack which somebody has written.
+    // The kernel's name first: it may be that of a stack in a user's file.
     let listed = rules.is_empty() && kept().iter().any(|name| name == requested);
     let name = if listed { requested.to_owned() } else { named(requested, rules)? };
     let path = place(&name);
@@ -62,18 +62,18 @@ pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackErro
     }
 }
 
-/// The name under which [`keep`] keeps what is asked for.
+/// The name under which [`keep`] keeps the requested stack.
 fn named(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
     match Request::open(requested) {
         Ok(request) => Ok(request.with_rules(rules)?.kernel_name()),
-        // A name as the list shows it, of one that has gone by now.
+        // A name from the list, of a stack that has been released since.
         Err(StackError::Unknown { .. }) if rules.is_empty() && !requested.contains(':') => Ok(requested.to_owned()),
         Err(error) => Err(error),
     }
 }
 
 fn place(name: &str) -> PathBuf {
-    // A name is checked to hold no slash where it comes from an object; one that was typed may hold anything.
+    // A name from an object is checked to have no slash; a typed one may have any character.
     Path::new(FOLDER).join(name.replace('/', "_"))
 }
 
@@ -84,7 +84,7 @@ fn mounted() -> Result<(), StackError> {
     if kind.f_type as i64 == MAGIC {
         return Ok(());
     }
-    // A mount that is made within `ip netns exec` ends with it, and the stack with the mount.
+    // A mount made within `ip netns exec` ends with it, and the stack with the mount.
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let outside = getppid().and_then(|parent| namespace(&parent.as_raw_nonzero().to_string()));
     if outside.is_some() && outside != namespace("self") {

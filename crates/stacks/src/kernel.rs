@@ -1,30 +1,30 @@
-//! What the running kernel has, and what it would need.
+//! The running kernel's features, and what it lacks.
 
 use std::fs;
 
 use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// What loading takes, and its names.
+/// The capabilities needed for loading, and their names.
 const NEEDED: [(CapabilitySet, &str); 3] = [
     (CapabilitySet::BPF, "CAP_BPF"),
     (CapabilitySet::PERFMON, "CAP_PERFMON"),
     (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
 ];
-/// The user namespace that the kernel starts with (PROC_USER_INIT_INO, include/linux/proc_ns.h): capabilities count for BPF there only.
+/// The initial user namespace (PROC_USER_INIT_INO, include/linux/proc_ns.h): only there do capabilities count for BPF.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
-/// The first kernel with links of struct_ops, which a registration is held and kept by.
+/// The first kernel with links of struct_ops, which hold a registration.
 const OLDEST: (u32, u32) = (6, 4);
 
-/// Congestion controls that sockets of this network namespace may ask for: the registrations are the kernel's, the list is
-/// read from `net.ipv4.tcp_available_congestion_control`.
+/// Congestion controls that sockets of this network namespace may request: the registrations are the kernel's, the
+/// list is read from `net.ipv4.tcp_available_congestion_control`.
 #[must_use]
 pub fn available() -> Vec<String> {
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     list.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What keeps this kernel from taking stacks, as far as it can be seen from outside; `None` where nothing is.
+/// Why this kernel cannot load stacks, as far as it can be seen from outside; `None` if nothing is missing.
 #[must_use]
 pub fn obstacle() -> Option<String> {
     let Ok(types) = fs::read("/sys/kernel/btf/vmlinux") else {
@@ -34,7 +34,7 @@ pub fn obstacle() -> Option<String> {
                 .into(),
         );
     };
-    // The name stands in the kernel's own type information, where its TCP takes programs (Linux 5.6, CONFIG_BPF_JIT).
+    // The kernel's type information has this name if its TCP accepts programs (Linux 5.6, CONFIG_BPF_JIT).
     let wanted = b"bpf_struct_ops_tcp_congestion_ops\0";
     if !types.windows(wanted.len()).any(|name| name == wanted) {
         return Some(
@@ -58,13 +58,13 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// The right that this process lacks for loading stacks, in words; `None` where it lacks none.
+/// The privilege that this process lacks for loading stacks, as text; `None` if it lacks none.
 #[must_use]
 pub fn missing_rights() -> Option<String> {
     if fs::read_link("/proc/self/ns/user").is_ok_and(|own| own.as_os_str() != FIRST_USER_NAMESPACE) {
         return Some("this process is in another one".into());
     }
-    // Where the kernel will not tell, the loading will.
+    // If the kernel does not tell, loading will.
     let own = capabilities(None).ok()?.effective;
     if own.contains(CapabilitySet::SYS_ADMIN) {
         return None;

@@ -1,8 +1,8 @@
-//! TCP congestion controls that the kernel does not ship, as BPF programs (struct_ops), and what loads them.
+//! TCP congestion controls that are not part of the kernel, as BPF programs (struct_ops), and their loader.
 //!
-//! Each is one C file below `bpf/` with its compiled object below `objects/` and a line in [`STACKS`]. The object tells its
-//! own name and parameters, so that one a user has written is loaded in the same way. A registration holds for the whole
-//! kernel, all network namespaces, and ends with its [`Loaded`], however the process ends.
+//! Each is one C file below `bpf/` with its compiled object below `objects/` and a line in [`STACKS`]. The object
+//! contains its own name and parameters, so that a user's object is loaded in the same way. A registration holds for
+//! the whole kernel, all network namespaces, and ends with its [`Loaded`], however the process ends.
 //!
 //! ```
 //! let request = stacks::Request::parse("fast:alpha=400").unwrap().unwrap();

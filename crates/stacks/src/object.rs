@@ -1,18 +1,18 @@
-//! What a compiled stack tells of itself.
+//! The description in a compiled stack.
 
 use std::borrow::Cow;
 
 use crate::StackError;
 use crate::elf::section;
 
-/// Something that can be set when a stack is loaded: a whole number of 1/unit.
+/// A parameter of a stack, set when it is loaded: a whole number of 1/unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// As in `--cc fast:alpha=200`.
     pub name: String,
-    /// 1 is written as this number.
+    /// The number that represents 1.
     pub unit: u32,
-    /// What it is unless set, in 1/unit.
+    /// Its default, in 1/unit.
     pub value: u32,
     /// Bounds, in 1/unit.
     pub least: u32,
@@ -21,13 +21,13 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A number of this parameter's units as people write it.
+    /// A value in this parameter's units as text.
     #[must_use]
     pub fn shown(&self, value: u32) -> f64 {
         f64::from(value) / f64::from(self.unit)
     }
 
-    /// Reads a value as people write it.
+    /// Parses a value.
     pub(crate) fn read(&self, stack: &str, text: &str) -> Result<u32, StackError> {
         let (least, most) = (self.shown(self.least), self.shown(self.most));
         let scaled = text.parse::<f64>().map(|value| (value * f64::from(self.unit)).round());
@@ -49,19 +49,19 @@ pub(crate) struct Object {
     pub(crate) bytes: Cow<'static, [u8]>,
     /// Its name in the kernel.
     pub(crate) name: String,
-    /// What can be set.
+    /// Its parameters.
     pub(crate) parameters: Vec<Parameter>,
     /// Whether it takes rules for destinations.
     pub(crate) takes_rules: bool,
 }
 
-/// Where a stack's parameters are.
+/// The section of a stack's parameters.
 pub(crate) const PARAMETERS: &str = ".rodata.params";
-/// Where its rules are.
+/// The section of its rules.
 pub(crate) const RULES: &str = ".rodata.rules";
-/// `struct param`: a name of 12 bytes, and then unit, value, least, most.
+/// `struct param`: a name of 12 bytes, then unit, value, minimum, maximum.
 pub(crate) const PARAMETER_BYTES: usize = 28;
-/// Where the value is within it.
+/// Offset of the value in it.
 #[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) const VALUE_AT: usize = 16;
 

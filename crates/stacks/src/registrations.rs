@@ -1,18 +1,18 @@
-//! The stacks of one owner, an agent's session say.
+//! The stacks of one owner, for example an agent's session.
 
 use crate::loader::{Loaded, load};
 use crate::{Request, StackError, available};
 
-/// Registrations that end with it.
+/// Registrations that end with this value.
 #[derive(Debug, Default)]
 pub struct HeldRegistrations(Vec<Loaded>);
 
 impl HeldRegistrations {
-    /// Makes sure that the kernel has what is asked for: loads it unless somebody already has. Returns its name in the kernel.
-    /// Where this process may not load, it may not look either, and takes what has that name.
+    /// Makes sure that the kernel has the requested stack: loads it unless it is loaded already. Returns its name in
+    /// the kernel. A process that may not load stacks may not compare them either, and uses what has that name.
     ///
     /// # Errors
-    /// As [`load`], where the kernel has none of that name, or another one.
+    /// As [`load`], if the kernel has none of that name, or another one.
     pub fn ensure(&mut self, request: &Request) -> Result<String, StackError> {
         let name = request.kernel_name();
         if self.0.iter().any(|loaded| loaded.name() == name) {

@@ -76,7 +76,7 @@ impl Stack {
         format!("bpf_{}", self.name)
     }
 
-    /// What can be set, in the order of the source.
+    /// Its parameters, in the order of the source.
     ///
     /// # Errors
     /// [`StackError::Object`] for an object that a test would have found.

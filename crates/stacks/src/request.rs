@@ -1,4 +1,4 @@
-//! What somebody wants loaded: `fast:alpha=400,gamma=0.3`.
+//! A requested stack: `fast:alpha=400,gamma=0.3`.
 
 use std::path::Path;
 
@@ -7,28 +7,28 @@ use model::StackRule;
 use crate::object::Object;
 use crate::{StackError, stack};
 
-/// A stack with its parameters. Each combination has a name of its own in the kernel, so that two measurements at once cannot
-/// change each other's.
+/// A stack with its parameters. Each combination has its own name in the kernel, so that two measurements at once
+/// cannot change each other's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// As it was asked for.
+    /// As requested.
     requested: String,
     /// Its short name, or the file.
     place: String,
-    /// Whether a user's file holds it, and not this program.
+    /// Whether it is in a user's file instead of this program.
     from_file: bool,
     pub(crate) object: Object,
-    /// Of each of the object's parameters.
+    /// The value of each of the object's parameters.
     pub(crate) values: Vec<u32>,
     pub(crate) rules: Vec<StackRule>,
 }
 
 impl Request {
-    /// Reads what follows `--cc`: `NAME` or `NAME:PARAMETER=VALUE,...`. `None` for a name that is no stack's, which is the kernel's
-    /// business.
+    /// Parses the argument of `--cc`: `NAME` or `NAME:PARAMETER=VALUE,...`. `None` for a name that is not a stack's,
+    /// which the kernel resolves.
     ///
     /// # Errors
-    /// [`StackError::Parameter`], and [`StackError::Unknown`] for parameters of a name that is no stack's.
+    /// [`StackError::Parameter`], and [`StackError::Unknown`] for parameters of a name that is not a stack's.
     pub fn parse(text: &str) -> Result<Option<Self>, StackError> {
         let (name, parameters) = split(text);
         match (stack(name), parameters) {
@@ -41,8 +41,8 @@ impl Request {
         }
     }
 
-    /// As [`parse`](Self::parse), but leaves a bare short name to a kernel that has a congestion control of that name itself
-    /// (tcp_htcp, say). `bpf_htcp`, or a parameter, asks for ours.
+    /// As [`parse`](Self::parse), but leaves a bare short name to a kernel that has its own congestion control of that
+    /// name (for example tcp_htcp). `bpf_htcp`, or a parameter, selects the stack of this program.
     ///
     /// # Errors
     /// As with [`parse`](Self::parse).
@@ -96,7 +96,7 @@ impl Request {
     /// Adds rules for destinations.
     ///
     /// # Errors
-    /// [`StackError::Parameter`] where the stack takes none.
+    /// [`StackError::Parameter`] if the stack takes none.
     pub fn with_rules(mut self, rules: &[StackRule]) -> Result<Self, StackError> {
         if !rules.is_empty() && !self.object.takes_rules {
             return Err(StackError::Parameter {
@@ -109,15 +109,16 @@ impl Request {
         Ok(self)
     }
 
-    /// What somebody wrote for it.
+    /// The text of the request.
     #[must_use]
     pub fn requested(&self) -> &str {
         &self.requested
     }
 
-    /// Its name in the kernel, at most 15 characters. Where something differs from the defaults, it ends in a number that stands
-    /// for that, and for the contents of a file that somebody has compiled. So does the name of a file that calls itself as one of
-    /// [`STACKS`](crate::STACKS) does, the template not renamed say: the plain name is this program's.
+    /// Its name in the kernel, at most 15 characters. If something differs from the defaults, it ends in a number that
+    /// identifies the difference, including the contents of a user's file. A user's file with the same name as one of
+    /// [`STACKS`](crate::STACKS), for example an unrenamed template, also gets a number: the plain name is this
+    /// program's.
     #[must_use]
     pub fn kernel_name(&self) -> String {
         let name = &self.object.name;
@@ -134,7 +135,7 @@ impl Request {
     }
 }
 
-/// Whether rules for destinations go with what follows `--cc`.
+/// Whether the argument of `--cc` can have rules for destinations.
 #[must_use]
 pub fn takes_rules(cc: &str) -> bool {
     matches!(Request::parse(cc), Ok(Some(request)) if request.object.takes_rules)
@@ -144,10 +145,10 @@ fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once(':').map_or((text, None), |(name, parameters)| (name, Some(parameters)))
 }
 
-/// What the hash of nothing is.
+/// The hash of no input.
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash FNV-1a (Fowler, Noll, Vo) of 64 bits, gone on with: the same on all hosts and in all versions.
+/// Continues the 64-bit FNV-1a hash (Fowler, Noll, Vo): the same on all hosts and in all versions.
 fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -18,7 +18,7 @@ pub(crate) const MOST: usize = 16;
 #[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) const RULE_BYTES: usize = 108;
 
-/// A section as it is written.
+/// A section of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
@@ -69,7 +69,7 @@ fn reno_decrease() -> f64 {
 /// Reads the rules of a file, the most specific first. Sections with `mode = 0` are left out.
 ///
 /// # Errors
-/// [`StackError::Rules`] for a file that cannot be read or holds what cannot be.
+/// [`StackError::Rules`] for a file that cannot be read or is not valid.
 pub fn read_rules(path: &Path) -> Result<Vec<StackRule>, StackError> {
     let wrong = |what: String| StackError::Rules { path: path.to_owned(), what };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
@@ -96,7 +96,7 @@ fn parse(text: &str) -> Result<Vec<StackRule>, String> {
             increase_permille: permille("wadai", section.wadai, 0.001, 1_000_000.0).map_err(&say)?,
             decrease_permille: permille("wadmd", section.wadmd, 0.001, 0.999).map_err(&say)?,
             max_ssthresh: section.maxssth,
-            // 2 had the daemon do what the kernel does with 1, ten times in a second.
+            // With 2 the daemon did itself, ten times a second, what the kernel does with 1.
             table: switch("floyd", section.floyd, 2).map_err(&say)?,
             ignore_local_queue: switch("wad_ifq", section.wad_ifq, 1).map_err(&say)?,
             divide: switch("divide", section.divide, 1).map_err(&say)?,
@@ -123,8 +123,8 @@ fn permille(key: &str, value: f64, least: f64, most: f64) -> Result<u32, String>
     }
 }
 
-/// An address with its prefix, in its shortest form. The address of all zeros stands for any, whatever its prefix (the records'
-/// own files say 0.0.0.0/32).
+/// An address with its prefix, in its shortest form. The all-zero address means any, with any prefix (the files of the
+/// 2003 record say 0.0.0.0/32).
 fn prefix(text: &str) -> Result<String, String> {
     let wrong = || format!("'{text}' is not an address with a prefix; write 192.0.2.0/24 or 2001:db8::/32");
     let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
@@ -137,7 +137,7 @@ fn prefix(text: &str) -> Result<String, String> {
     Ok(if address.is_unspecified() { anywhere() } else { format!("{address}/{length}") })
 }
 
-/// Address and mask as IPv6 has them, IPv4 mapped into it, in the order of the wire.
+/// Address and mask as IPv6 has them, IPv4 mapped into it, in network byte order.
 fn words(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
     let (address, length) = prefix.split_once('/')?;
     let length: u32 = length.parse().ok()?;
@@ -154,7 +154,7 @@ fn specificity(rule: &StackRule) -> (u32, u32, bool, bool) {
     (bits(&rule.destination), bits(&rule.source), rule.destination_port > 0, rule.source_port > 0)
 }
 
-/// The rules as `bpf/highspeed.bpf.c` lays them out, for `room` bytes; `None` where they are more than fit, or no rules of
+/// The rules in the layout of `bpf/highspeed.bpf.c`, for `room` bytes; `None` if they do not fit, or are not rules of
 /// [`read_rules`].
 #[cfg_attr(not(feature = "load"), allow(dead_code, reason = "only the loader fills objects in"))]
 pub(crate) fn encode(rules: &[StackRule], room: usize) -> Option<Vec<u8>> {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named_with_its_section() {
+    fn invalid_values_are_named_with_their_section() {
         for (line, word) in [
             ("dst_addr = '10.0.0.0/33'", "10.0.0.0/33"),
             ("wadmd = 1.0", "0.999"),

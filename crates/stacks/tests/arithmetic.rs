@@ -1,4 +1,5 @@
-//! The stacks' arithmetic: their own C, compiled for user space (`bpf/harness.c` plays the kernel), against the papers' equations.
+//! The stacks' arithmetic: their own C, compiled for user space (`bpf/harness.c` emulates the kernel), compared with
+//! the papers' equations.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +19,7 @@ struct Flow {
     /// Segments.
     window: u32,
     ssthresh: u32,
-    /// The socket options that it set at the last order.
+    /// The socket options that it set at the last command.
     calls: String,
 }
 
@@ -31,7 +32,7 @@ impl Flow {
 
     fn from(name: &'static str, source: &Path) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
-        // Tests run at the same time; each compiles its own.
+        // Tests run in parallel; each compiles its own.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let program =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{thread}", std::process::id()));
@@ -97,7 +98,7 @@ fn every_stack_starts_slowly_and_only_with_a_window_that_is_used() {
         flow.order("used 1").order("start 100 100").order("loss");
         assert!(flow.window < 100, "{name}");
         assert_eq!(flow.order("undo").window, 100, "{name} comes back from a loss that was none");
-        // Two segments are the least (RFC 5681).
+        // Two segments are the minimum (RFC 5681).
         flow.order("start 2 2");
         assert_eq!(flow.order("loss").window, 2, "{name}");
     }
@@ -110,7 +111,7 @@ fn aimd_adds_a_and_gives_up_b() {
     for _ in 0..40 {
         flow.round_trip(1_000);
     }
-    // Each round trip adds a/w for each segment of the window w that it began with.
+    // Each round trip adds a/w for each segment of its initial window w.
     let mut model = 400.0_f64;
     for _ in 0..40 {
         let before = model.floor();
@@ -142,7 +143,7 @@ fn scalable_recovers_in_the_same_time_at_every_window() {
         // Whole segments and whole round trips.
         close(&format!("round trips at {window}"), f64::from(trips), expected, 1.5);
     }
-    // Up to the legacy window it is Reno.
+    // Up to the legacy window it equals Reno.
     assert_eq!(flow.at(16).round_trip(1_000).window, 17);
     assert_eq!(flow.at(16).order("loss").window, 8);
 }
@@ -169,13 +170,13 @@ fn highspeed_follows_the_table_which_follows_the_equations() {
     for (index, (window, b)) in rows.iter().enumerate() {
         let a = index as u32 + 1;
         let (exact_a, exact_b) = rfc3649(f64::from(*window));
-        // Two digits are printed, and the window is the first whole one at which a(w) has grown by one.
+        // The paper prints two digits, and the window is the first whole one at which a(w) has grown by one.
         close(&format!("a({window})"), exact_a, f64::from(a), 0.06);
         close(&format!("b({window})"), exact_b, *b, 0.0061);
         // In the middle of the row, so that a round trip stays within it.
         let inside = rows.get(index + 1).map_or(window + 500, |next| (window + next.0) / 2);
         let grown = flow.at(inside).round_trip(1_000).round_trip(1_000).round_trip(1_000).window - inside;
-        // A fraction may still wait.
+        // A fraction may still be pending.
         assert!((3 * a - 1..=3 * a).contains(&grown), "the increase at {inside}: {grown} in three round trips");
         let left = inside - (f64::from(inside) * b + 1e-9) as u32;
         assert_eq!(flow.at(inside).order("loss").window, left, "what is left of {inside}");
@@ -208,14 +209,14 @@ fn highspeed_takes_its_knobs_from_the_rule_of_the_destination() {
     assert_eq!(flow.calls, "1:7=1048576 1:8=65536");
     assert_eq!(flow.round_trip(1_000).round_trip(1_000).window, 1_011, "6 in each, and a fraction waits");
     assert_eq!(flow.at(1_000).order("loss").window, 700);
-    // Now two connections are counted open, since none was closed.
+    // Now two connections count as open, since none was closed.
     assert_eq!(flow.at(1_000).calls, "1:7=349525 1:8=21845", "three share");
     flow.order("release").order("release");
-    // What this host's own queue refused is no loss; a mark of the network is one.
+    // A drop of this host's own queue is not a loss; a mark of the network is one.
     assert_eq!(flow.at(1_000).order("local").window, 1_000);
     assert_eq!(flow.at(1_000).order("marked").window, 700);
     assert_eq!(flow.order("start 1000 0").order("local").ssthresh, NO_SSTHRESH, "slow start goes on");
-    // Another port, another net: the table.
+    // Another port, another network: the table.
     for elsewhere in [to("c0000207", 5_002), to("c0000307", 5_001)] {
         flow.order(&elsewhere).at(1_000);
         assert_eq!(flow.calls, "");
@@ -232,7 +233,7 @@ struct Fast {
     gamma: f64,
     mi: f64,
     w: f64,
-    /// us, averaged; smallest of all; smallest of this round trip.
+    /// µs: averaged; smallest of all; smallest of this round trip.
     rtt: Option<f64>,
     base: f64,
     round: f64,
@@ -274,7 +275,7 @@ fn fast_moves_by_its_equation_once_in_a_round_trip() {
     // The queue comes and goes, in a few round trips and in one.
     let parts = [1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.2, 1.6, 1.6, 1.3, 1.9, 1.2, 1.0, 1.0, 1.5, 2.5, 2.5, 1.4, 1.4, 1.4];
     let mut doubled = 0;
-    // The last is acknowledged a window at a time, so that the averaged RTT goes by a quarter.
+    // The last is acknowledged a window at a time, so that the averaged RTT changes by a quarter.
     for (alpha, gamma, mi, window, base, at_once) in [
         (200.0, 0.5, 0.125, 2_000, 100_000.0, 2),
         (50.0, 0.3, 0.25, 3_000, 40_000.0, 2),
@@ -298,7 +299,7 @@ fn fast_moves_by_its_equation_once_in_a_round_trip() {
             let what = format!("alpha {alpha}, gamma {gamma}, trip {trip}, {before} at {rtt} us");
             close(&what, flow.window.into(), model.w, 1.6);
             doubled += usize::from(flow.window == 2 * before);
-            // Each step by itself; the averaged RTT goes on.
+            // Each step separately; the averaged RTT continues.
             model.w = flow.window.into();
         }
     }
@@ -327,7 +328,7 @@ fn fast_keeps_alpha_in_the_queue_of_a_link() {
         trips += 1;
         assert!(trips < 60, "{}", flow.window);
     }
-    // A base RTT that is given is not measured.
+    // A given base RTT is not measured.
     flow.set("base_us", 40_000.0).order("start 580 580");
     for _ in 0..400 {
         let queued = flow.window.saturating_sub(500);
@@ -354,7 +355,7 @@ fn htcp_grows_with_the_time_since_the_last_loss() {
 }
 
 #[test]
-fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
+fn htcp_backs_off_by_the_queue_unless_the_throughput_changed() {
     let mut flow = Flow::of("htcp");
     // Throughput is counted over round trips of a steady window; RTTs from 100 to 140 ms: beta = 100 / 140.
     let steady = |flow: &mut Flow, window: u32| {
@@ -381,7 +382,7 @@ fn htcp_gives_up_what_the_queue_held_unless_the_throughput_changed() {
 }
 
 #[test]
-fn htcp_goes_on_as_before_after_a_loss_that_was_none() {
+fn htcp_restores_its_state_after_a_spurious_loss() {
     let mut flow = Flow::of("htcp");
     // Round trips of a steady window at RTTs from 100 ms on.
     let steady = |flow: &mut Flow, segments: u32, rtt_us: u32| {
@@ -422,7 +423,7 @@ fn htcp_goes_on_as_before_after_a_loss_that_was_none() {
 }
 
 #[test]
-fn the_manual_s_gives_up_less_where_nothing_is_queued() {
+fn the_stack_of_the_manual_backs_off_less_without_a_queue() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("mine.bpf.c");
     std::fs::write(&source, manual::example()).unwrap();

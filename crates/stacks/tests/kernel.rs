@@ -1,5 +1,5 @@
-//! Every stack in the running kernel: registered, used, gone. As root; a registration holds for the whole kernel, so these
-//! tests take turns, with those of other processes too.
+//! Every stack in the running kernel: registered, used, unregistered. As root; a registration holds for the whole
+//! kernel, so these tests take turns, also with those of other processes.
 #![cfg(feature = "load")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test stops at the first surprise")]
 
@@ -15,7 +15,7 @@ use stacks::{HeldRegistrations, Request, STACKS, StackError, available, load, mi
 
 mod manual;
 
-/// The turn of a test; `None`, and the line that says why, where it cannot be tested.
+/// The turn of a test; `None`, and a line with the reason, if it cannot be tested.
 fn turn(test: &str) -> Option<File> {
     if let Some(missing) = missing_rights().or_else(obstacle) {
         println!("SKIPPED: {test}: no TCP stacks here: {missing}");
@@ -30,7 +30,7 @@ fn request(text: &str) -> Request {
     Request::parse(text).unwrap().unwrap()
 }
 
-/// Carries 4 MiB over loopback with a congestion control, and says what the socket called it.
+/// Carries 4 MiB over loopback with a congestion control, and returns the socket's name for it.
 fn carry(cc: &str) -> String {
     const BYTES: usize = 4 << 20;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -50,7 +50,7 @@ fn carry(cc: &str) -> String {
 fn each_stack_is_registered_carries_data_and_is_unregistered() {
     let Some(_turn) = turn("each_stack_is_registered_carries_data_and_is_unregistered") else { return };
     for stack in STACKS {
-        // A parameter of its own keeps it apart from one that somebody has loaded.
+        // A parameter of its own distinguishes it from a loaded one.
         let parameter = &stack.parameters().unwrap()[0];
         let value = parameter.shown(parameter.least.max(1));
         let request = request(&format!("{}:{}={value}", stack.name, parameter.name));
@@ -72,7 +72,7 @@ fn a_held_registration_is_loaded_once_and_ends_with_its_owner() {
     let request = request("aimd:a=3.5");
     let name = first.ensure(&request).unwrap();
     assert_eq!(first.ensure(&request).unwrap(), name);
-    // Somebody else's does as well.
+    // So does another owner's.
     assert_eq!(second.ensure(&request).unwrap(), name);
     drop(first);
     assert!(!available().contains(&name));
@@ -102,7 +102,7 @@ fn another_one_of_the_same_name_is_not_taken_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let mine = file(folder.path(), "aimd", "bpf_twin", |_| {});
     let other = file(folder.path(), "scalable", "bpf_twin", |_| {});
-    // The same programs, that give up another part unless it is set: what an earlier version may have had.
+    // The same programs with another default: what an earlier version may have had.
     let [old, new] =
         [500_u32, 400].map(|b| [b"b".as_slice(), &[0; 11], &1_000_u32.to_le_bytes(), &b.to_le_bytes()].concat());
     let earlier = file(folder.path(), "aimd", "bpf_twin", |object| {
@@ -121,7 +121,7 @@ fn another_one_of_the_same_name_is_not_taken_for_it() {
     }
     drop(loaded);
     assert_eq!(HeldRegistrations::default().ensure(&other).unwrap(), "bpf_twin");
-    // What no BPF program has registered cannot be compared.
+    // A registration without a BPF program cannot be compared.
     let reno = file(folder.path(), "aimd", "reno", |_| {});
     assert!(matches!(load(&reno, false), Err(StackError::Taken { found: false, .. })));
 }
@@ -139,13 +139,13 @@ fn a_rule_gives_connections_to_its_destination_their_buffers() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     SockRef::from(&near).set_tcp_congestion(loaded.name().as_bytes()).unwrap();
-    // The kernel doubles what is asked for (socket(7)).
+    // The kernel doubles the requested size (socket(7)).
     assert_eq!(SockRef::from(&near).send_buffer_size().unwrap(), 131_072);
 }
 
 #[test]
-fn what_the_manual_writes_is_compiled_and_taken() {
-    let test = "what_the_manual_writes_is_compiled_and_taken";
+fn the_stack_of_the_manual_compiles_and_loads() {
+    let test = "the_stack_of_the_manual_compiles_and_loads";
     let Some(_turn) = turn(test) else { return };
     let folder = tempfile::tempdir().unwrap();
     let [source, object] = ["mine.bpf.c", "mine.bpf.o"].map(|name| folder.path().join(name));

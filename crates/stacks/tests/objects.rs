@@ -1,4 +1,4 @@
-//! The objects that are kept are those that the sources make.
+//! The stored objects match their sources.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test stops at the first surprise")]
 
 use std::path::Path;
@@ -30,7 +30,7 @@ fn the_sources_make_the_objects_that_are_kept() {
         if same_compiler {
             assert!(new == old, "{name} is not what its source makes: run `make stacks`");
         } else {
-            // Another compiler writes other instructions; what the object tells of itself stays.
+            // Another compiler generates other instructions; the object's own description stays the same.
             assert_eq!(names(&new), names(&old), "{name} is not what its source makes: run `make stacks`");
         }
     }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_under_way_than_the_receiver_holds() {
+    fn no_more_is_in_flight_than_the_receiver_holds() {
         let mut credit = Credit::new(3);
         assert_eq!(credit.burst(0, 1), 0, "nothing before the first grant");
         credit.granted(2, grant(0, 99, 0), 1_000);

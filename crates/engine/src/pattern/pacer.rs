@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_up_for_may_be_spread() {
+    fn a_backlog_may_be_spread() {
         // The same, at most a block per half hour: one is sent at once, the next is due half an hour later.
         let hour = 3.6e12;
         let mut errors = RttRecorder::new();
@@ -187,7 +187,7 @@ mod tests {
         let (mut pacer, mut errors) = (Pacer::new(Some(pace)), RttRecorder::new());
         let stopped = send(&mut pacer, &mut errors, 1_000 * ms, 1_000, 100);
         let undisturbed = errors.take();
-        assert_eq!((undisturbed.count(), undisturbed.max()), (99, Some(1)), "evenly as asked");
+        assert_eq!((undisturbed.count(), undisturbed.max()), (99, Some(1)), "evenly as requested");
         send(&mut pacer, &mut errors, stopped + 10 * ms, 1_000, 1_000);
         let shaken = errors.take();
         let worst = shaken.max().unwrap();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_share_a_path_leave_out_what_came_first_of_all() {
+    fn flows_that_share_a_path_leave_out_the_first_arrival() {
         let flows = [flow(200, 1_000, 50, 500), flow(100, 900, 30, 400), flow(0, 0, 0, 0)];
         let spec = Spec::new("tcp", "stream");
         assert_eq!(goodput(&spec, &flows), Some(Window { bytes: 870, ns: 900 }));

@@ -66,7 +66,7 @@ mod tests {
     use crate::transport::transport;
 
     #[test]
-    fn many_flows_to_a_thread_are_served_by_what_carries_most() {
+    fn many_flows_per_thread_are_served_by_the_faster_strategy() {
         let tcp = transport("tcp").unwrap();
         let auto = |pattern, flows, change: fn(&mut Spec)| {
             let mut spec = Spec { flows, threads: Some(2), ..Spec::new("tcp", pattern) };

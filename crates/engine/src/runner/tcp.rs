@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_carried_by_tcp_is_not_read_again() {
+    fn a_flow_without_tcp_is_not_read_again() {
         let breakers = [Breaker::default()];
         let readings = Readings::start(&plan("stream", 1), &breakers, 0);
         assert_eq!(readings.due_ns(), u64::MAX);

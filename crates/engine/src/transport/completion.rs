@@ -165,10 +165,10 @@ mod tests {
         );
         operations.fill(Op::Recv, Err(io::ErrorKind::Interrupted.into()));
         assert!(blocked(operations.recv.call(10)));
-        assert_eq!(operations.take(Op::Recv), Some(10), "an interrupted order is made again");
+        assert_eq!(operations.take(Op::Recv), Some(10), "an interrupted operation is submitted again");
         operations.fill(Op::Recv, Ok(7));
         assert_eq!(operations.recv.call(5).unwrap(), 5);
-        assert_eq!(operations.recv.call(5).unwrap(), 2, "what was not asked for is kept");
+        assert_eq!(operations.recv.call(5).unwrap(), 2, "what was not requested is kept");
         assert!(blocked(operations.recv.call(5)));
     }
 }

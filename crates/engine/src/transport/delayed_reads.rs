@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_of_reading_that_gets_slower_is_left_at_once() {
+    fn a_way_of_reading_that_gets_slower_is_abandoned_at_once() {
         // With delays it is three times slower for 50 windows from the 300th on.
         let with = share(350, |window| if window < 300 { [3.0, 4.0] } else { [3.0, 1.0] });
         assert!((0.80..0.88).contains(&with), "{with}");

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_and_nobody_before_it_is_started() {
+    fn one_caller_at_a_time_and_none_before_the_start() {
         static EXCLUSIVE: Exclusive<u32> = Exclusive::new();
         assert!(EXCLUSIVE.take().is_none());
         assert!(EXCLUSIVE.start(5) && !EXCLUSIVE.start(6));

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_payload_is_named() {
+    fn records_that_are_not_payload_are_named() {
         assert!(trouble(ALERT, Some(20)).to_string().contains("alert 20"));
         assert!(trouble(HANDSHAKE, None).to_string().contains("changed its TLS keys"));
         assert!(trouble(99, None).to_string().contains("type 99"));

@@ -140,7 +140,7 @@ pub trait Transport: Sync {
 
     /// Opens the passive side on its own sockets, for transports without a shared port or for specs that need a
     /// listener of their own ([`Spec::far`]'s `needs_own_listener`).
-    fn listen(&self, spec: &Spec, place: &ListenOptions) -> Result<Box<dyn Listener>, EngineError>;
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError>;
 
     /// Connects one flow to the passive side and sends its hello.
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError>;

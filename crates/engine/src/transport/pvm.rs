@@ -107,7 +107,7 @@ impl Task {
 
     /// Sends a text to it.
     pub fn send(&self, text: &str) -> Result<(), EngineError> {
-        let failed = |source| EngineError::socket("tell", format!("PVM task {:x}", self.0), source);
+        let failed = |source| EngineError::socket("send a message to", format!("PVM task {:x}", self.0), source);
         Membership::take(now_ns() + CLOSE_NS)?.stay().pvm.send(self.0, CONTROL, text.as_bytes()).map_err(failed)
     }
 

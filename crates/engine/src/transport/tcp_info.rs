@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernels_answer_leaves_null_what_it_does_not_have() {
+    fn fields_missing_in_an_older_kernels_answer_are_null() {
         let old = answer(104).sample(7);
         assert_eq!((old.at_ns, old.cwnd, old.rtt_ns, old.retransmits), (7, 80, 68_000, 100));
         assert_eq!((old.min_rtt_ns, old.pacing_bps, old.bytes_acked, old.busy_ns), (None, None, None, None));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_counts_what_a_connection_carries() {
+    fn this_kernel_counts_the_bytes_of_a_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();

@@ -34,7 +34,7 @@ const ACCEPT_STEP: Duration = Duration::from_millis(100);
 pub(super) const SEND_LIMIT: Duration = Duration::from_millis(100);
 /// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
 const UNSENT_LIMIT: usize = 256 << 10;
-/// Bytes asked for in one read of the socket.
+/// Bytes requested in one read of the socket.
 const READ: usize = 256 << 10;
 
 impl Transport for Tls {

@@ -208,7 +208,7 @@ fn a_curve_of_legs_over_one_connection() {
 }
 
 #[test]
-fn read_and_write_carry_what_send_and_recv_do() {
+fn read_and_write_carry_the_same_as_send_and_recv() {
     for transport in ["tcp", "unix"] {
         let spec = Spec { io: Io::ReadWrite, ..short(transport, "stream") };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -299,7 +299,7 @@ fn receivers_with_delayed_reads_take_every_byte_and_others_never_delay() {
 }
 
 #[test]
-fn datagram_receivers_with_delayed_reads_lose_none_that_fits_the_buffer() {
+fn datagram_receivers_with_delayed_reads_lose_none_that_fit_the_buffer() {
     let stops = [Stop::Bytes(60_000_400), Stop::TimeNs(60_000_000)];
     for send in [SendBy::Mmsg, SendBy::Gso] {
         for delayed_reads in [true, false] {

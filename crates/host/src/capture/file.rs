@@ -15,8 +15,8 @@ use pcap_file::{DataLink, PcapError};
 /// Bytes that are buffered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A file that grows by whole blocks: what could not be written whole is cut off again, so that it can be read whatever
-/// happened.
+/// A file that grows by whole blocks: what could not be written entirely is cut off again, so that the file stays
+/// readable.
 pub(super) struct PacketFile {
     path: PathBuf,
     file: File,
@@ -26,14 +26,14 @@ pub(super) struct PacketFile {
     begun: bool,
     written: u64,
     limit: u64,
-    /// Packets that are gathered, and those in the file, with their bytes on the wire.
+    /// Buffered packets, and those in the file, with their bytes on the wire.
     buffered: (u64, u64),
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
 
 impl PacketFile {
-    /// Makes the file, for this user only; one of that name must not exist. It may grow to `limit` bytes.
+    /// Creates the file, for this user only; it must not exist. It may grow to `limit` bytes.
     pub(super) fn create(path: &Path, interface: &str, snaplen: u32, limit: u64) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         Ok(Self {
@@ -55,7 +55,7 @@ impl PacketFile {
         &self.path
     }
 
-    /// Adds a packet of the given link type, which is that of the first one for all.
+    /// Adds a packet of the given link type; all have the link type of the first one.
     pub(super) fn add(&mut self, link: DataLink, at: Duration, length: u32, data: &[u8]) -> io::Result<()> {
         self.begin(link)?;
         let packet = EnhancedPacketBlock {
@@ -70,7 +70,7 @@ impl PacketFile {
         if self.writer.get_ref().len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is buffered. A file without a packet names its interface all the same.
+    /// Writes the buffer. A file without packets still names its interface.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.begin(DataLink::ETHERNET)?;
         self.flush()
@@ -103,7 +103,7 @@ impl PacketFile {
                 self.packets += packets;
                 self.bytes += bytes;
             }
-            // Also where the disk is full a file can be made shorter; where not, its last packet is torn.
+            // A file can be made shorter even if the disk is full; if that fails, its last packet is truncated.
             Err(_) => drop(self.file.set_len(self.written)),
         }
         result

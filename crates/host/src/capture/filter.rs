@@ -13,7 +13,8 @@ pub(super) struct Instruction {
     pub(super) k: u32,
 }
 
-/// Which packets are wanted: those of one protocol, from or to one of the ports, and from or to the address where it is known.
+/// Which packets to keep: those of one protocol, from or to one of the ports, and from or to the address if it is
+/// known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// Protocol number of IP: 6 for TCP, 17 for UDP.
@@ -26,7 +27,7 @@ pub struct Wanted {
 
 /// SKF_NET_OFF: where the network header begins, whatever the link's own header.
 const NET: u32 = (-0x0010_0000_i32) as u32;
-/// SKF_AD_OFF + SKF_AD_PROTOCOL: the Ethernet type, also where the link has no header for it.
+/// SKF_AD_OFF + SKF_AD_PROTOCOL: the Ethernet type, also if the link has no header for it.
 const ETHERTYPE: u32 = (-0x1000_i32) as u32;
 const IPV4: u32 = 0x0800;
 const IPV6: u32 = 0x86dd;
@@ -46,7 +47,7 @@ const IF_EQUAL: u16 = 0x15;
 const IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-/// A place that is jumped to.
+/// A jump target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Keep,
@@ -57,8 +58,8 @@ enum Label {
     Fragment,
 }
 
-/// A program whose jumps are still by label. Each test is followed by a long jump, for those of a test itself reach 255
-/// instructions only.
+/// A program whose jumps still have labels. Each test is followed by a long jump, because the jumps of a test reach
+/// only 255 instructions.
 #[derive(Default)]
 struct Program {
     code: Vec<Instruction>,
@@ -71,13 +72,13 @@ impl Program {
         self.code.push(Instruction { code, jt: 0, jf: 0, k });
     }
 
-    /// Goes to `label` where the test holds.
+    /// Jumps to `label` if the test holds.
     fn jump_if(&mut self, test: u16, k: u32, label: Label) {
         self.code.push(Instruction { code: test, jt: 0, jf: 1, k });
         self.jump(label);
     }
 
-    /// Goes to `label` where it does not.
+    /// Jumps to `label` if it does not.
     fn jump_unless(&mut self, test: u16, k: u32, label: Label) {
         self.code.push(Instruction { code: test, jt: 1, jf: 0, k });
         self.jump(label);
@@ -92,7 +93,7 @@ impl Program {
         self.labels.push((label, self.code.len()));
     }
 
-    /// Fills in the jumps since the last time, to labels since then.
+    /// Fills in the jumps since the last call, to labels since then.
     fn link(&mut self) {
         for (at, label) in std::mem::take(&mut self.jumps) {
             match self.labels.iter().find(|(name, _)| *name == label) {
@@ -102,7 +103,7 @@ impl Program {
         }
     }
 
-    /// Keeps the packet where one of the two loads of half a word gives one of the ports.
+    /// Keeps the packet if one of two half-word loads yields one of the ports.
     fn ports(&mut self, load: u16, [source, destination]: [u32; 2], ports: &[u16]) {
         for offset in [source, destination] {
             self.add(load, offset);
@@ -111,7 +112,7 @@ impl Program {
         self.jump(Label::Drop);
     }
 
-    /// Goes to [`Label::Ports`] where the words from `source` on or those from `destination` on are `words`, else drops.
+    /// Jumps to [`Label::Ports`] if the words from `source` or those from `destination` equal `words`, else drops.
     fn address(&mut self, source: u32, destination: u32, words: &[u32]) {
         for (index, word) in (0_u32..).zip(words) {
             self.add(LD_WORD, NET.wrapping_add(source + 4 * index));
@@ -126,8 +127,8 @@ impl Program {
     }
 }
 
-/// The program that keeps `snaplen` bytes of what is wanted. Fragments after the first have no ports: they are kept for their
-/// protocol and address.
+/// The program that keeps `snaplen` bytes of the wanted packets. Fragments after the first have no ports: they are
+/// kept for their protocol and address.
 pub(super) fn program(wanted: &Wanted, snaplen: u32) -> Vec<Instruction> {
     let mut program = Program::default();
     let at = |offset: u32| NET.wrapping_add(offset);
@@ -155,7 +156,7 @@ pub(super) fn program(wanted: &Wanted, snaplen: u32) -> Vec<Instruction> {
         }
     }
     program.link();
-    // The second half has labels of its own by the same names.
+    // The second half reuses the label names.
     program.labels.clear();
     program.label(Label::V6);
     match wanted.address {
@@ -197,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// What the kernel would do: the bytes that `code` keeps of a packet whose network header is `net`.
+    /// Emulates the kernel: the bytes that `code` keeps of a packet whose network header is `net`.
     fn run(code: &[Instruction], ethertype: u32, net: &[u8]) -> u32 {
         let load = |offset: u32, size: usize| -> Option<u32> {
             if offset == ETHERTYPE {
@@ -276,7 +277,7 @@ mod tests {
                 && wanted.address.is_none_or(|address| ends.iter().any(|end| IpAddr::from(*end) == address));
             let code = program(&wanted, 96);
             prop_assert_eq!(run(&code, IPV4, &v4(protocol, ends, ports, options, 0)), if keeps { 96 } else { 0 });
-            // Neither ARP nor what only looks like IPv4.
+            // Neither ARP nor data that only resembles IPv4.
             prop_assert_eq!(run(&code, 0x0806, &v4(protocol, ends, ports, options, 0)), 0);
         }
 
@@ -307,7 +308,7 @@ mod tests {
         assert_eq!(run(&code, IPV4, &v4(6, ends, [1, 2], 0, 185)), 0);
         let ends = [Ipv6Addr::LOCALHOST; 2];
         let code = program(&Wanted { address: None, ..wanted }, 96);
-        // The fragment header's first byte is the protocol of what it is a part of.
+        // The fragment header's first byte is the protocol of the fragmented packet.
         assert_eq!(run(&code, IPV6, &v6(44, ends, [17 << 8, 0])), 96);
         assert_eq!(run(&code, IPV6, &v6(44, ends, [6 << 8, 6280])), 0);
     }

@@ -1,10 +1,10 @@
-//! Packets of a measurement, captured beside it: a packet socket on the interface that they pass, read by a thread of its own through
-//! a ring in shared memory, and kept in a pcapng file.
+//! Captures the packets of a measurement: a packet socket on the interface that they use, read by its own thread
+//! through a ring in shared memory, written to a pcapng file.
 //!
-//! It begins before the measurement's connections are made, so that their first packets are in it, and keeps nothing until it is told
-//! which they are.
+//! It begins before the measurement's connections are opened, so that it sees their first packets, and keeps nothing
+//! until it knows which connections they are.
 //!
-//! The capture never stops what it watches: whatever it lacks (the right, room on the disk) is told in its result.
+//! A capture never stops the measurement: a failure (no permission, full disk) is reported in its result.
 
 mod file;
 mod filter;
@@ -33,15 +33,15 @@ use packet::Segment;
 use sequence::Connections;
 use sys::{Frame, RETIRE, Ring, thread_ns};
 
-/// The most that one file may hold: captures must not fill a host's disk unnoticed.
+/// Maximum size of one file: captures must not fill a host's disk unnoticed.
 pub const FILE_LIMIT: u64 = 1 << 30;
 /// ARPHRD_ETHER and ARPHRD_LOOPBACK of linux/if_arp.h, whose packets have an Ethernet header.
 const ETHERNET: [u16; 2] = [1, 772];
-/// How long the ring is asked for more after it was closed: the kernel hands over its last block after [`RETIRE`].
+/// How long the ring is read after the socket was closed: the kernel hands over its last block after [`RETIRE`].
 const DRAIN: Duration = RETIRE.saturating_mul(4);
-/// Bytes that are read of each packet at least, for the options of its TCP header tell whose it is.
+/// Minimum bytes read of each packet: the options of its TCP header identify the connection.
 const HEADERS: u32 = 134;
-/// Bytes of packets that wait in memory until it is known whose they are.
+/// Bytes of packets that wait in memory until their connections are known.
 const EARLY: usize = 4 << 20;
 
 /// What to capture.
@@ -51,15 +51,15 @@ pub struct Order {
     pub file: PathBuf,
     /// Bytes kept of each packet.
     pub snaplen: u32,
-    /// Which packets are looked at; [`Capturing::keep`] tells which of them are kept.
+    /// Which packets are inspected; [`Capturing::keep`] decides which of them are kept.
     pub wanted: Wanted,
-    /// An address of the other end, where it is known: the packets pass the interface that leads there.
+    /// An address of the other end, if known: the packets use the interface that leads there.
     pub peer: Option<IpAddr>,
-    /// This end's address where the other's is not known.
+    /// This end's address, if the other's is not known.
     pub here: Option<IpAddr>,
 }
 
-/// A capture under way, or why there is none. Dropping it ends it; its file stays.
+/// A running capture, or the reason why there is none. Dropping it ends it; its file stays.
 pub struct Capturing {
     stop: Arc<AtomicBool>,
     own: Arc<OnceLock<Own>>,
@@ -68,7 +68,7 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Begins. What stands in the way is told by [`finish`](Self::finish).
+    /// Starts the capture. A failure is reported by [`finish`](Self::finish).
     #[must_use]
     pub fn start(order: &Order) -> Self {
         let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
@@ -80,19 +80,19 @@ impl Capturing {
         Self { stop, own, thread, snaplen: order.snaplen }
     }
 
-    /// One that cannot begin, and why.
+    /// A capture that cannot start, with the reason.
     #[must_use]
     pub fn missing(snaplen: u32, why: String) -> Self {
         Self { stop: Arc::default(), own: Arc::default(), thread: Err(why), snaplen }
     }
 
-    /// From now on it is known whose packets are kept, also of those that have passed; before, and of others, none are. The first
-    /// word counts.
+    /// Sets whose packets are kept, including those that have passed already; before this call, and of other
+    /// connections, none are. Only the first call counts.
     pub fn keep(&self, own: Own) {
         let _ = self.own.set(own);
     }
 
-    /// Ends it, after the packets that have passed until now are in the file: some tens of milliseconds later. Blocks.
+    /// Ends it, after all packets up to now are in the file: some tens of milliseconds later. Blocks.
     #[must_use]
     pub fn finish(mut self) -> Capture {
         self.stop.store(true, Ordering::SeqCst);
@@ -108,7 +108,7 @@ impl Drop for Capturing {
     }
 }
 
-/// What the capturing thread works on.
+/// The data of the capturing thread.
 struct Job {
     ring: Ring,
     keeper: Keeper,
@@ -166,7 +166,7 @@ impl Job {
     }
 }
 
-/// Keeps the packets that are the trial's, once it knows which these are.
+/// Keeps the packets of the trial, once its connections are known.
 struct Keeper {
     file: PacketFile,
     connections: Connections,
@@ -208,22 +208,22 @@ impl Keeper {
         if ETHERNET.contains(&frame.hardware) {
             self.file.add(DataLink::ETHERNET, frame.at, frame.length, kept)
         } else {
-            // Links of other kinds are kept without their own header.
+            // Packets of other link types are kept without their link header.
             self.file.add(DataLink::RAW, frame.at, length, &kept[network.min(kept.len())..])
         }
     }
 }
 
-/// Packets that have passed before it was known whose they are.
+/// Packets that passed before their connections were known.
 #[derive(Default)]
 struct Early {
     packets: Vec<Packet>,
     bytes: usize,
-    /// Those that found no room.
+    /// Packets that found no room.
     drops: u64,
 }
 
-/// A packet in memory of its own.
+/// A packet in its own memory.
 struct Packet {
     at: Duration,
     length: u32,
@@ -253,12 +253,12 @@ impl Early {
 
 const LOOPBACK: &str = "lo";
 
-/// Name and number of the interface that the packets pass.
+/// Name and number of the interface that the packets use.
 fn interface(order: &Order) -> Result<(String, u32), String> {
     let known = if_addrs::get_if_addrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
     let of = |address: IpAddr| known.iter().find(|interface| interface.ip() == address.to_canonical());
     let found = match (order.peer.map(|peer| peer.to_canonical()), order.here) {
-        // What goes to an address of this host does not leave it.
+        // Packets to an address of this host do not leave it.
         (Some(peer), _) if peer.is_loopback() || of(peer).is_some() => {
             known.iter().find(|interface| interface.name == LOOPBACK)
         }
@@ -279,7 +279,8 @@ pub fn is_own(address: IpAddr) -> bool {
     address.is_loopback() || known().iter().any(|interface| interface.ip() == address)
 }
 
-/// The address that this host uses towards `peer`: the kernel chooses it when a datagram socket is connected, without a packet.
+/// The address that this host uses towards `peer`: the kernel chooses it when a datagram socket is connected, without
+/// sending a packet.
 fn source(peer: IpAddr) -> io::Result<IpAddr> {
     let any: IpAddr = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
@@ -330,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_loopback_is_kept_once() {
+    fn packets_over_loopback_are_kept_once() {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let capturing = Capturing::start(&order(folder.path(), address.port()));
         let mut near = TcpStream::connect(address).unwrap();
         let (mut far, _) = listener.accept().unwrap();
-        // Somebody else's connection to the same port.
+        // Another connection to the same port.
         let mut other = TcpStream::connect(address).unwrap();
         let (mut others, _) = listener.accept().unwrap();
         other.write_all(&[2; 900]).unwrap();
@@ -350,7 +351,7 @@ mod tests {
         }
         let capture = capturing.finish();
         if let Some(missing) = &capture.missing {
-            println!("SKIPPED: what_passes_loopback_is_kept_once: {missing}");
+            println!("SKIPPED: packets_over_loopback_are_kept_once: {missing}");
             return;
         }
         assert_eq!((capture.interface.as_deref(), capture.drops), (Some("lo"), Some(0)));
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_reported_with_its_remedy() {
+    fn a_missing_requirement_is_reported_with_its_remedy() {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();

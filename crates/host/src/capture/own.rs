@@ -1,12 +1,12 @@
-//! Which packets are a trial's own: those of the sockets that its processes opened or accepted. The kernel's filter knows ports
-//! only, and somebody else's connection may have the same.
+//! Which packets belong to a trial: those of the sockets that its processes opened or accepted. The kernel's filter
+//! checks ports only, which other connections may share.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 
 use super::packet::{Ends, Fragment, Piece};
 
-/// Fragmented packets whose first part was seen, and whose others may still come.
+/// Fragmented packets whose first fragment was seen and whose others may still arrive.
 const FRAGMENTED: usize = 1_024;
 
 /// The sockets of a trial at this end.
@@ -14,14 +14,14 @@ const FRAGMENTED: usize = 1_024;
 pub struct Own {
     /// Addresses of both ends of a connection, this one's first.
     pub connections: HashSet<[SocketAddr; 2]>,
-    /// Addresses that belong to the trial whatever is at the other end: of a listener of its own here, or of one there that has
+    /// Addresses that belong to the trial with any peer: of a listener of its own here, or of one there that has
     /// welcomed this end's first connection.
     pub endpoints: HashSet<SocketAddr>,
     /// Connections of MPTCP: further subflows join them.
     pub multipath: bool,
 }
 
-/// The same while packets pass.
+/// The state while packets pass.
 #[derive(Default)]
 pub(super) struct Sorter {
     own: Own,
@@ -47,7 +47,7 @@ impl Sorter {
                 }
                 own
             }
-            // The newest most likely.
+            // The newest one is the most likely.
             Some(Piece::Later(fragment)) => self.fragmented.iter().rev().any(|known| *known == fragment),
             None => false,
         }
@@ -59,7 +59,7 @@ impl Sorter {
         if known(&self.own) || self.own.endpoints.contains(&from) || self.own.endpoints.contains(&to) {
             return true;
         }
-        // A further subflow goes to the port that the first went to, and shares at least one address with one that is known.
+        // A further subflow goes to the port of the first one, and shares at least one address with a known one.
         let joined = joins && self.own.multipath;
         let beside = |[here, there]: &[SocketAddr; 2]| {
             let port = there.port() == to.port() || here.port() == to.port();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_other_sockets_are_none_of_the_trials() {
+    fn packets_of_other_sockets_do_not_belong_to_the_trial() {
         // From 10.0.0.1:4000 to 10.0.0.2:6280.
         let packet = v4(0x18);
         for (ends, has) in [

@@ -1,4 +1,4 @@
-//! The headers of packets, as far as a time sequence needs them, and to tell whose a packet is.
+//! The packet headers needed for a time sequence and to find a packet's connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -58,7 +58,7 @@ impl Segment {
     }
 }
 
-/// Where a packet of TCP or UDP comes from and goes to.
+/// Source and destination of a TCP or UDP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) from: SocketAddr,
@@ -67,7 +67,7 @@ pub(super) struct Ends {
     pub(super) joins: bool,
 }
 
-/// What the parts of a packet that was cut up have in common.
+/// What the fragments of a packet have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fragment {
     ends: [IpAddr; 2],
@@ -75,11 +75,11 @@ pub(super) struct Fragment {
     number: u32,
 }
 
-/// A packet or a part of one.
+/// A packet or a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
     Whole(Ends),
-    /// The part with the ports.
+    /// The fragment with the ports.
     First(Ends, Fragment),
     Later(Fragment),
 }
@@ -90,7 +90,7 @@ const FRAGMENT: u8 = 44;
 const FRAGMENT_BYTES: usize = 8;
 
 impl Piece {
-    /// Reads a packet from its network header on; `None` for what is cut off too early or is no IP.
+    /// Reads a packet from its network header on; `None` if it is truncated too early or is not IP.
     pub(super) fn parse(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => {
@@ -98,7 +98,7 @@ impl Piece {
                 let ends = [address_v4(packet, 12)?.into(), address_v4(packet, 16)?.into()];
                 let (flags_and_offset, protocol) = (half(packet, 6)?, *packet.get(9)?);
                 let fragment = Fragment { ends, protocol, number: half(packet, 4)?.into() };
-                // More parts follow, or this one does not begin the packet.
+                // More fragments follow, or this one does not start the packet.
                 let (more, at) = (flags_and_offset & 0x2000 != 0, flags_and_offset & 0x1fff);
                 Self::of(packet.get(header..)?, fragment, (more || at > 0).then_some(at))
             }
@@ -115,7 +115,7 @@ impl Piece {
         }
     }
 
-    /// `at` is where a part begins in its packet; `None` for a whole one.
+    /// `at` is the offset of a fragment in its packet; `None` for an unfragmented one.
     fn of(inner: &[u8], fragment: Fragment, at: Option<u16>) -> Option<Self> {
         if at.is_some_and(|at| at > 0) {
             return Some(Self::Later(fragment));
@@ -169,7 +169,7 @@ fn address_v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
 pub(super) mod tests {
     use super::*;
 
-    /// A part of a datagram within this host, which begins `at` bytes into it.
+    /// A fragment of a datagram within this host, at offset `at`.
     pub(crate) fn v6_udp(ports: [u16; 2], number: u32, at: u16) -> Vec<u8> {
         let mut packet = vec![0; 56];
         packet[0] = 0x60;
@@ -236,7 +236,7 @@ pub(super) mod tests {
         assert_eq!(one, other);
         assert!((0..24).all(|length| Piece::parse(&first[..length]).is_none()));
         assert!(matches!(Piece::parse(&v6_udp([1, 2], 7, 0)), Some(Piece::First(..))));
-        // Options that do not end, or have no length, are no option that is known.
+        // Options without an end or a length count as no known option.
         let mut odd = v4(2);
         odd.truncate(40);
         odd[32] = 15 << 4;

@@ -1,4 +1,4 @@
-//! The time sequence of the connection that carries most, kept within bounds while its packets come.
+//! The time sequence of the connection with the most payload, bounded in size while its packets arrive.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use model::TimeSequence;
 
 use super::packet::Segment;
 
-/// Connections that are followed; what comes after is left to the file.
+/// Connections that are followed; later ones are only in the file.
 const CONNECTIONS: usize = 16;
 /// Entries of each list: together with [`RETRANSMITTED`] what [`TimeSequence::POINTS`] allows.
 const ENTRIES: usize = 1_750;
 const RETRANSMITTED: usize = TimeSequence::POINTS - 2 * ENTRIES;
 
-/// All connections that were seen.
+/// All connections seen.
 #[derive(Default)]
 pub(super) struct Connections {
     all: Vec<Connection>,
-    /// The one that the last segment belonged to: the next one most likely does too.
+    /// The connection of the last segment: the next one probably belongs to it too.
     recent: usize,
 }
 
@@ -41,7 +41,7 @@ impl Connections {
         self.all[index].see(direction, at, segment);
     }
 
-    /// The way with the most payload; `None` where there was none.
+    /// The direction with the most payload; `None` if there was none.
     pub(super) fn longest(self) -> Option<TimeSequence> {
         let directions = self
             .all
@@ -76,7 +76,7 @@ impl Connection {
         Self { ends: [segment.from, segment.to], begun: at, directions: [DirectionLog::new(), DirectionLog::new()] }
     }
 
-    /// Which way a segment between these two goes, if it belongs here.
+    /// The direction of a segment between these two, if it belongs here.
     fn direction(&self, from: SocketAddr, to: SocketAddr) -> Option<usize> {
         match self.ends {
             [a, b] if (a, b) == (from, to) => Some(0),
@@ -133,7 +133,7 @@ impl DirectionLog {
     fn acknowledged(&mut self, at_ns: u64, number: u32) {
         let Some(numbers) = &mut self.numbers else { return };
         let end = numbers.absolute(number);
-        // Those that only confirm the window or repeat themselves say nothing new.
+        // Acknowledgements that only confirm the window or repeat the last one add nothing.
         if end > self.last_ack {
             self.last_ack = end;
             self.acks.push((at_ns, end));
@@ -141,7 +141,7 @@ impl DirectionLog {
     }
 }
 
-/// Sequence numbers, which begin anywhere and wrap around at 2^32, as bytes since the first.
+/// Sequence numbers, which start anywhere and wrap around at 2^32, as bytes since the first.
 struct Numbers {
     first: u32,
     /// The highest so far.
@@ -159,7 +159,7 @@ impl Numbers {
     }
 }
 
-/// A list that stays short: once full, every other entry goes, and from then on only every other one is taken.
+/// A bounded list: when full, every other entry is dropped, and from then on only every other one is added.
 struct Thinned {
     limit: usize,
     stride: u64,
@@ -237,7 +237,7 @@ mod tests {
         let longest = connections.longest().unwrap();
         assert_eq!((longest.sender.as_str(), longest.data.len()), ("10.0.0.2:6280", 50));
         assert!(Connections::default().longest().is_none());
-        // Beyond the connections that are followed nothing is kept.
+        // Connections beyond the followed ones are not kept.
         let mut connections = Connections::default();
         for port in 1..100 {
             connections.see(MS, &Segment { from: SocketAddr::from(([10, 0, 0, 1], port)), ..segment(true, 0, 0, 10) });

@@ -30,7 +30,7 @@ const BLOCKS: usize = 32;
 /// The kernel hands over a block that is not full after this time.
 pub(super) const RETIRE: Duration = Duration::from_millis(20);
 
-/// Offsets in struct tpacket_block_desc: status, packets, the first packet's place.
+/// Offsets in struct tpacket_block_desc: status, packets, the first packet's offset.
 const BLOCK_STATUS: usize = 8;
 const BLOCK_PACKETS: usize = 12;
 const BLOCK_FIRST: usize = 16;
@@ -50,7 +50,7 @@ pub(super) struct Frame<'a> {
     pub(super) at: Duration,
     /// Its length as it passed the interface.
     pub(super) length: u32,
-    /// What was kept of it, from its link header on.
+    /// The captured bytes, from its link header on.
     pub(super) data: &'a [u8],
     /// Length of its link header.
     pub(super) network: usize,
@@ -72,22 +72,22 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Listens on the interface with that index, with `filter` from the first packet on.
+    /// Captures on the interface with that index, with `filter` from the first packet on.
     pub(super) fn open(interface: u32, filter: &[Instruction], skip_outgoing: bool) -> io::Result<Self> {
-        // Without a protocol it hears nothing until it is bound.
+        // Without a protocol it receives nothing until it is bound.
         // SAFETY: the call takes three numbers.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor, and no other code knows it.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         attach(&socket, filter)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &VERSION)?;
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
             tp_block_nr: BLOCKS as u32,
-            // Packets lie in a block one after the other, each as long as it is: this only has to divide the block.
+            // Packets lie in a block one after the other; the frame size only has to divide the block size.
             tp_frame_size: 2_048,
             tp_frame_nr: (BLOCK / 2_048 * BLOCKS) as u32,
             tp_retire_blk_tov: RETIRE.as_millis() as u32,
@@ -96,7 +96,7 @@ impl Ring {
         };
         set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         if skip_outgoing {
-            // A kernel before 4.20 does not have it: then they are told apart by their type.
+            // Kernels before 4.20 do not have it: then outgoing packets are recognised by their type.
             let _ = set(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32);
         }
         // SAFETY: a new mapping of the ring's length, wherever the kernel has room.
@@ -119,12 +119,12 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Lets no further packet in.
+    /// Blocks further packets.
     pub(super) fn close(&self, nothing: &[Instruction]) -> io::Result<()> {
         attach(&self.socket, nothing)
     }
 
-    /// Hands each packet of the next block to `each`, and gives the block back; `false` where the kernel has none ready.
+    /// Passes each packet of the next block to `each`, and returns the block to the kernel; `false` if none is ready.
     pub(super) fn take(&mut self, each: &mut dyn FnMut(Frame<'_>)) -> bool {
         // SAFETY: the block lies within the mapping, which lives as long as `self`, and is aligned to a page.
         let start = unsafe { self.memory.as_ptr().add(self.block * BLOCK) };
@@ -152,11 +152,11 @@ impl Ring {
     pub(super) fn wait(&self, limit: Duration) {
         let limit = Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() };
         let mut wanted = [PollFd::new(&self.socket, PollFlags::IN)];
-        // An interface that went down says so once; the next look comes after the wait all the same.
+        // An interface that went down reports it once; the next read comes after the wait all the same.
         let _ = rustix::event::poll(&mut wanted, Some(&limit));
     }
 
-    /// Packets that found the ring full since the last time.
+    /// Packets that found the ring full since the last call.
     pub(super) fn drops(&self) -> io::Result<u64> {
         // struct tpacket_stats_v3: packets, drops, and how often the ring was frozen.
         let stats: [u8; 12] = get(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)?;

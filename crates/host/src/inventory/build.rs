@@ -1,4 +1,4 @@
-//! What of the kernel's build makes figures of CPU time: its tick, and how it accounts.
+//! The build options of the kernel that affect CPU time: its tick, and its accounting.
 
 use std::io::Read;
 
@@ -9,11 +9,11 @@ use super::Source;
 
 /// The kernel's own copy (CONFIG_IKCONFIG_PROC).
 const OWN: &str = "/proc/config.gz";
-/// Bytes of it, packed and unpacked: several times what kernels have.
+/// Maximum bytes of it, packed and unpacked: several times a real configuration.
 const MAX_BYTES: u64 = 4 << 20;
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
-/// Fills in the tick and the accounting of the kernel of that release.
+/// Sets the tick and the accounting of the kernel of that release.
 pub(super) fn describe(source: &mut Source<'_>, release: Option<&str>, setup: &mut KernelSetup) {
     let config = configuration(source, release);
     if let Some((path, text)) = &config {
@@ -36,7 +36,7 @@ pub(super) fn describe(source: &mut Source<'_>, release: Option<&str>, setup: &m
     }
 }
 
-/// The configuration that the running kernel was built with, and where it was found.
+/// The configuration that the running kernel was built with, and its source.
 fn configuration(source: &Source<'_>, release: Option<&str>) -> Option<(String, String)> {
     if let Ok(packed) = source.sys.read_bytes(OWN, MAX_BYTES as usize) {
         let mut text = String::new();
@@ -54,14 +54,14 @@ fn option<'a>(config: &'a str, name: &str) -> Option<&'a str> {
     config.lines().find_map(|line| line.strip_prefix("CONFIG_")?.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// The one of three ways that was built in (kernel/sched/cputime.c, Kconfig of init).
+/// Which of the three methods was built in (kernel/sched/cputime.c, Kconfig of init).
 fn accounting(source: &Source<'_>, config: &str) -> Option<CpuAccounting> {
     let is_on = |name: &str| option(config, name) == Some("y");
     let choices = ["TICK_CPU_ACCOUNTING", "VIRT_CPU_ACCOUNTING_GEN", "VIRT_CPU_ACCOUNTING_NATIVE"];
     let chosen = choices.into_iter().find(|option_name| is_on(option_name))?;
     let exact_cores = match chosen {
         "VIRT_CPU_ACCOUNTING_NATIVE" => Some("all".to_owned()),
-        // Without cores of nohz_full it does as TICK_CPU_ACCOUNTING does; the file then says nothing, or `(null)`.
+        // Without nohz_full cores it behaves like TICK_CPU_ACCOUNTING; the file then is empty or `(null)`.
         "VIRT_CPU_ACCOUNTING_GEN" if is_on("CONTEXT_TRACKING_USER_FORCE") => Some("all".to_owned()),
         "VIRT_CPU_ACCOUNTING_GEN" => source.hint(NOHZ_FULL).filter(|cores| !cores.is_empty() && cores != "(null)"),
         _ => None,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::sys::FakeSys;
 
-    /// What is found on a host with these files.
+    /// The result on a host with these files.
     fn found(files: &[(&str, &[u8])]) -> (KernelSetup, Vec<String>) {
         let root = tempfile::tempdir().unwrap();
         for (path, content) in files {

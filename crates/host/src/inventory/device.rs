@@ -1,4 +1,4 @@
-//! Everything about the interfaces' devices, from the sources beside this file.
+//! The facts about the interfaces' devices, from the sources beside this file.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::observe::interface_totals;
 /// What loopback has.
 const NO_ADDRESS: &str = "00:00:00:00:00:00";
 
-/// Fills in `device` of each interface. `folders` are the PCI functions in /sys, by interface.
+/// Sets `device` of each interface. `folders` are the PCI functions in /sys, by interface.
 pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], folders: &BTreeMap<String, String>) {
     if interfaces.is_empty() {
         return;
@@ -56,7 +56,7 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
     }
 }
 
-/// The names of the bits of linux/if.h, `IFF_` left out, that users and drivers set.
+/// The names of the bits of linux/if.h, without `IFF_`, that users and drivers set.
 fn named_flags(hexadecimal: &str) -> Vec<String> {
     const NAMES: [(u32, &str); 12] = [
         (1, "up"),
@@ -76,7 +76,7 @@ fn named_flags(hexadecimal: &str) -> Vec<String> {
     NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
 }
 
-/// What lies below a device, as /sys links it.
+/// The lower devices of a device, as /sys links them.
 fn below(source: &Source<'_>, name: &str, device: &mut Device) {
     let entries = source.sys.list(&format!("{NET}/{name}")).unwrap_or_default();
     let lower: Vec<String> =

@@ -1,7 +1,7 @@
 //! Rings, coalescing, queues, offloads, pause frames, link modes, time stamps and modules, by ethtool's netlink family
 //! (Linux 5.6 and later).
 //!
-//! One request brings the answers of all interfaces; a driver that cannot answer is left out by the kernel.
+//! One request returns the answers of all interfaces; the kernel leaves out a driver that cannot answer.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::Source;
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
 use crate::netlink::{Attributes, Family, NetlinkRequest};
 
-/// A request of ethtool's family, and what its answer brings into a device.
+/// A request of ethtool's family, and the reader of its answer.
 struct Subject {
-    /// What it is called where it is missing.
+    /// Its name when it is missing.
     name: &'static str,
-    /// What a recorded host keeps it under.
+    /// Its key in a recorded host.
     file: &'static str,
     command: u16,
     read: fn(Attributes<'_>, &mut Device),
@@ -46,7 +46,7 @@ const SUBJECTS: &[Subject] = &[
     Subject { name: "time stamps", file: "tsinfo", command: ethtool::TIME_STAMPS, read: timestamping },
 ];
 
-/// Fills in what ethtool says of the devices; `hardware` are the interfaces whose silence is a gap.
+/// Sets what ethtool reports of the devices; `hardware` are the interfaces whose missing answer is a gap.
 pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, Device>, hardware: &[String]) {
     for subject in SUBJECTS {
         let request = NetlinkRequest {
@@ -77,7 +77,7 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
     }
 }
 
-/// Each number that the answer has, and with `-max` behind its name the most that the device takes.
+/// Each number of the answer, and with the suffix `-max` the device's maximum.
 fn numbers(answer: Attributes<'_>, counts: &[Count]) -> BTreeMap<String, u64> {
     let now = counts.iter().filter_map(|(name, kind, _)| Some(((*name).to_owned(), answer.number(*kind)?)));
     let most = counts.iter().filter_map(|(name, _, most)| Some((format!("{name}-max"), answer.number((*most)?)?)));
@@ -111,7 +111,7 @@ fn link_modes(answer: Attributes<'_>, device: &mut Device) {
     });
 }
 
-/// On or off, and fixed where neither the hardware nor the driver lets it be changed.
+/// On or off, and fixed if the hardware or the driver does not allow a change.
 fn offloads(answer: Attributes<'_>, device: &mut Device) {
     let on = |kind| -> Vec<String> { bits(answer, kind).into_iter().filter(|bit| bit.1).map(|bit| bit.0).collect() };
     let (active, unchanging) = (on(ethtool::FEATURES_ACTIVE), on(ethtool::FEATURES_UNCHANGING));

@@ -6,8 +6,8 @@ use model::Irq;
 
 use super::Source;
 
-/// The lines of a device at `folder` in /sys, out of the text of /proc/interrupts. A line that no driver has asked for is not
-/// there.
+/// The lines of a device at `folder` in /sys, from the text of /proc/interrupts. A line that no driver has requested
+/// is left out.
 pub(super) fn lines(source: &Source<'_>, interrupts: &str, folder: &str) -> Vec<Irq> {
     let mut numbers = source.sys.list(&format!("{folder}/msi_irqs")).unwrap_or_default();
     if numbers.is_empty() {
@@ -30,7 +30,7 @@ fn line(line: &str) -> Option<(u32, &str)> {
     Some((number.trim().parse().ok()?, rest.split_ascii_whitespace().next_back()?))
 }
 
-/// The masks of an interface's queues that are set: RPS by receive queue, XPS by transmit queue.
+/// The configured masks of an interface's queues: RPS by receive queue, XPS by transmit queue.
 pub(super) fn steering(source: &Source<'_>, interface: &str) -> BTreeMap<String, String> {
     let folder = format!("/sys/class/net/{interface}/queues");
     let mask = |queue: String| {

@@ -1,4 +1,4 @@
-//! How the kernel was built and started, and what the services around it do.
+//! How the kernel was built and started, and the state of the services around it.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use model::{Inventory, KernelSetup};
 
 use super::{Source, build};
 
-/// Boot parameters that change what a measurement sees (Documentation/admin-guide/kernel-parameters.txt); those that end in
-/// `*` are beginnings.
+/// Boot parameters that affect a measurement (Documentation/admin-guide/kernel-parameters.txt); those that end in `*`
+/// are prefixes.
 const PARAMETERS: &[&str] = &[
     "amd_*",
     "clocksource",
@@ -66,7 +66,7 @@ fn matters(parameter: &str) -> bool {
     })
 }
 
-/// The model in force stands in debugfs, which only root can read, and in brackets; the build line has what was compiled in.
+/// The model in force is in debugfs, in brackets and readable by root only; the build line has the compiled-in one.
 fn preemption(source: &mut Source<'_>, version: Option<&str>) -> Option<String> {
     if let Some(chosen) = source.hint(PREEMPT).and_then(|text| bracketed(&text, '(', ')')) {
         return Some(chosen);
@@ -84,7 +84,7 @@ fn bracketed(text: &str, open: char, close: char) -> Option<String> {
     rest.split_once(close).map(|(word, _)| word.to_owned())
 }
 
-/// Huge pages: the mode of transparent ones, and how many of each size are set aside.
+/// Huge pages: the mode of transparent ones, and the reserved number of each size.
 pub(super) fn hugepages(source: &Source<'_>) -> BTreeMap<String, String> {
     let transparent = source.hint("/sys/kernel/mm/transparent_hugepage/enabled");
     let mode = transparent.and_then(|text| bracketed(&text, '[', ']'));
@@ -98,7 +98,7 @@ pub(super) fn hugepages(source: &Source<'_>) -> BTreeMap<String, String> {
     pages
 }
 
-/// irqbalance and tuned, by what they leave in /run while they live. A container sees its own /run only.
+/// irqbalance and tuned, by the files that they keep in /run while they run. A container sees only its own /run.
 pub(super) fn services(source: &mut Source<'_>, facts: &mut Inventory) {
     if facts.virtualisation.as_deref().is_none_or(|kind| kind.contains("container")) {
         source.missing.push("irqbalance and tuned: a container does not see the host's services".into());

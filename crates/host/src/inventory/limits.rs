@@ -1,4 +1,4 @@
-//! What control groups and affinity leave of the host to this process (Documentation/admin-guide/cgroup-v1 and -v2).
+//! The limits of control groups and affinity on this process (Documentation/admin-guide/cgroup-v1 and -v2).
 
 use model::ResourceLimits;
 
@@ -7,10 +7,10 @@ use super::machine::field;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// A v1 memory limit above this means none: the kernel's own "unlimited" is the largest multiple of a page.
+/// A v1 memory limit above this means none: the kernel's "unlimited" is the largest multiple of a page.
 const UNLIMITED: u64 = 1 << 60;
 
-/// The tightest limit of any group above this process; `None`, named, where its groups cannot be read.
+/// The tightest limit of all groups above this process; `None`, reported, if its groups cannot be read.
 pub(super) fn describe(source: &mut Source<'_>) -> Option<ResourceLimits> {
     let groups = source.text("control groups", "/proc/self/cgroup")?;
     let mut limits = ResourceLimits::default();
@@ -48,7 +48,7 @@ pub(super) fn describe(source: &mut Source<'_>) -> Option<ResourceLimits> {
     Some(limits)
 }
 
-/// The group's folder and all above it. In a container the path may be the host's and not exist: the root does.
+/// The group's directory and all above it. In a container the path may be the host's and not exist: the root does.
 fn folders(root: &str, path: &str) -> impl Iterator<Item = String> {
     let full = format!("{root}{}", path.trim_end_matches('/'));
     let root = root.to_owned();

@@ -1,4 +1,4 @@
-//! What kind of device an interface is, what it lies on, and how it queues: rtnetlink's links and queueing disciplines
+//! The kind of an interface, its lower device, and its queueing: rtnetlink's links and queueing disciplines
 //! (rtnetlink(7), linux/if_link.h).
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const BOND_MODE: u16 = 1;
 const BOND_MODES: [&str; 7] =
     ["balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"];
 
-/// What rtnetlink says of each interface, by name.
+/// What rtnetlink reports of each interface, by name.
 pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     let body = vec![0; link::HEADER];
     let request = NetlinkRequest { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
@@ -57,7 +57,7 @@ fn device(of: Attributes<'_>, names: &BTreeMap<u32, String>) -> Device {
     let mode = data("bond").and_then(|data| data.number(BOND_MODE));
     Device {
         master: named(MASTER),
-        // A veth's link is its peer, which is nothing below it.
+        // A veth's link is its peer, which is not a lower device.
         lower: named(LINK).filter(|_| kind.as_deref() != Some("veth")).into_iter().collect(),
         vlan: data("vlan").and_then(|data| data.number(VLAN_ID)?.try_into().ok()),
         bond_mode: mode.and_then(|mode| BOND_MODES.get(usize::try_from(mode).ok()?)).map(|mode| (*mode).to_owned()),
@@ -68,7 +68,7 @@ fn device(of: Attributes<'_>, names: &BTreeMap<u32, String>) -> Device {
     }
 }
 
-/// Each interface's disciplines in words. A root with a discipline for each of 64 queues is said once.
+/// Each interface's disciplines as text. A root with a discipline for each of 64 queues gets one entry.
 fn disciplines(all: impl Iterator<Item = Qdisc>) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, BTreeMap<(u8, String), u32>> = BTreeMap::new();
     for Qdisc { interface, kind, parent, .. } in all {

@@ -1,6 +1,6 @@
-//! The neighbour on a link by LLDP, as systemd-networkd keeps it: the frame, after its length in eight bytes (sd-lldp).
+//! The LLDP neighbour on a link, as systemd-networkd stores it: the frame, after its length in eight bytes (sd-lldp).
 //!
-//! The frame is that of IEEE 802.1AB: pieces of a type (7 bits), a length (9 bits) and a value.
+//! The frame is that of IEEE 802.1AB: elements of a type (7 bits), a length (9 bits) and a value.
 
 use model::Neighbour;
 
@@ -8,11 +8,11 @@ use super::Source;
 
 const ETHER_TYPE: [u8; 2] = [0x88, 0xcc];
 const MAX_BYTES: usize = 1 << 16;
-/// Organisations of the pieces of type 127: IEEE 802.1 and 802.3.
+/// Organisations of the elements of type 127: IEEE 802.1 and 802.3.
 const DOT1: [u8; 3] = [0x00, 0x80, 0xc2];
 const DOT3: [u8; 3] = [0x00, 0x12, 0x0f];
 
-/// What stands in the first frame that networkd keeps for an interface.
+/// The content of the first frame that networkd stores for an interface.
 pub(super) fn neighbour(source: &Source<'_>, index: &str) -> Option<Neighbour> {
     let bytes = source.sys.read_bytes(&format!("/run/systemd/netif/lldp/{index}"), MAX_BYTES).ok()?;
     let (length, frame) = bytes.split_first_chunk::<8>()?;

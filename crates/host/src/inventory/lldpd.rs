@@ -1,6 +1,6 @@
-//! Neighbours by LLDP as lldpd tells them (`lldpcli -f json show neighbors`, lldpcli(8)).
+//! LLDP neighbours as lldpd reports them (`lldpcli -f json show neighbors`, lldpcli(8)).
 //!
-//! Where there is one of a thing its JSON has an object, where there are several an array; names of interfaces and systems are keys.
+//! Its JSON has an object for a single item and an array for several; names of interfaces and systems are keys.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn parse(text: &str) -> Option<BTreeMap<String, Neighbour>> {
     let mut found = BTreeMap::new();
     // Without a neighbour there is no `interface`.
     for (name, interface) in each(&lldp["interface"]).filter_map(Value::as_object).flatten() {
-        // lldpd can hear other protocols (CDP, EDP...), whose fields mean something else.
+        // lldpd also receives other protocols (CDP, EDP...), whose fields have other meanings.
         if interface["via"].as_str().is_some_and(|via| via.starts_with("LLDP")) && !found.contains_key(name) {
             found.insert(name.clone(), neighbour(interface));
         }
@@ -41,11 +41,11 @@ fn parse(text: &str) -> Option<BTreeMap<String, Neighbour>> {
 
 fn neighbour(interface: &Value) -> Neighbour {
     let text = |value: &Value| value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    // A system without a name is described right there.
+    // A system without a name is described at this level.
     let (chassis, port) = (&interface["chassis"], &interface["port"]);
     let named = chassis.as_object().filter(|fields| !fields.contains_key("id")).and_then(|fields| fields.iter().next());
     let (system, chassis) = named.map_or((None, chassis), |(name, fields)| (Some(name.clone()), fields));
-    // A port that goes by an address has no name.
+    // A port identified by an address has no name.
     let addressed = matches!(port["id"]["type"].as_str(), Some("mac" | "ip"));
     let number = |value: &Value| value.as_str()?.parse::<u16>().ok();
     let untagged = each(&interface["vlan"]).find(|vlan| vlan["pvid"] == true || vlan["pvid"] == "yes");
@@ -59,7 +59,7 @@ fn neighbour(interface: &Value) -> Neighbour {
     }
 }
 
-/// The entries of an array, or the one thing that stands in its place.
+/// The entries of an array, or the single item in its place.
 fn each(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice).iter().filter(|value| !value.is_null())
 }

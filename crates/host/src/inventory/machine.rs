@@ -7,7 +7,7 @@ use super::Source;
 const CPUINFO: &str = "/proc/cpuinfo";
 const MEMINFO: &str = "/proc/meminfo";
 
-/// Fills in everything about the machine that is neither network nor virtualisation.
+/// Sets all facts about the machine except network and virtualisation.
 pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
     match source.sys.uname() {
         Ok(uname) => {
@@ -31,7 +31,7 @@ pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
     facts.boot_id = source.text("boot identifier", "/proc/sys/kernel/random/boot_id");
 }
 
-/// The distribution's name for people. os-release(5) looks in /etc first.
+/// The distribution's display name. os-release(5) looks in /etc first.
 fn distribution(source: &mut Source<'_>) -> Option<String> {
     let text = match source.hint("/etc/os-release") {
         Some(text) => text,

@@ -26,10 +26,10 @@ use model::Inventory;
 
 use crate::sys::Sys;
 
-/// Everything about this host that a measurement should be read with.
+/// All facts about this host that help to interpret a measurement.
 ///
-/// What cannot be read stays null or absent and is named in [`Inventory::missing`] with the reason; nothing is ever filled
-/// with zero in its place.
+/// What cannot be read stays null or absent and is named in [`Inventory::missing`] with the reason; zero never
+/// replaces a missing value.
 #[must_use]
 pub fn inventory(sys: &dyn Sys) -> Inventory {
     let mut source = Source { sys, missing: Vec::new() };
@@ -47,14 +47,14 @@ pub fn inventory(sys: &dyn Sys) -> Inventory {
     facts
 }
 
-/// The host, and what it would not tell.
+/// The host, and the list of missing facts.
 struct Source<'a> {
     sys: &'a dyn Sys,
     missing: Vec<String>,
 }
 
 impl Source<'_> {
-    /// The trimmed text of a file; what it would have told, the path and the reason go to `missing` when there is none.
+    /// The trimmed text of a file; if it cannot be read, the fact, the path and the reason go to `missing`.
     fn text(&mut self, fact: &str, path: &str) -> Option<String> {
         match self.sys.read(path) {
             Ok(text) => Some(text.trim().to_owned()),
@@ -74,7 +74,7 @@ impl Source<'_> {
         value
     }
 
-    /// The trimmed text of a file that many hosts do not have, so that its absence is no news.
+    /// The trimmed text of a file that many hosts do not have, so that its absence is not reported.
     fn hint(&self, path: &str) -> Option<String> {
         Some(self.sys.read(path).ok()?.trim().to_owned())
     }

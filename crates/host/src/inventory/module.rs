@@ -32,7 +32,7 @@ const SFP: [usize; 4] = [20, 40, 56, 4];
 const QSFP: [usize; 4] = [148, 168, 184, 2];
 const CMIS: [usize; 4] = [129, 148, 164, 2];
 
-/// The module of `interface`. A port without a cage has none, and says so; anything else is named.
+/// The module of `interface`. A port without a cage reports that it has none; other failures are reported.
 pub(super) fn describe(source: &mut Source<'_>, interface: &str) -> Option<Module> {
     let mut memory = match half(source, interface, 0) {
         Ok(bytes) => bytes,

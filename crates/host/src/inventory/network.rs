@@ -25,7 +25,7 @@ pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
     let mut interfaces = Vec::new();
     let mut folders = BTreeMap::new();
     for name in names {
-        // Files such as bonding_masters stand among the interfaces.
+        // Files such as bonding_masters are listed among the interfaces.
         if source.hint(&format!("{NET}/{name}/ifindex")).is_none() {
             continue;
         }
@@ -42,7 +42,8 @@ pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {
     interfaces
 }
 
-/// One interface without its addresses, and its PCI function in /sys. A device without hardware (loopback, veth) has no driver, slot or node in /sys, and
+/// One interface without its addresses, and its PCI function in /sys. A device without hardware (loopback, veth) has
+/// no driver, slot or node in /sys, and loopback no speed either: these are not gaps.
 /// loopback no speed either: that is not a gap.
 fn describe(source: &mut Source<'_>, name: &str) -> (Interface, Option<String>) {
     let mut interface = Interface {
@@ -69,7 +70,7 @@ fn number<T: FromStr>(source: &mut Source<'_>, name: &str, fact: &str, file: &st
     source.value(&format!("{name}: {fact}"), &format!("{NET}/{name}/{file}"), |text| text.parse().ok())
 }
 
-/// How many receive and transmit queues there are.
+/// The number of receive and transmit queues.
 fn queues(source: &mut Source<'_>, name: &str) -> (Option<u32>, Option<u32>) {
     let path = format!("{NET}/{name}/queues");
     match source.sys.list(&path) {
@@ -84,8 +85,8 @@ fn queues(source: &mut Source<'_>, name: &str) -> (Option<u32>, Option<u32>) {
     }
 }
 
-/// Speed in Mbit/s and duplex. The kernel refuses to give them for a link that is down, and gives -1 and `unknown` where the
-/// driver does not know.
+/// Speed in Mbit/s and duplex. The kernel refuses to give them for a link that is down, and returns -1 and `unknown`
+/// if the driver does not know.
 fn link(source: &mut Source<'_>, name: &str, state: Option<&str>) -> (Option<u32>, Option<String>) {
     let speed = source.hint(&format!("{NET}/{name}/speed")).and_then(|speed| speed.parse().ok());
     let duplex = source.hint(&format!("{NET}/{name}/duplex")).filter(|duplex| duplex != "unknown");
@@ -108,8 +109,8 @@ fn driver(source: &mut Source<'_>, name: &str, device: &str) -> Option<String> {
     })
 }
 
-/// PCI function (its folder in /sys) and NUMA node of a device. A virtio device sits below its PCI function, so the whole path is looked at. A node of
-/// -1 means that the firmware names none.
+/// PCI function (its directory in /sys) and NUMA node of a device. A virtio device is below its PCI function, so the
+/// whole path is searched. A node of -1 means that the firmware names none.
 fn location(source: &Source<'_>, device: &str) -> (Option<String>, Option<i32>) {
     let ancestors: Vec<&str> =
         std::iter::successors(Some(device), |path| path.rsplit_once('/').map(|(up, _)| up)).collect();

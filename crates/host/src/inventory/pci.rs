@@ -1,15 +1,15 @@
-//! The PCI function of a network device: its link and what it asks of memory (PCI Express Base Specification, 7.5).
+//! The PCI function of a network device: its link and its memory request sizes (PCI Express Base Specification, 7.5).
 
 use model::Pci;
 
 use super::Source;
 
-/// Where the list of capabilities begins, and the number of PCI Express among them.
+/// Offset of the capability list, and the number of PCI Express in it.
 const CAPABILITIES: usize = 0x34;
 const EXPRESS: u8 = 0x10;
 /// Device Control within that capability.
 const CONTROL: usize = 8;
-/// What everybody may read of the configuration space; root reads all of it.
+/// The part of the configuration space that every user may read; root reads all of it.
 const PUBLIC: usize = 64;
 const SPACE: usize = 256;
 /// More capabilities than fit are a loop.

@@ -9,7 +9,7 @@ use super::machine::field;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Flags that tell what a clock read, a cipher, a copy or a switch between processes costs.
+/// Flags that affect the cost of a clock read, a cipher, a copy or a context switch.
 const FLAGS: &[&str] = &[
     "aes",
     "atomics",
@@ -32,7 +32,7 @@ const FLAGS: &[&str] = &[
     "vaes",
 ];
 
-/// What names a processor's making, on x86 and on ARM.
+/// The fields that identify a processor, on x86 and on ARM.
 const IDENTITY: &[&str] = &[
     "vendor_id",
     "cpu family",
@@ -46,7 +46,7 @@ const IDENTITY: &[&str] = &[
     "CPU revision",
 ];
 
-/// What /sys and /proc/cpuinfo tell; `None` where neither exists.
+/// What /sys and /proc/cpuinfo report; `None` if neither exists.
 pub(super) fn describe(source: &mut Source<'_>) -> Option<Processor> {
     let cpuinfo = source.hint("/proc/cpuinfo");
     let entries = source.sys.list(CPUS).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn describe(source: &mut Source<'_>) -> Option<Processor> {
     Some(facts)
 }
 
-/// Sockets, cores and threads, from where each processor says that it sits.
+/// Sockets, cores and threads, from each processor's topology.
 fn topology(source: &mut Source<'_>, entries: &[String], facts: &mut Processor) {
     let (mut threads, mut cores, mut sockets) = (0_u32, BTreeSet::new(), BTreeSet::new());
     for cpu in entries.iter().filter(|name| is_cpu(name)) {
@@ -122,12 +122,12 @@ fn caches(source: &Source<'_>) -> BTreeMap<String, u64> {
     indexes.iter().filter(|name| name.starts_with("index")).filter_map(cache).collect()
 }
 
-/// Cores kept from the scheduler; an empty file means none.
+/// Cores excluded from the scheduler; an empty file means none.
 fn isolated(source: &Source<'_>) -> Option<String> {
     source.hint(&format!("{CPUS}/isolated"))
 }
 
-/// Range of frequencies and the governor of each policy. That there are none is said with the governor of core 0.
+/// Range of frequencies and the governor of each policy. Their absence is reported with the governor of core 0.
 fn frequencies(source: &Source<'_>, facts: &mut Processor) {
     let folder = format!("{CPUS}/cpufreq");
     let policies = source.sys.list(&folder).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Kernel settings that shape a transfer.
+//! Kernel settings that affect a transfer.
 
 use model::Inventory;
 
 use super::Source;
 use super::machine::field;
 
-/// The settings whose absence is named. In a network namespace some exist only for the first one.
+/// The settings whose absence is reported. In a network namespace some exist only for the first one.
 const SYSCTLS: &[&str] = &[
     "net.core.busy_poll",
     "net.core.busy_read",
@@ -39,8 +39,8 @@ const SYSCTLS: &[&str] = &[
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
-/// Folders of /proc/sys/net that are recorded besides, and the beginnings of the names in them. The whole tree would repeat
-/// some hundred values for each interface; what holds of all of them is in `conf/all`.
+/// Directories of /proc/sys/net that are also recorded, and the prefixes of the names in them. The whole tree would
+/// repeat some hundred values for each interface; `conf/all` has those that apply to all.
 const TREES: &[(&str, &[&str])] = &[
     ("core", &[""]),
     ("ipv4", &["tcp_", "udp_", "ip_", "ipfrag_", "icmp_ratelimit", "icmp_msgs", "fib_", "raw_"]),
@@ -53,13 +53,13 @@ const TREES: &[(&str, &[&str])] = &[
     ("netfilter", &["nf_conntrack_"]),
     ("unix", &[""]),
 ];
-/// Secrets, and a level that is no setting.
+/// Secrets, and a level that is not a setting.
 const LEFT_OUT: &[&str] = &["key", "secret", "seed", "conntrack_count"];
 
 /// Number of the capability that lets a socket use any congestion control (capabilities(7)).
 const CAP_NET_ADMIN: u32 = 12;
 
-/// Fills in the settings, and the congestion controls that a socket of this process may ask for.
+/// Sets the settings, and the congestion controls that a socket of this process may request.
 pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
     for name in SYSCTLS {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
@@ -87,7 +87,7 @@ pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
     facts.congestion_controls = names.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
 }
 
-/// Whether this process may use congestion controls that are not open to everyone.
+/// Whether this process may use congestion controls that are not open to every user.
 fn privileged(source: &mut Source<'_>) -> bool {
     let effective = source.value("capabilities of this process", "/proc/self/status", |status| {
         u64::from_str_radix(field(status, "CapEff")?, 16).ok()

@@ -36,7 +36,7 @@ fn a_virtual_machine_is_described_as_it_was_recorded() {
 }
 
 #[test]
-fn what_the_virtual_machine_does_not_report_is_named() {
+fn facts_that_the_virtual_machine_does_not_report_are_named() {
     let facts = recorded("vm");
     assert_eq!(facts.governor, None);
     for missing in [
@@ -81,7 +81,7 @@ fn a_virtio_interface_takes_its_slot_from_the_function_above_it() {
 #[test]
 fn a_privileged_process_may_ask_for_every_congestion_control() {
     assert_eq!(recorded("vm").congestion_controls, ["reno", "bbr", "cubic"]);
-    // The server's record was taken by an ordinary user.
+    // An ordinary user took the server's record.
     assert_eq!(recorded("server").congestion_controls, ["reno", "cubic"]);
 }
 
@@ -209,7 +209,7 @@ fn the_counters_of_ifconfig_and_netstat_are_there() {
     assert_eq!(nic.flags, ["up", "broadcast", "slave", "multicast"]);
     assert_eq!((nic.totals["rx_packets"], nic.totals["rx_dropped"], nic.totals["collisions"]), (6_000_000, 12, 0));
     assert_eq!(nic.totals.len(), 16);
-    // One that is not counted there has none, not zeros.
+    // An interface without counters there has none, not zeros.
     assert!(device("bond0.42").totals.is_empty());
 }
 
@@ -217,18 +217,18 @@ fn the_counters_of_ifconfig_and_netstat_are_there() {
 fn the_neighbour_is_the_one_that_lldpd_reports() {
     let neighbour = device("ens1f0").neighbour.unwrap();
     assert_eq!((neighbour.system, neighbour.description), (some("leaf-3"), some("a test switch")));
-    // The port goes by its address there, which is no name.
+    // The port is identified by its address there, which is not a name.
     assert_eq!((neighbour.port, neighbour.port_description), (None, some("swp7")));
     assert_eq!((neighbour.vlan, neighbour.frame_bytes), (None, None));
 }
 
 #[test]
-fn bonds_and_vlans_name_what_they_lie_on() {
+fn bonds_and_vlans_name_their_lower_devices() {
     assert_eq!(device("ens1f0").master, some("bond0"));
     let (bond, vlan) = (device("bond0"), device("bond0.42"));
     assert_eq!((bond.kind, bond.bond_mode, bond.lower), (some("bond"), some("802.3ad"), vec!["ens1f0".to_owned()]));
     assert_eq!((vlan.kind, vlan.vlan, vlan.lower), (some("vlan"), Some(42), vec!["bond0".to_owned()]));
-    // Devices without hardware have no driver that could be silent.
+    // Devices without hardware have no driver that could fail to answer.
     let missing = recorded("server").missing;
     assert!(!missing.iter().any(|what| what.starts_with("bond0")), "{missing:#?}");
 }
@@ -280,7 +280,7 @@ fn sampled_traffic_is_recorded_with_its_interface() {
     let seen = sample.finish(&sys);
     let mut facts = recorded("server");
     note_traffic(&mut facts, &seen);
-    // The recorded counters do not move: that is nothing on the wire, not nothing known.
+    // The recorded counters do not move: that is no traffic, not unknown traffic.
     let traffic = |name: &str| {
         let interface = facts.interfaces.iter().find(|one| one.name == name).unwrap();
         interface.device.as_ref().unwrap().traffic
@@ -290,7 +290,7 @@ fn sampled_traffic_is_recorded_with_its_interface() {
 }
 
 #[test]
-fn a_host_that_reports_nothing_is_null_throughout_and_never_zero() {
+fn facts_of_a_host_that_reports_nothing_are_null_and_never_zero() {
     let empty = tempfile::tempdir().unwrap();
     let facts = inventory(&FakeSys::new(empty.path()));
     assert_eq!(Inventory { missing: Vec::new(), ..facts.clone() }, Inventory::default());

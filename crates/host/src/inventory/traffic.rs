@@ -1,4 +1,4 @@
-//! What others send and receive while nothing is measured: the interfaces' counters over a short look.
+//! Background traffic while nothing is measured: the interfaces' counters over a short time.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use model::{Inventory, Traffic};
 use super::network::NET;
 use crate::sys::Sys;
 
-/// How long a look should last, in ns. Counters of most drivers move with every packet; some only once a second, and show
-/// nothing in so short a time.
+/// How long a sample should last, in ns. Counters of most drivers move with every packet; some only once a second, and
+/// then show nothing in so short a time.
 pub const TRAFFIC_SAMPLE_NS: u64 = 100_000_000;
 
 /// Packets and bytes, received and sent.
 type Counters = [u64; 4];
 const FILES: [&str; 4] = ["rx_packets", "tx_packets", "rx_bytes", "tx_bytes"];
 
-/// A look that has begun.
+/// A started sample.
 #[derive(Debug, Clone)]
 pub struct TrafficSample {
     at_ns: u64,
@@ -29,7 +29,7 @@ impl TrafficSample {
         Self { at_ns: sys.now_ns(), counters: counters(sys) }
     }
 
-    /// What is left of the time that the look should take, in ns.
+    /// The remaining time of the sample, in ns.
     #[must_use]
     pub fn left_ns(&self, sys: &dyn Sys) -> u64 {
         TRAFFIC_SAMPLE_NS.saturating_sub(sys.now_ns().saturating_sub(self.at_ns))
@@ -45,7 +45,7 @@ impl TrafficSample {
     }
 }
 
-/// Writes what a look saw into the interfaces of an inventory.
+/// Writes a sample's result into the interfaces of an inventory.
 pub fn note_traffic(inventory: &mut Inventory, seen: &BTreeMap<String, Traffic>) {
     for interface in &mut inventory.interfaces {
         if let Some(traffic) = seen.get(&interface.name) {

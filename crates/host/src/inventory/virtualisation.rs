@@ -1,9 +1,9 @@
-//! Whether the host is a virtual machine or a container, as far as it shows.
+//! Whether the host is a virtual machine or a container, as far as it can be detected.
 
 use super::Source;
 use super::machine::field;
 
-/// What a vendor or product name in the firmware's tables gives away, most telling first.
+/// What a vendor or product name in the firmware's tables indicates, most specific first.
 const FIRMWARE: &[(&str, &str)] = &[
     ("VMware", "VMware"),
     ("VirtualBox", "VirtualBox"),
@@ -24,7 +24,7 @@ const DMI: [&str; 3] = ["sys_vendor", "product_name", "bios_vendor"];
 /// Clock sources that only exist under one hypervisor.
 const CLOCKS: &[(&str, &str)] = &[("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
 
-/// Words in the control groups of process 1 that only a container has there.
+/// Words in the control groups of process 1 that only occur in a container.
 const CGROUPS: &[(&str, &str)] = &[
     ("kubepods", "Kubernetes"),
     ("docker", "Docker"),
@@ -33,7 +33,7 @@ const CGROUPS: &[(&str, &str)] = &[
     ("containerd", "containerd"),
 ];
 
-/// Such as `KVM virtual machine, Docker container`; `none` where nothing shows; `None` where nothing can be seen.
+/// For example `KVM virtual machine, Docker container`; `none` if nothing is detected; `None` if nothing can be read.
 pub(super) fn detect(source: &mut Source<'_>) -> Option<String> {
     let cpuinfo = source.text("virtualisation", "/proc/cpuinfo")?;
     let machine = hypervisor(source, &cpuinfo).map(|kind| format!("{kind} virtual machine"));
@@ -42,8 +42,8 @@ pub(super) fn detect(source: &mut Source<'_>) -> Option<String> {
     Some(if parts.is_empty() { "none".into() } else { parts.join(", ") })
 }
 
-/// The hypervisor. Firmware tables alone do not make a virtual machine of a host where the processor says nothing: x86 has
-/// a flag for it, so there the tables only name what the flag tells. Other processors have no such flag.
+/// The hypervisor. On x86 the firmware's tables do not count without the processor's flag for a hypervisor; they only
+/// name it. Other processors have no such flag.
 fn hypervisor(source: &Source<'_>, cpuinfo: &str) -> Option<String> {
     if source.hint("/proc/sys/kernel/osrelease").is_some_and(|release| release.to_lowercase().contains("microsoft")) {
         return Some("WSL".into());
@@ -66,7 +66,7 @@ fn hypervisor(source: &Source<'_>, cpuinfo: &str) -> Option<String> {
     named.or(flagged.then_some("unnamed")).map(str::to_owned)
 }
 
-/// The container runtime: what it says of itself, then the files it leaves, then the control groups.
+/// The container runtime: its own marker, then the files it creates, then the control groups.
 fn container(source: &Source<'_>) -> Option<String> {
     if let Some(name) = source.hint("/run/systemd/container").filter(|name| !name.is_empty()) {
         return Some(name);
@@ -80,7 +80,7 @@ fn container(source: &Source<'_>) -> Option<String> {
     look_up(CGROUPS, &source.hint("/proc/1/cgroup")?).map(str::to_owned)
 }
 
-/// What the first entry says whose word is in `text`.
+/// The result of the first entry whose word is in `text`.
 fn look_up<'a>(table: &[(&str, &'a str)], text: &str) -> Option<&'a str> {
     table.iter().find(|(word, _)| text.contains(word)).map(|(_, meaning)| *meaning)
 }

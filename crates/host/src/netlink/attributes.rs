@@ -19,7 +19,7 @@ pub(crate) fn put_nested(message: &mut Vec<u8>, kind: u16, attributes: &[u8]) {
     put(message, kind | NESTED, attributes);
 }
 
-/// The attributes in a stretch of bytes. What does not parse ends it: an answer that was cut yields what came whole.
+/// The attributes in a range of bytes. What does not parse ends it: a truncated answer yields its complete part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_cut_or_lies_about_its_length_yields_what_is_whole() {
+    fn a_truncated_answer_or_one_with_a_wrong_length_yields_its_complete_part() {
         let mut message = Vec::new();
         put(&mut message, 1, &[1]);
         put(&mut message, 2, b"whole of it");

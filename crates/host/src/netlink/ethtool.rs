@@ -1,8 +1,8 @@
-//! What ethtool's netlink family says and takes (linux/ethtool_netlink.h, Documentation/networking/ethtool-netlink.rst).
+//! Messages of ethtool's netlink family (linux/ethtool_netlink.h, Documentation/networking/ethtool-netlink.rst).
 
 use super::{Attributes, put, put_nested};
 
-/// Requests. The one that sets something has the number after the one that asks for it.
+/// Requests. The number of a request that sets something is one above that of the request that reads it.
 pub(crate) const LINK_MODES: u16 = 4;
 pub(crate) const FEATURES: u16 = 11;
 pub(crate) const RINGS: u16 = 15;
@@ -29,8 +29,7 @@ const BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
 const BIT_VALUE: u16 = 3;
 
-/// A number that a request brings: its name, its attribute, and the attribute of the most that the device takes, where there is
-/// one.
+/// A number in a request: its name, its attribute, and the attribute of the device's maximum, if there is one.
 pub(crate) type Count = (&'static str, u16, Option<u16>);
 
 /// Descriptors of the rings (ethtool -g).
@@ -89,7 +88,7 @@ pub(crate) fn interface(answer: Attributes<'_>) -> Option<String> {
     answer.nested(HEADER)?.text(HEADER_NAME)
 }
 
-/// The bits of a set by name, and whether each is set. A set without a mask lists only those that are.
+/// The bits of a set by name, and whether each is set. A set without a mask lists only those that are set.
 pub(crate) fn bits(answer: Attributes<'_>, kind: u16) -> Vec<(String, bool)> {
     let Some(set) = answer.nested(kind) else { return Vec::new() };
     let all_set = set.get(NO_MASK).is_some();
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_without_a_mask_names_what_is_set() {
+    fn a_list_without_a_mask_names_the_set_bits() {
         let mut bit = Vec::new();
         put(&mut bit, BIT_NAME, b"rx-gro\0");
         let mut list = Vec::new();

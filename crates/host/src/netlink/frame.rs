@@ -13,16 +13,16 @@ const DONE: u16 = 3;
 /// What the kernel sends back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// A part of the answer, from its family's header on.
+    /// A part of the answer, after its family's header.
     Part(&'a [u8]),
-    /// The answer is whole; an order was carried out.
+    /// The answer is complete, or a change was made.
     End,
-    /// No: an error number.
+    /// Refused, with an error number.
     Refused(i32),
 }
 
-/// A request for one thing, or (`dump`) for a list of all there are. Either way a message says when the answer is whole: the
-/// kernel ends lists by itself, and acknowledges the others.
+/// A request for one object, or (`dump`) for a list of all. In both cases a message marks the end of the answer: the
+/// kernel ends lists by itself, and acknowledges the other requests.
 pub(crate) fn request(kind: u16, dump: bool, sequence: u32, body: &[u8]) -> Vec<u8> {
     let flags = REQUEST | ACKNOWLEDGE | if dump { DUMP } else { 0 };
     let mut message = Vec::with_capacity(HEADER + body.len());

@@ -4,7 +4,7 @@ use super::{Attributes, u32_at};
 
 /// Sets an interface's properties (RTM_NEWLINK).
 pub(crate) const SET: u16 = 16;
-/// Asks for interfaces (RTM_GETLINK).
+/// Reads interfaces (RTM_GETLINK).
 pub(crate) const GET: u16 = 18;
 /// Size of `struct ifinfomsg`: family, type, index, flags, change.
 pub(crate) const HEADER: usize = 16;
@@ -28,7 +28,7 @@ pub(crate) fn flags(message: &[u8]) -> Option<u32> {
     u32_at(message, 8)
 }
 
-/// What is said of it.
+/// Its attributes.
 pub(crate) fn attributes(message: &[u8]) -> Attributes<'_> {
     Attributes::after(message, HEADER)
 }

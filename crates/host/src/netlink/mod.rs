@@ -1,7 +1,7 @@
-//! Netlink's messages without I/O: what is asked, and what an answer holds (netlink(7), rtnetlink(7), linux/genetlink.h).
+//! Netlink messages without I/O: requests and the content of answers (netlink(7), rtnetlink(7), linux/genetlink.h).
 //!
-//! One place for all that speak it: the inventory and the observers, which ask, and the settings, which also order. A socket to
-//! the kernel is in `sys`. Numbers in messages are in the host's byte order.
+//! Shared by the inventory and the observers, which only read, and the settings, which also change. The socket is in
+//! `sys`. Numbers in messages are in the host's byte order.
 
 mod attributes;
 pub(crate) mod ethtool;
@@ -11,7 +11,7 @@ pub(crate) mod qdisc;
 
 pub(crate) use attributes::{Attributes, put, put_nested, u16_at, u32_at};
 
-/// Whom a question goes to.
+/// The family of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Links, routes and queueing disciplines.
@@ -20,12 +20,12 @@ pub enum Family {
     Ethtool,
 }
 
-/// A question to the kernel that changes nothing.
+/// A request to the kernel that changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetlinkRequest {
-    /// What a recorded host keeps the answer under.
+    /// Its key in a recorded host.
     pub name: String,
-    /// Whom it goes to.
+    /// Its family.
     pub family: Family,
     /// Type of the message (rtnetlink) or command (generic netlink).
     pub kind: u16,

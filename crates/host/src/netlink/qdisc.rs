@@ -5,7 +5,7 @@ use crate::sys::Qdisc;
 
 /// RTM_GETQDISC.
 const GET: u16 = 38;
-/// Size of `struct tcmsg`; where in it the interface's number and the parent stand.
+/// Size of `struct tcmsg`; offsets of the interface's number and the parent.
 const HEADER: usize = 20;
 const INDEX: usize = 4;
 const PARENT: usize = 12;
@@ -20,16 +20,16 @@ const QUEUE: u16 = 3;
 /// Parents of a device's own discipline and of the hooks at its ingress.
 const ROOT_PARENT: u32 = 0xffff_ffff;
 const INGRESS_PARENT: u32 = 0xffff_fff1;
-/// What they are called.
+/// Their names.
 pub(crate) const ROOT: &str = "root";
 pub(crate) const INGRESS: &str = "ingress";
 
-/// The question for all disciplines of all interfaces.
+/// The request for all disciplines of all interfaces.
 pub(crate) fn request() -> NetlinkRequest {
     NetlinkRequest { name: "qdisc".into(), family: Family::Route, kind: GET, dump: true, body: vec![0; HEADER] }
 }
 
-/// What a message of the answer says; `None` for an interface that `name` does not know (any more).
+/// The content of one message; `None` for an interface that `name` does not know (any more).
 pub(crate) fn read(message: &[u8], name: impl FnOnce(u32) -> Option<String>) -> Option<Qdisc> {
     let parent = match u32_at(message, PARENT)? {
         ROOT_PARENT => ROOT.to_owned(),

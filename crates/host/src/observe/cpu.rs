@@ -10,7 +10,7 @@ use super::reading::Kind;
 use crate::sys::Sys;
 
 const STAT: &str = "/proc/stat";
-/// The one source without counters of its own: its differences stand in [`CpuUse`].
+/// The one source without counters of its own: its differences are in [`CpuUse`].
 pub(super) const SOURCE: &str = "cpu";
 
 /// Shares of each core's time, for the series.
@@ -26,10 +26,10 @@ pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
     Ok(())
 }
 
-/// Watches what each core spent its time on.
+/// Records how each core spent its time.
 ///
 /// The kernel counts in steps of USER_HZ (10 ms on nearly every Linux), so a difference smaller than
-/// [`CpuUse::resolution_ns`] does not show, and a stretch of a few ticks is coarse.
+/// [`CpuUse::resolution_ns`] does not show, and a short interval is coarse.
 #[derive(Debug, Clone)]
 pub struct CpuObserver {
     started_ns: u64,
@@ -48,7 +48,7 @@ impl CpuObserver {
 
     /// Takes the second reading; `None` when /proc/stat cannot be read any more.
     ///
-    /// A core that was not online at both readings is left out, for its share of the stretch cannot be told.
+    /// A core that was not online at both readings is left out, because its share of the interval is unknown.
     #[must_use]
     pub fn finish(&self, sys: &dyn Sys) -> Option<CpuUse> {
         let now = cores(sys).ok()?;
@@ -88,7 +88,7 @@ impl Ticks {
         Some(Self { user: user + nice, system, irq, softirq, steal, idle: idle + iowait })
     }
 
-    /// What was spent since `before`. The kernel may let the idle counters step back a little; that counts as nothing.
+    /// The increase since `before`. The kernel may let the idle counters decrease slightly; that counts as 0.
     fn since(&self, before: &Self, core: u32, tick_ns: u64) -> CoreUse {
         let spent = |now: u64, then: u64| now.saturating_sub(then) * tick_ns;
         CoreUse {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_come_or_go_are_left_out() {
+    fn cores_that_appear_or_disappear_are_left_out() {
         let used = observed(
             "cpu0 1 0 0 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0 0 0\n",
             "cpu0 2 0 0 0 0 0 0 0 0 0\ncpu3 9 0 0 0 0 0 0 0 0 0\n",
@@ -205,8 +205,8 @@ mod tests {
         };
         let total: u64 = used.cores.iter().map(core_time).sum();
         assert!(total > 0, "{used:?}");
-        // No core spends more than the time that passed, save for rounding each of its counters to ticks; twice that much
-        // leaves room for a hypervisor that accounts stolen time late.
+        // No core uses more than the elapsed time, except for rounding each of its counters to ticks; twice that
+        // allows for a hypervisor that accounts stolen time late.
         let most = 2 * outer_ns + 12 * used.resolution_ns;
         assert!(used.cores.iter().all(|core| core_time(core) <= most), "{used:?}");
     }

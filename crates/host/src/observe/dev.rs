@@ -1,4 +1,4 @@
-//! Counters of the interfaces, from /proc/net/dev: always of this network namespace, whatever /sys shows.
+//! Counters of the interfaces, from /proc/net/dev: always of this network namespace, even if /sys shows another.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,9 +6,9 @@ use std::io;
 use super::reading::{Kind, Reading};
 use crate::sys::Sys;
 
-/// The columns, under the names that the kernel has for them below /sys/class/net/INTERFACE/statistics; some columns are sums
-/// (net/core/net-procfs.c: rx_dropped holds rx_missed_errors, rx_frame_errors four kinds of wrong frames, tx_carrier_errors
-/// four of failed sends).
+/// The columns, under the kernel's names below /sys/class/net/INTERFACE/statistics; some columns are sums
+/// (net/core/net-procfs.c: rx_dropped includes rx_missed_errors, rx_frame_errors four kinds of invalid frames,
+/// tx_carrier_errors four kinds of failed sends).
 const COLUMNS: [&str; 16] = [
     "rx_bytes",
     "rx_packets",
@@ -49,7 +49,8 @@ pub(super) fn devices(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| line.trim_start().split_once(':'))
 }
 
-/// What each interface has counted, by its name and those of the columns (`tx_dropped`), from the text of /proc/net/dev.
+/// The counters of each interface, by its name and those of the columns (`tx_dropped`), from the text of
+/// /proc/net/dev.
 #[must_use]
 pub fn interface_totals(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
     let numbers = |numbers: &str| {

@@ -1,4 +1,4 @@
-//! Energy that the processor's packages used (Running Average Power Limit), from /sys/class/powercap.
+//! Energy used by the processor's packages (Running Average Power Limit), from /sys/class/powercap.
 //! Not verified on hardware: tested on a recorded tree.
 
 use std::collections::BTreeMap;
@@ -10,18 +10,19 @@ use crate::sys::Sys;
 
 const ZONES: &str = "/sys/class/powercap";
 
-/// Follows the counters past `max_energy_range_uj`, where they start again.
+/// Follows the counters past `max_energy_range_uj`, where they wrap.
 #[derive(Debug, Default)]
 pub(super) struct Energy(BTreeMap<String, Wrapping>);
 
 impl Observer for Energy {
-    /// `rapl.ZONE.energy_uj`, with the zone's own name (`package-0`) and its number where a package holds it (`package-0:dram`).
+    /// `rapl.ZONE.energy_uj`, with the zone's name (`package-0`) and its number if it is part of a package
+    /// (`package-0:dram`).
     fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
         let zones = sys.list(ZONES).map_err(|error| io::Error::new(error.kind(), format!("{ZONES}: {error}")))?;
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for zone in &zones {
             let text = |file: &str| read(sys, &format!("{ZONES}/{zone}/{file}"));
-            // Beside zones there are the control types, which have a name but no counter.
+            // The directory also lists control types, which have a name but no counter.
             let Ok(name) = text("name") else { continue };
             // intel-rapl:0:1 lies within intel-rapl:0, which comes first in the list.
             let within = zone.rsplit_once(':').and_then(|(outer, _)| names.get(outer));

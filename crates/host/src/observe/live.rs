@@ -1,4 +1,4 @@
-//! A host's rates from one moment to the next, without a measurement.
+//! A host's rates over time, without a measurement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::sys::Sys;
 /// The sources that a live view shows.
 const SOURCES: [&str; 7] = ["stat", "softnet", "snmp", "snmp6", "sockstat", "meminfo", "dev"];
 
-/// Looks at a host again and again.
+/// Reads a host repeatedly.
 pub struct Live {
     sys: Arc<dyn Sys>,
     recorder: Recorder,
@@ -30,7 +30,7 @@ impl Live {
         Self { sys, recorder, cpu, before }
     }
 
-    /// What the host did since the last call, or since the start.
+    /// The host's activity since the last call, or since the start.
     pub fn read(&mut self) -> Watched {
         let now = self.recorder.read_only(&SOURCES);
         let cpu = self.cpu.as_ref().and_then(|cpu| cpu.finish(&*self.sys));
@@ -43,7 +43,7 @@ impl Live {
     }
 }
 
-/// Whether an entry of the missing is about a source.
+/// Whether an entry of the missing ones belongs to a source.
 fn names(gap: &str, source: &str) -> bool {
     gap.split(':').next() == Some(source)
 }

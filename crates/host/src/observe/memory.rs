@@ -1,11 +1,11 @@
-//! How many sockets there are and how much memory they and everything else take, from /proc/net/sockstat and /proc/meminfo.
+//! Numbers of sockets, and the memory of sockets and of everything else, from /proc/net/sockstat and /proc/meminfo.
 
 use std::io;
 
 use super::reading::{Kind, Reading};
 use crate::sys::Sys;
 
-/// What of /proc/meminfo bears on a transfer (proc_meminfo(5)).
+/// The values of /proc/meminfo that affect a transfer (proc_meminfo(5)).
 const MEMORY: [&str; 6] = ["MemFree", "MemAvailable", "Buffers", "Cached", "Slab", "Dirty"];
 
 /// `mem` counts pages there and bytes here; `memory` (of fragments) is bytes already.

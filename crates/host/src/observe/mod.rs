@@ -1,7 +1,8 @@
-//! What a host's counters did while something ran.
+//! The changes of a host's counters during a measurement.
 //!
-//! An observer reads one source into a [`Reading`]; the [`Recorder`] takes one of all sources when a pass starts and another when
-//! it ends, and of the cheap ones a few each second in between. To add one: a file beside `stat.rs` and a line in `OBSERVERS`.
+//! An observer reads one source into a [`Reading`]; the [`Recorder`] reads all sources when a pass starts and when it
+//! ends, and the cheap ones several times a second in between. To add one: a file beside `stat.rs` and a line in
+//! `OBSERVERS`.
 
 mod cpu;
 mod dev;
@@ -32,28 +33,28 @@ use std::io;
 
 use crate::sys::Sys;
 
-/// Something that reads one source of counters, again and again.
+/// Something that reads one source of counters repeatedly.
 pub trait Observer: Send {
-    /// Adds what the source says now.
+    /// Adds the current values of the source.
     ///
     /// # Errors
     /// When the source cannot be read: what the kernel says, with the path.
     fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>;
 }
 
-/// An observer that needs to remember nothing.
+/// An observer without state.
 impl Observer for fn(&dyn Sys, &mut Reading) -> io::Result<()> {
     fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
         self(sys, reading)
     }
 }
 
-/// Makes an observer, or says why its source cannot be read. It is told this tool's own processes.
+/// Creates an observer, or returns why its source cannot be read. Its argument is the list of thru's own processes.
 type Start = fn(&dyn Sys, &[Own]) -> io::Result<Box<dyn Observer>>;
 
-/// An observer's place in the registry.
+/// An entry of the registry.
 struct Entry {
-    /// What its values' names begin with.
+    /// The prefix of its values' names.
     source: &'static str,
     /// Whether it is cheap enough to be read many times a second, or must be read often to lose nothing.
     often: bool,

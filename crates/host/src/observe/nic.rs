@@ -1,4 +1,4 @@
-//! What drivers count (ethtool -S), under their own names, and the interrupts of their lines (/proc/interrupts).
+//! The drivers' counters (ethtool -S), under their own names, and the interrupts of their lines (/proc/interrupts).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -27,7 +27,7 @@ pub(super) fn interrupts(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>
         let Some((number, rest)) = line.trim_start().split_once(':') else { continue };
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let name = fields.last().copied().unwrap_or_default();
-        // A driver that does not say which lines are its own names them after the interface.
+        // If a driver does not publish its lines, they are recognised by the interface's name in them.
         let named = names.iter().any(|device| {
             name.strip_prefix(device.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         });
@@ -39,7 +39,7 @@ pub(super) fn interrupts(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>
     Ok(())
 }
 
-/// The interrupt lines of a device, or (virtio) of the one that it sits on.
+/// The interrupt lines of a device, or (virtio) of its parent device.
 fn lines(sys: &dyn Sys, interface: &str) -> Vec<String> {
     let Ok(device) = sys.resolve(&format!("/sys/class/net/{interface}/device")) else { return Vec::new() };
     let above = device.rsplit_once('/').map_or("/", |(above, _)| above).to_owned();

@@ -1,4 +1,4 @@
-//! Cycles and instructions of all cores together, where the machine and its rules let them be counted.
+//! Cycles and instructions of all cores together, if the machine and its permissions allow counting them.
 
 use std::io;
 

@@ -5,10 +5,10 @@ use std::io;
 use super::reading::{Kind, Reading};
 use crate::sys::Sys;
 
-/// What /proc/net/snmp lists that is no count of events.
+/// Entries of /proc/net/snmp that are not event counts.
 const LEVELS: [&str; 7] =
     ["Ip.Forwarding", "Ip.DefaultTTL", "Tcp.RtoAlgorithm", "Tcp.RtoMin", "Tcp.RtoMax", "Tcp.MaxConn", "Tcp.CurrEstab"];
-/// What is worth a line over time.
+/// The values that get a line over time.
 const TRACED: [&str; 2] = ["Tcp.RetransSegs", "Udp.RcvbufErrors"];
 
 pub(super) fn snmp(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {

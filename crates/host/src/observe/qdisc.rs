@@ -1,7 +1,7 @@
-//! Queueing disciplines: what waits, what was dropped, held back or given back by the driver.
+//! Queueing disciplines: their backlog, drops, overlimits and requeues.
 //!
-//! `qdisc.eth0.drops` is the interface's root, which counts what its classes drop; `qdisc.eth0.ingress.drops` what comes in;
-//! below classes stands the class: `qdisc.eth0.1:10.drops`.
+//! `qdisc.eth0.drops` is the interface's root, which includes the drops of its classes; `qdisc.eth0.ingress.drops` is
+//! incoming traffic; a discipline below a class has the class in its name: `qdisc.eth0.1:10.drops`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use super::reading::{Kind, Reading, Wrapping};
 use crate::netlink::qdisc::ROOT;
 use crate::sys::{Qdisc, Sys};
 
-/// The counters of 32 bits that are followed past their ends.
+/// The 32-bit counters that are followed past their wrap-around.
 #[derive(Debug, Default)]
 pub(super) struct Qdiscs(BTreeMap<(String, String, String), [Wrapping; 4]>);
 
@@ -21,7 +21,7 @@ impl Observer for Qdiscs {
             let root = found.parent == ROOT;
             let under = if root { found.interface.clone() } else { format!("{}.{}", found.interface, found.parent) };
             let Qdisc { interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen } = found;
-            // Another discipline in the same place counts from 0 again.
+            // Another discipline in the same position counts from 0 again.
             let followed = self.0.entry((interface, parent, kind)).or_default();
             let now = [packets, drops, overlimits, requeues].map(u64::from);
             let [packets, drops, overlimits, requeues] =

@@ -1,4 +1,4 @@
-//! What the observers read at one moment.
+//! The observers' values at one moment.
 
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use crate::sys::{KeptFile, Sys};
 
-/// What a value means, and so what its difference is.
+/// The meaning of a value, and so of its difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A total that somebody else began to count before the watch.
+    /// A total that started before the watch.
     Counter,
-    /// A total that the observer counts itself, from 0 at what it saw first.
+    /// A total that the observer counts itself, from 0 at its first reading.
     Tally,
-    /// Time spent, ns: a share of the time that passed.
+    /// Time spent, ns: a share of the elapsed time.
     Share,
-    /// How much there is now.
+    /// A current level.
     Level,
 }
 
@@ -29,8 +29,9 @@ pub(super) struct Value {
     pub(super) unit: Option<&'static str>,
 }
 
-/// Files that several observers read, so that they are read once in a reading. They stay open between readings: to open a file of
-/// /proc/net costs whoever receives packets on that core far more than to read it (docs/manual/observe.md).
+/// Files that several observers read, so that each is read once per reading. They stay open between readings: opening
+/// a file of /proc/net delays packet reception on that core far more than reading it
+/// (docs/notes/2026-11-23-observer-cost.md).
 #[derive(Debug, Default)]
 pub(super) struct Files(Vec<File>);
 
@@ -38,7 +39,7 @@ pub(super) struct Files(Vec<File>);
 struct File {
     path: &'static str,
     kept: KeptFile,
-    /// Its text, where this reading has asked for it.
+    /// Its text, if this reading has requested it.
     text: Option<Arc<str>>,
 }
 
@@ -47,34 +48,34 @@ struct File {
 pub struct Reading {
     pub(super) at_ns: u64,
     pub(super) values: BTreeMap<String, Value>,
-    /// Whether everything is wanted, or only what has a line in the series.
+    /// Whether everything is read, or only what has a line in the series.
     whole: bool,
     files: Files,
     name: String,
 }
 
 impl Reading {
-    /// An empty one, of now, with the files that the reading before left open. One that is not `whole` takes only what has a line in
-    /// the series.
+    /// An empty reading of now, with the files that the previous reading left open. One that is not `whole` takes only
+    /// what has a line in the series.
     pub(super) fn new(sys: &dyn Sys, whole: bool, mut files: Files) -> Self {
         files.0.iter_mut().for_each(|file| file.text = None);
         Self { at_ns: sys.now_ns(), whole, files, ..Self::default() }
     }
 
-    /// Gives up its files, for the next reading.
+    /// Returns its files, for the next reading.
     pub(super) fn leave_files(&mut self) -> Files {
         std::mem::take(&mut self.files)
     }
 
-    /// Whether everything is wanted.
+    /// Whether everything is read.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// A file as it was when this reading first asked for it.
+    /// A file's text at the first request in this reading.
     ///
     /// # Errors
-    /// What the kernel says, with the path.
+    /// The kernel's error, with the path.
     pub(super) fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
         let files = &mut self.files.0;
         let index = files.iter().position(|file| file.path == path).unwrap_or_else(|| {
@@ -89,17 +90,17 @@ impl Reading {
         Ok(file.text.insert(text.into()).clone())
     }
 
-    /// A total that the kernel keeps.
+    /// A total kept by the kernel.
     pub(super) fn counter(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Counter, number, unit: None });
     }
 
-    /// A total that the observer keeps.
+    /// A total kept by the observer.
     pub(super) fn tally(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Tally, number, unit: None });
     }
 
-    /// How much there is.
+    /// A level.
     pub(super) fn level(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Level, number, unit: None });
     }
@@ -118,7 +119,7 @@ impl Reading {
         }
     }
 
-    /// Forgets the values of a source, which could not be read to its end.
+    /// Removes the values of a source that could not be read to its end.
     pub(super) fn forget(&mut self, source: &str) {
         self.values.retain(|name, _| !belongs(name, source));
     }
@@ -141,7 +142,7 @@ fn named(path: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{path}: {error}"))
 }
 
-/// A counter of few bits that is followed past its end.
+/// A narrow counter that is followed past its wrap-around.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wrapping {
     last: Option<u64>,
@@ -149,8 +150,8 @@ pub(super) struct Wrapping {
 }
 
 impl Wrapping {
-    /// What it has grown by since it was first seen, given what it says now. It starts again from 0 after `most`; one that steps
-    /// back by less than half of that was set to 0, as that of a discipline that was put anew.
+    /// The increase since the first value, given the current one. It wraps to 0 after `most`; a decrease by less than
+    /// half of that is a reset to 0, such as that of a replaced discipline.
     pub(super) fn follow(&mut self, now: u64, most: u64) -> u64 {
         if let Some(last) = self.last {
             let forward = if now >= last { now - last } else { now + most.saturating_sub(last) + 1 };
@@ -160,7 +161,7 @@ impl Wrapping {
         self.total
     }
 
-    /// The same as of the last time.
+    /// The increase as of the last call.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_was_set_to_nought_did_not_go_all_the_way_round() {
+    fn a_counter_that_was_reset_to_0_has_not_wrapped() {
         let mut counter = Wrapping::default();
         let most = u64::from(u32::MAX);
         assert_eq!([100, 250, 7, 9].map(|now| counter.follow(now, most)), [0, 150, 157, 159]);

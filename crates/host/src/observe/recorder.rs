@@ -10,7 +10,7 @@ use super::series::Series;
 use super::{OBSERVERS, Observer, Own, Reading, cpu};
 use crate::sys::Sys;
 
-/// Reads all sources at its start and at its end, and in between those that are cheap, when told to.
+/// Reads all sources at its start and at its end, and the cheap ones in between, on request.
 pub struct Recorder {
     sys: Arc<dyn Sys>,
     sources: Vec<Source>,
@@ -28,7 +28,7 @@ struct Source {
 }
 
 impl Recorder {
-    /// Takes the first reading of every source; what cannot be read is remembered with the reason.
+    /// Takes the first reading of every source; a source that cannot be read is recorded with the reason.
     #[must_use]
     pub fn start(sys: Arc<dyn Sys>, processes: &[Own]) -> Self {
         let begun = sys.thread_ns();
@@ -54,12 +54,13 @@ impl Recorder {
         recorder
     }
 
-    /// Reads the cheap sources. Returns whether every other reading was given up, so that the next may come after twice the time.
+    /// Reads the cheap sources. Returns whether every other reading was dropped, so that the next may come after twice
+    /// the time.
     pub fn tick(&mut self) -> bool {
         let begun = self.sys.thread_ns();
         let mut reading = Reading::new(&*self.sys, false, std::mem::take(&mut self.files));
         for source in self.sources.iter_mut().filter(|source| source.often) {
-            // What fails now has no value at this moment; the last reading says whether the source is gone.
+            // A failure leaves no value at this moment; the last reading shows whether the source has disappeared.
             if source.observer.read(&*self.sys, &mut reading).is_err() {
                 reading.forget(source.name);
             }
@@ -70,7 +71,7 @@ impl Recorder {
         halved
     }
 
-    /// Takes the last reading. It ends the series as well where it comes at least `min_gap_ns` after the one before.
+    /// Takes the last reading. It also ends the series, if at least `min_gap_ns` have passed since the previous one.
     #[must_use]
     pub fn finish(mut self, min_gap_ns: u64) -> Observed {
         let begun = self.sys.thread_ns();
@@ -95,7 +96,7 @@ impl Recorder {
         seen
     }
 
-    /// A reading of all sources; those that fail are no sources any more.
+    /// A reading of all sources; those that fail are removed.
     fn read(&mut self, whole: bool) -> Reading {
         let mut reading = Reading::new(&*self.sys, whole, std::mem::take(&mut self.files));
         let (sys, missing) = (&*self.sys, &mut self.missing);
@@ -111,7 +112,7 @@ impl Recorder {
         reading
     }
 
-    /// A reading of these sources alone, for a live view.
+    /// A reading of these sources only, for a live view.
     pub(super) fn read_only(&mut self, wanted: &[&str]) -> Reading {
         self.sources.retain(|source| wanted.contains(&source.name));
         self.read(true)
@@ -127,8 +128,8 @@ fn missed(source: &str, error: &io::Error) -> String {
     format!("{source}: {error}")
 }
 
-/// What changed between two readings. A device that came or went, and a counter that stepped back (its driver was loaded
-/// anew, or it has wrapped), are unknown, not 0.
+/// The changes between two readings. A device that appeared or disappeared, and a counter that decreased (its driver
+/// was reloaded, or it has wrapped), are unknown, not 0.
 fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
     let mut unknown: Vec<String> = Vec::new();
     let read = |name: &str, seen: &Observed| seen.sources.iter().any(|source| belongs(name, source));
@@ -164,7 +165,7 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
     seen.missing.extend(unknown);
 }
 
-/// What a counter is of: `dev.eth0` of `dev.eth0.rx_bytes`.
+/// The object of a counter: `dev.eth0` of `dev.eth0.rx_bytes`.
 fn device(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(device, _)| device)
 }

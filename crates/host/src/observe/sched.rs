@@ -1,5 +1,5 @@
-//! How long the tool's own processes ran, and how long they had to wait for a core, from /proc/PID/task/TID/schedstat: ns on a
-//! core, ns runnable without one, and times that they got one (Documentation/scheduler/sched-stats.rst).
+//! How long thru's own processes ran, and how long they waited for a core, from /proc/PID/task/TID/schedstat: ns
+//! running, ns runnable without a core, and number of time slices (Documentation/scheduler/sched-stats.rst).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,19 +8,19 @@ use super::{Observer, Reading};
 use crate::sys::Sys;
 
 const NAMES: [&str; 3] = ["run_ns", "wait_ns", "slices"];
-/// Threads that are read at most between the first reading and the last, so that a host with many spends no more on it.
+/// Maximum threads read between the first reading and the last, so that a host with many threads takes no longer.
 const AT_ONCE: usize = 16;
 
-/// A process of this tool, with what it is called.
+/// A process of thru, with its name.
 pub type Own = (&'static str, u32);
 
-/// Follows the threads of a few processes. A thread that was not there at the first reading has all its time since; of one that
-/// has ended, what was last read of it counts.
+/// Follows the threads of a few processes. A thread that was not there at the first reading counts from 0; one that
+/// has ended keeps its last values.
 pub(super) struct Sched {
     processes: Vec<Own>,
     threads: BTreeMap<(u32, u32), Thread>,
     started: bool,
-    /// Where the next reading of some goes on.
+    /// Where the next partial reading continues.
     turn: usize,
 }
 
@@ -41,7 +41,7 @@ impl Observer for Sched {
     fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
         let mut tasks: Vec<(Own, u32)> = Vec::new();
         for own in &self.processes {
-            // A process that has ended keeps what was read of it.
+            // A process that has ended keeps its last values.
             let found = sys.list(&format!("/proc/{}/task", own.1)).unwrap_or_default();
             tasks.extend(found.iter().filter_map(|task| Some((*own, task.parse().ok()?))));
         }

@@ -1,4 +1,4 @@
-//! Readings over time, as many as a document may hold.
+//! Readings over time, limited to what a document may hold.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use model::{HostSeries, SeriesLine};
 use super::Reading;
 use super::reading::{Kind, Value};
 
-/// Readings that are kept; with one more, every other is given up.
+/// Maximum readings; one more makes every other one be dropped.
 const MAX_READINGS: usize = 600;
-/// Sources whose devices are left out where they did nothing at all.
+/// Sources whose devices are left out if they show no activity.
 const PER_DEVICE: [&str; 2] = ["dev.", "qdisc."];
 
-/// What was read at each moment, as totals: rates come at the end, so that giving up a reading loses no event.
+/// The values at each moment, as totals: rates are computed at the end, so that dropping a reading loses no event.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     at_ns: Vec<u64>,
@@ -27,7 +27,7 @@ struct Line {
 }
 
 impl Series {
-    /// Adds a reading. Returns whether every other one was given up, so that the next may come after twice the time.
+    /// Adds a reading. Returns whether every other one was dropped, so that the next may come after twice the time.
     pub(super) fn add(&mut self, reading: &Reading) -> bool {
         let before = self.at_ns.len();
         self.at_ns.push(reading.at_ns);
@@ -43,7 +43,7 @@ impl Series {
         for line in self.lines.values_mut() {
             line.totals.resize(before + 1, None);
         }
-        // The first reading is where the first rate begins and has no entry of its own.
+        // The first reading starts the first rate and has no entry of its own.
         let full = self.at_ns.len() > MAX_READINGS;
         if full {
             every_other(&mut self.at_ns);
@@ -57,7 +57,7 @@ impl Series {
         self.at_ns.last().copied()
     }
 
-    /// The rates and levels; `None` where there is no reading after the first.
+    /// The rates and levels; `None` if there is no reading after the first.
     pub(super) fn finish(self) -> Option<HostSeries> {
         let (start, rest) = self.at_ns.split_first()?;
         if rest.is_empty() {
@@ -79,7 +79,7 @@ impl Series {
     }
 }
 
-/// Keeps the first, the third and so on, and always the last: the newest reading is where the next rate begins.
+/// Keeps the first, the third and so on, and always the last: the newest reading starts the next rate.
 fn every_other<T>(list: &mut Vec<T>) {
     let odd = list.len() % 2;
     let mut at = 0;
@@ -91,8 +91,8 @@ fn every_other<T>(list: &mut Vec<T>) {
     });
 }
 
-/// What an entry of a line shows. A total that stepped back has no rate there; a share is at most the whole time, which ticks may
-/// exceed a little.
+/// The value of an entry. A total that decreased has no rate there; a share is limited to the whole time, which ticks
+/// may exceed slightly.
 fn value(kind: Kind, before: Option<u64>, now: Option<u64>, ns: u64) -> Option<f64> {
     let now = now?;
     match kind {
@@ -105,7 +105,7 @@ fn value(kind: Kind, before: Option<u64>, now: Option<u64>, ns: u64) -> Option<f
     }
 }
 
-/// To so many parts of one: more digits than the reading has would only take room.
+/// Rounds to this fraction of one: more digits would exceed the precision of the reading.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_or_goes_has_nulls_and_idle_devices_no_line() {
+    fn devices_that_appear_or_disappear_have_nulls_and_idle_ones_no_line() {
         let mut series = Series::default();
         series.add(&reading(0, &[("dev.a.rx_bytes", Kind::Counter, 5), ("dev.b.rx_bytes", Kind::Counter, 5)]));
         series.add(&reading(
@@ -179,7 +179,7 @@ mod tests {
                 events.round()
             })
             .sum();
-        // Rates are rounded to a hundredth; a distance is a few seconds.
+        // Rates are rounded to a hundredth; a gap is a few seconds.
         assert!((events - total as f64).abs() < 0.05 * total as f64, "{events} of {total}");
     }
 

@@ -1,8 +1,8 @@
-//! The cores' queues of packets that came in, from /proc/net/softnet_stat.
+//! The cores' queues of received packets, from /proc/net/softnet_stat.
 //!
-//! A line for each core that is online, of hexadecimal numbers of 32 bits (net/core/net-procfs.c): first packets processed,
-//! then those dropped because the queue was full, then how often processing stopped with work left (time_squeeze). The 13th,
-//! since Linux 5.10, is the core's number; before, lines count the cores.
+//! A line for each core that is online, of 32-bit hexadecimal numbers (net/core/net-procfs.c): packets processed,
+//! packets dropped because the queue was full, and how often processing stopped with work left (time_squeeze). The
+//! 13th number, since Linux 5.10, is the core's number; before, the lines number the cores.
 
 use std::collections::BTreeMap;
 use std::io;

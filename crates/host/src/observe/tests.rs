@@ -27,7 +27,7 @@ impl Host {
         host
     }
 
-    /// Lays the recorded files of a moment over those that are there.
+    /// Copies the recorded files of a moment over the existing ones.
     fn becomes(&self, moment: &str) {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/observed").join(moment);
         copy(&from, self.root.path());
@@ -57,7 +57,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a recorder saw from one recorded moment to the other, 2 s later, with a reading in the middle.
+/// A recorder's result from one recorded moment to the other, 2 s later, with a reading in the middle.
 fn seen() -> Observed {
     let host = Host::recorded("before");
     let mut recorder = host.start();
@@ -77,7 +77,7 @@ fn every_source_of_a_recorded_host_is_read() {
     let all: Vec<&str> = OBSERVERS.iter().map(|entry| entry.source).filter(|name| *name != cpu::SOURCE).collect();
     assert_eq!(seen.sources, all);
     assert_eq!(seen.window_ns, 2_000_000_000);
-    // The fake's clock of the thread is its only clock, and readings take none of its time.
+    // The fake's thread clock is its only clock, and readings take no time on it.
     assert_eq!(seen.cost_ns, 0);
 }
 
@@ -132,7 +132,7 @@ fn counters_of_few_bits_are_followed_past_their_ends() {
 #[test]
 fn threads_that_start_or_end_during_a_watch_count() {
     let seen = seen();
-    // The agent's thread was there before; 72 was born after the start and was last read in the middle; 73 was born later.
+    // The agent's thread existed before; 72 started after the start and was last read in the middle; 73 started later.
     assert_eq!(seen.grew("sched.agent.run_ns"), Some(1_000));
     assert_eq!(seen.grew("sched.worker.flow-0.run_ns"), Some(900_000));
     assert_eq!(seen.grew("sched.worker.flow-0.wait_ns"), Some(300_000));
@@ -158,7 +158,7 @@ fn the_series_has_shares_rates_and_levels() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_the_reason_and_stays_unknown() {
+fn missing_sources_are_named_with_the_reason_and_stay_unknown() {
     let host = Host::new();
     host.write("proc/stat", "cpu0 1 0 0 9 0 0 0\nctxt 5\n");
     let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Counters, ..Options::default() });
@@ -186,7 +186,7 @@ fn only_processor_time_is_read_on_request() {
 }
 
 #[test]
-fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
+fn devices_that_appear_or_disappear_and_counters_that_decrease_are_unknown() {
     let device = |name: &str, rx: u64| format!("{name}: {rx} 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n");
     let host = Host::new();
     host.write("proc/net/dev", &format!("a | b\nc | d\n{}{}", device("eth0", 500), device("eth1", 5)));
@@ -204,7 +204,7 @@ fn devices_that_come_or_go_and_counters_that_step_back_are_unknown() {
 }
 
 #[test]
-fn a_source_that_is_lost_on_the_way_is_unknown() {
+fn a_source_that_disappears_is_unknown() {
     let host = Host::recorded("before");
     let recorder = host.start();
     host.becomes("after");

@@ -1,4 +1,4 @@
-//! The observers around a pass, with a thread of their own where they read over time.
+//! The observers around a pass, with their own thread if they read over time.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,16 +11,16 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use super::{CpuObserver, Own, Recorder};
 use crate::sys::Sys;
 
-/// What is watched and how.
+/// What is observed and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How much.
+    /// How much is read.
     pub observe: Observe,
-    /// Distance of the readings over time, ns.
+    /// Interval of the readings over time, ns.
     pub interval_ns: u64,
-    /// This tool's own processes, whose waiting for a core is watched.
+    /// Thru's own processes, whose time waiting for a core is recorded.
     pub processes: Vec<Own>,
-    /// Cores that measuring threads are pinned to: the readings over time keep off them where there are others.
+    /// Cores that measuring threads are pinned to: the readings over time avoid them if there are others.
     pub avoid: Vec<u32>,
 }
 
@@ -45,12 +45,12 @@ pub struct Watch {
 enum Running {
     Off,
     Still(Box<Recorder>),
-    /// The thread ends, and gives the recorder back, when the sender is dropped.
+    /// The thread ends, and returns the recorder, when the sender is dropped.
     Sampling(mpsc::Sender<()>, JoinHandle<Option<Recorder>>),
 }
 
 impl Watch {
-    /// Takes the first reading of all that is to be watched.
+    /// Takes the first reading of everything that is to be observed.
     #[must_use]
     pub fn start(sys: Arc<dyn Sys>, options: &Options) -> Self {
         let running = match options.observe {
@@ -63,7 +63,7 @@ impl Watch {
         Self { sys, cpu, running, interval_ns: options.interval_ns }
     }
 
-    /// Ends the watch and writes what was seen into `pass`. What could not be observed stays null there.
+    /// Ends the watch and writes the results into `pass`. What could not be observed stays null there.
     pub fn finish(self, pass: &mut EndPass) {
         pass.cpu = self.cpu.and_then(|cpu| cpu.finish(&*self.sys));
         pass.observed = match self.running {
@@ -78,7 +78,7 @@ impl Watch {
     }
 }
 
-/// Hands the recorder to a thread that reads at every interval; where no thread can be had, there is no series.
+/// Passes the recorder to a thread that reads at every interval; if no thread can be started, there is no series.
 fn sample(recorder: Recorder, options: &Options) -> Running {
     let (stop, stopped) = mpsc::channel();
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -97,7 +97,7 @@ fn sample(recorder: Recorder, options: &Options) -> Running {
     }
 }
 
-/// Reads until told to stop. A reading that comes late is not made up for.
+/// Reads until stopped. A late reading is not made up.
 fn readings(mut recorder: Recorder, mut interval: Duration, stopped: &mpsc::Receiver<()>) -> Recorder {
     let mut due = Instant::now() + interval;
     loop {
@@ -112,7 +112,7 @@ fn readings(mut recorder: Recorder, mut interval: Duration, stopped: &mpsc::Rece
     }
 }
 
-/// Moves the calling thread off these cores, if others are left. Where it cannot, it stays where it is.
+/// Moves the calling thread off these cores, if others remain. If that fails, it stays.
 fn keep_off(cores: &[u32]) {
     let Ok(mut allowed) = sched_getaffinity(None) else { return };
     cores.iter().for_each(|core| allowed.unset(*core as usize));

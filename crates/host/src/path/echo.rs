@@ -1,4 +1,4 @@
-//! ICMP echoes (RFC 792, RFC 4443 section 4) over a socket that this process may have.
+//! ICMP echoes (RFC 792, RFC 4443 section 4) over a socket that this process may open.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ impl Echo {
     /// An ICMP socket (ping_group_range), else a raw one (CAP_NET_RAW).
     ///
     /// # Errors
-    /// When neither may be had.
+    /// If neither may be opened.
     pub(super) fn open(peer: IpAddr) -> io::Result<Self> {
         let v6 = peer.is_ipv6();
         let protocol = if v6 { Protocol::ICMPV6 } else { Protocol::ICMPV4 };
@@ -42,15 +42,15 @@ impl Echo {
             Ok(socket) => (socket, false),
             Err(_) => (Socket::new(domain, Type::RAW, Some(protocol))?, true),
         };
-        // A raw socket hears all replies of the peer, and two of ours may be open at once; an ICMP socket is given an
-        // identifier of its own by the kernel.
+        // A raw socket receives all replies of the peer, and two of ours may be open at once; the kernel gives an ICMP
+        // socket its own identifier.
         let identifier = (std::process::id() as u16).wrapping_add(OPENED.fetch_add(1, Ordering::Relaxed));
         socket.connect(&SocketAddr::new(peer, 0).into())?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, v6, raw, identifier })
     }
 
-    /// Sends whole packets only, and hears who could not pass one on.
+    /// Sends unfragmented packets only, and receives the ICMP errors about them.
     pub(super) fn whole(&self) -> io::Result<()> {
         probe::prepare(self.fd(), self.v6)
     }
@@ -59,7 +59,7 @@ impl Echo {
         self.socket.as_fd()
     }
 
-    /// What a person would call this way of pinging.
+    /// A name of this method for the user.
     pub(super) fn method(&self) -> &'static str {
         if self.raw { "raw-socket" } else { "icmp-socket" }
     }
@@ -80,11 +80,11 @@ impl Echo {
             let sum = checksum(&message);
             message[2..4].copy_from_slice(&sum.to_be_bytes());
         }
-        // A complaint about an earlier echo is reported once by the next call.
+        // The next call reports an ICMP error about an earlier echo once.
         self.socket.send(&message).or_else(|_| self.socket.send(&message)).map(|_| ())
     }
 
-    /// The sequence number of the next reply before `until`, or `None`; complaints end the wait as well.
+    /// The sequence number of the next reply before `until`, or `None`; an ICMP error ends the wait as well.
     pub(super) fn receive(&self, until: Instant) -> Option<u16> {
         let mut buffer = [0; 128]; // the rest of a long reply may be cut off
         loop {

@@ -1,5 +1,5 @@
-//! The routers on the way: small datagrams with rising hop limits, all at once, to ports that nobody listens on. Whoever drops one
-//! says so, and needs no rights here to be heard (IP_RECVERR).
+//! The routers on the path: small datagrams with increasing hop limits, sent at once, to ports without listeners. A
+//! router that drops one sends an ICMP error, which needs no privilege to receive (IP_RECVERR).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -14,7 +14,7 @@ use crate::sys::probe;
 const MAX_HOPS: u8 = 30;
 /// The port of the first one, as traceroute programs use it.
 const PORT: u16 = 33_434;
-/// After the peer itself has answered, how long a router that is nearer may still take.
+/// How long a nearer router may still take after the peer has answered.
 const STRAGGLERS: Duration = Duration::from_millis(60);
 
 /// The hops found, and whether the last one is the peer.
@@ -23,10 +23,10 @@ pub(super) struct Walk {
     pub(super) reached: bool,
 }
 
-/// Walks towards `peer` until it answers, or until `until`.
+/// Probes the path to `peer` until it answers, or until `until`.
 ///
 /// # Errors
-/// Why nobody was heard, in words.
+/// Why nothing answered, as text.
 pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
     let failed = |error: std::io::Error| format!("hops: probes cannot be sent: {error}");
     let v6 = peer.is_ipv6();
@@ -39,7 +39,7 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
         probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
         let to = SocketAddr::new(peer, PORT + u16::from(hop));
         sent.push(Instant::now());
-        // A complaint about an earlier one is reported once by the next call.
+        // The next call reports an ICMP error about an earlier datagram once.
         let _ = socket.send_to(&[0; 32], to).or_else(|_| socket.send_to(&[0; 32], to));
     }
     let mut until = until;
@@ -65,9 +65,10 @@ pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
 }
 
 struct Hops {
-    /// Who answered the probe of each hop limit, and after how long.
+    /// The sender of the answer to each hop limit, and its delay.
     answers: Vec<Option<(IpAddr, u64)>>,
-    /// Place of the nearest probe that was not dropped for its hop limit: the peer's, or a firewall's in front of it.
+    /// Position of the nearest probe that was not dropped for its hop limit: the peer's, or a firewall's in front of
+    /// it.
     last: Option<usize>,
 }
 
@@ -79,7 +80,7 @@ impl Hops {
         }
     }
 
-    /// Whether the end and everybody before it has been heard.
+    /// Whether the end and all hops before it have answered.
     fn complete(&self) -> bool {
         self.last.is_some_and(|last| self.answers[..=last].iter().all(Option::is_some))
     }

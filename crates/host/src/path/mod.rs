@@ -1,7 +1,7 @@
-//! The path to a peer, looked at before it is loaded: route, largest packet, round trips, hops.
+//! The path to a peer, probed before it is loaded: route, path MTU, round trips, hops.
 //!
-//! A look takes about a quarter of a second on a short path and is over after about a second on any. It sends ten echoes, a few
-//! datagrams of the size of the interface's MTU, and thirty small ones with rising hop limits.
+//! A probe takes about a quarter of a second on a short path and at most about a second on any. It sends ten echoes, a
+//! few datagrams of the size of the interface's MTU, and thirty small ones with increasing hop limits.
 
 mod echo;
 mod hops;
@@ -18,13 +18,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::sys::Sys;
 
-/// When a look must be over, from its start.
+/// Time limit of a probe, from its start.
 const LIMIT: Duration = Duration::from_millis(1_000);
-/// What of that the search for the largest packet may take; hops come after it.
+/// Part of it for the search of the path MTU; hops come after it.
 const MTU_LIMIT: Duration = Duration::from_millis(450);
 
-/// Looks at the path from this host, in this network namespace, to `peer`. What cannot be found out is null, and named with
-/// its reason and remedy in [`Path::missing`].
+/// Probes the path from this host, in this network namespace, to `peer`. What cannot be determined is null, and named
+/// with its reason and remedy in [`Path::missing`].
 #[must_use]
 pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
     let begun = Instant::now();
@@ -63,7 +63,7 @@ pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
     path
 }
 
-/// Waits until a socket has something to read or a complaint; whether it has before `until`.
+/// Waits until a socket has data or an ICMP error; returns whether it has one before `until`.
 fn ready(socket: impl AsFd, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -71,7 +71,7 @@ fn ready(socket: impl AsFd, until: Instant) -> bool {
     }
     let mut watched = [PollFd::new(&socket, PollFlags::IN)];
     let Ok(left) = Timespec::try_from(left) else { return false };
-    // Complaints come as POLLERR, which needs no asking.
+    // ICMP errors show as POLLERR, which need not be requested.
     poll(&mut watched, Some(&left)).is_ok_and(|count| count > 0)
 }
 

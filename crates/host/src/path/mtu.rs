@@ -1,5 +1,4 @@
-//! The largest packet that a path carries in one piece, by packets that may not be cut (RFC 1191, RFC 8201; the steps of
-//! RFC 4821 where nobody reports).
+//! The path MTU, by unfragmentable packets (RFC 1191, RFC 8201; the steps of RFC 4821 if no router reports it).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -11,37 +10,38 @@ use super::echo::Echo;
 use super::ready;
 use crate::sys::probe::{self, Complaint};
 
-/// How long an answer to one probe is waited for.
+/// How long to wait for the answer to one probe.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// Sizes in use, tried together where large packets vanish without a word: jumbo, Ethernet, PPPoE, tunnels, the least of IPv6.
+/// Common sizes, tried together if large packets are dropped silently: jumbo, Ethernet, PPPoE, tunnels, the minimum of
+/// IPv6.
 const STEPS: [u32; 8] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_450, 1_400, 1_280];
 /// The largest IP packet.
 const LARGEST: u32 = 65_535;
-/// Routers that tell an MTU each; more than this is a loop.
+/// Maximum routers that report an MTU; more than this is a loop.
 const MAX_ROUTERS: usize = 6;
 /// First port of the probes over UDP: above those of the hop list, and closed nearly everywhere.
 const PORT: u16 = 33_534;
 
-/// What became of a probe.
+/// Result of a probe.
 enum Fate {
     Arrived,
     TooBig { fits: u32, by: Option<IpAddr> },
     Silent,
 }
 
-/// Something that can carry a packet of any size there and tell whether it came.
+/// Something that can send a packet of any size and report whether it arrived.
 trait Carrier {
     fn method(&self) -> &'static str;
     /// Sends a packet of `bytes`, IP header included, under a number.
     fn send(&self, number: u16, bytes: u32) -> std::io::Result<()>;
-    /// The number of the next packet that arrived, or what stood in its way.
+    /// The number of the next packet that arrived, or the error.
     fn next_result(&self, until: Instant) -> Option<Result<u16, Complaint>>;
 }
 
-/// Finds the path MTU towards `peer`, beginning with what its interface carries.
+/// Finds the path MTU towards `peer`, starting with its interface's MTU.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason, as text.
 pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> Result<PathMtu, String> {
     let first = interface_mtu.unwrap_or(STEPS[2]).min(LARGEST);
     let udp = Udp::open(peer).map_err(|error| format!("path MTU: no UDP socket: {error}"))?;
@@ -52,7 +52,7 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
             return Ok(found);
         }
     }
-    // Nobody answers: all that is left is what the kernel has result.
+    // Nothing answers: only the kernel's own value is left.
     match udp.kernel() {
         Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None }),
         Err(error) => {
@@ -61,7 +61,7 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
     }
 }
 
-/// `None` when nothing comes back by this carrier.
+/// `None` if nothing is answered over this carrier.
 fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
     let (mut bytes, mut reported_by) = (first, None);
     let found = |bytes, confirmed, reported_by: Option<IpAddr>| {
@@ -73,11 +73,11 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
             Fate::Arrived => return found(bytes, true, reported_by),
             Fate::TooBig { fits, by } => {
                 reported_by = by.or(reported_by);
-                // Old routers tell none, or one that is no smaller: the next step below is as good a guess as any.
+                // Old routers report none, or one that is not smaller: then the next lower step is tried.
                 let step = STEPS.into_iter().find(|step| *step < bytes)?;
                 bytes = if fits >= 68 && fits < bytes { fits } else { step };
             }
-            // A router has told what fits and what fits vanishes: told, but not confirmed.
+            // A router has reported an MTU and packets of that size are dropped: reported, but not confirmed.
             Fate::Silent if reported_by.is_some() => return found(bytes, false, reported_by),
             Fate::Silent => return largest_step(carrier, bytes, until).and_then(|bytes| found(bytes, true, None)),
         }
@@ -85,11 +85,11 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
     found(bytes, false, reported_by)
 }
 
-/// Sends one probe and waits for what becomes of it.
+/// Sends one probe and waits for its result.
 fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate {
     let until = until.min(Instant::now() + PATIENCE);
     if let Err(error) = carrier.send(number, bytes) {
-        // Larger than the interface allows: the complaint with the number is on the queue, or there is none.
+        // Larger than the interface allows: the error with the number is on the queue, or there is none.
         if error.raw_os_error() != Some(libc::EMSGSIZE) {
             return Fate::Silent;
         }
@@ -106,11 +106,11 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate 
     Fate::Silent
 }
 
-/// Of the usual sizes below `bytes`, the largest that arrives, all sent at once.
+/// Of the common sizes below `bytes`, the largest that arrives, all sent at once.
 fn largest_step(carrier: &dyn Carrier, bytes: u32, until: Instant) -> Option<u32> {
     let base = MAX_ROUTERS as u16;
     let steps: Vec<u32> = STEPS.into_iter().filter(|step| *step < bytes).collect();
-    // The smallest first: a host that answers only so many closed ports in a second answers these.
+    // The smallest first: a host that limits its ICMP errors per second answers these.
     for (index, step) in steps.iter().enumerate().rev() {
         let _ = carrier.send(base + index as u16, *step);
     }
@@ -150,7 +150,7 @@ impl Carrier for Echo {
     }
 }
 
-/// Datagrams to ports that nobody listens on: a host that gets one says so, and thereby that it came.
+/// Datagrams to ports without listeners: a host that receives one answers, which shows that it arrived.
 struct Udp {
     socket: UdpSocket,
     peer: IpAddr,
@@ -165,7 +165,7 @@ impl Udp {
         Ok(Self { socket, peer })
     }
 
-    /// What the kernel thinks after all that.
+    /// The kernel's value after the probes.
     fn kernel(&self) -> std::io::Result<u32> {
         self.socket.connect((self.peer, PORT))?;
         probe::path_mtu(self.socket.as_fd(), self.peer.is_ipv6())
@@ -181,7 +181,7 @@ impl Carrier for Udp {
         let headers = 8 + if self.peer.is_ipv6() { 40 } else { 20 };
         let payload = vec![0; bytes.max(headers) as usize - headers as usize];
         let to = SocketAddr::new(self.peer, PORT + number);
-        // A complaint about an earlier one is reported once by the next call.
+        // The next call reports an ICMP error about an earlier datagram once.
         self.socket.send_to(&payload, to).or_else(|error| match error.raw_os_error() {
             Some(libc::EMSGSIZE) => Err(error),
             _ => self.socket.send_to(&payload, to),
@@ -207,7 +207,8 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// A path that carries packets of up to `carries`; a router in front of a smaller one reports `reports`, or nothing.
+    /// A path that carries packets of up to `carries`; a router in front of a smaller link reports `reports`, or
+    /// nothing.
     struct Made {
         carries: u32,
         reports: Option<u32>,
@@ -242,7 +243,7 @@ mod tests {
     fn an_mtu_that_a_router_reports_is_verified() {
         let found = find_on(1_400, Some(1_400), 1_500).unwrap();
         assert_eq!((found.bytes, found.confirmed, found.reported_by.as_deref()), (1_400, true, Some("192.0.2.1")));
-        // One that reports nothing (0): down the steps.
+        // A router that reports 0: down the steps.
         assert_eq!(find_on(1_480, Some(0), 1_500).unwrap().bytes, 1_480);
     }
 
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_as_wide_as_its_interface_is_that_wide() {
+    fn a_path_with_the_mtu_of_its_interface_is_found() {
         assert_eq!(find_on(9_000, None, 9_000).unwrap().bytes, 9_000);
     }
 }

@@ -1,4 +1,4 @@
-//! Ten echoes: round trips and loss of a path that nobody loads yet.
+//! Ten echoes: round trips and loss of an unloaded path.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -17,7 +17,7 @@ const DATA: usize = 56;
 /// Pings `peer`; ends when all have answered, or at `until`.
 ///
 /// # Errors
-/// Why it cannot be done here, with the remedy.
+/// Why it is not possible here, with the remedy.
 pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
     let echo = match Echo::open(peer) {
         Ok(echo) => echo,
@@ -56,14 +56,14 @@ pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
     while received < count && Instant::now() < until {
         match echo.receive(until) {
             Some(sequence) => received = take(sequence, &sent),
-            // A complaint that ended the wait stays readable for a moment.
+            // The error that ended the wait stays readable for a moment.
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
     Ok(digest(echo.method(), count as u32, packet as u32, times))
 }
 
-/// Why there is no ping, and what would bring one.
+/// Why there is no ping, and the remedy.
 fn needs_right(error: &str) -> String {
     format!(
         "ping: thru cannot open an ICMP socket ({error}) and there is no ping program: widen \
@@ -90,14 +90,15 @@ fn digest(method: &str, sent: u32, packet_bytes: u32, mut times: Vec<u64>) -> Pi
     }
 }
 
-/// The system's program, which mostly has the right that we lack. Four echoes, for it sends users' at most every 0.2 s.
+/// The system's program, which usually has the privilege that this process lacks. Four echoes, because it allows
+/// ordinary users at most one per 0.2 s.
 fn program(peer: IpAddr) -> Option<Ping> {
     let requested = ["-n", "-c", "4", "-i", "0.2", "-W", "1"];
     let output = Command::new("ping").args(requested).arg(peer.to_string()).output().ok()?;
     read(&String::from_utf8_lossy(&output.stdout), if peer.is_ipv6() { 104 } else { 84 })
 }
 
-/// What iputils' and BusyBox's ping print: a line with `time=0.045 ms` for each reply, and `4 packets transmitted`.
+/// The output of iputils' and BusyBox's ping: a line with `time=0.045 ms` for each reply, and `4 packets transmitted`.
 fn read(text: &str, packet_bytes: u32) -> Option<Ping> {
     let time = |line: &str| {
         let milliseconds: f64 = line.split_once("time=")?.1.split_ascii_whitespace().next()?.parse().ok()?;

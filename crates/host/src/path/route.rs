@@ -1,4 +1,4 @@
-//! What the kernel would do with a packet: `ip route get`, by RTM_GETROUTE (rtnetlink(7), linux/rtnetlink.h).
+//! The kernel's route for a packet: `ip route get`, by RTM_GETROUTE (rtnetlink(7), linux/rtnetlink.h).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -34,7 +34,7 @@ const NET: &str = "/sys/class/net";
 /// The route to `peer`.
 ///
 /// # Errors
-/// What the kernel says, such as that the network is unreachable.
+/// The kernel's error, for example that the network is unreachable.
 pub(super) fn to(sys: &dyn Sys, peer: IpAddr) -> io::Result<Route> {
     let (family, address) = match peer {
         IpAddr::V4(v4) => (libc::AF_INET, v4.octets().to_vec()),

@@ -1,5 +1,5 @@
-//! What only ethtool's ioctl tells (linux/ethtool.h): who a driver is, and its statistics under its own names, for which ethtool's
-//! netlink has standard groups only.
+//! What only ethtool's ioctl provides (linux/ethtool.h): a driver's identity, and its statistics under its own names;
+//! ethtool's netlink has standard groups only.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -14,15 +14,15 @@ const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSTATS: u32 = 0x1d;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETH_SS_STATS: u32 = 1;
-/// Bytes of `struct ethtool_drvinfo`: cmd; driver, version, firmware, bus and extension ROM, 32 bytes each; 12 of nothing; five
-/// counts.
+/// Bytes of `struct ethtool_drvinfo`: cmd; driver, version, firmware, bus and extension ROM, 32 bytes each; 12
+/// reserved; five counts.
 const DRIVER_INFO: usize = 4 + 5 * NAME + 12 + 5 * 4;
 /// Bytes of a name.
 const NAME: usize = 32;
-/// Statistics that a driver may add between two calls: the kernel writes as many as there are then.
+/// Statistics that a driver may add between two calls: the kernel writes as many as exist at that time.
 const SLACK: usize = 1_024;
 
-/// What the driver of an interface says of itself.
+/// Information on the driver of an interface.
 pub(super) fn driver(interface: &str) -> io::Result<DriverInfo> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut info = [0; DRIVER_INFO.div_ceil(8)];
@@ -31,7 +31,7 @@ pub(super) fn driver(interface: &str) -> io::Result<DriverInfo> {
     Ok(driver_info(&info))
 }
 
-/// What the structure says. A field that the driver leaves empty, or fills with `N/A`, says nothing.
+/// The fields of the structure. One that the driver leaves empty, or sets to `N/A`, is null.
 fn driver_info(info: &[u64]) -> DriverInfo {
     let bytes: Vec<u8> = info.iter().flat_map(|word| word.to_ne_bytes()).skip(4).collect();
     let reported = |text: String| (!text.is_empty() && text != "N/A").then_some(text);
@@ -93,7 +93,7 @@ fn words(word: u64) -> [u32; 2] {
     [fields[0], fields[1]].map(u32::from_ne_bytes)
 }
 
-/// Hands an order to the driver; the answer stands in `data` afterwards. Words of 64 bits keep every field aligned.
+/// Sends a command to the driver; `data` holds the answer afterwards. 64-bit words keep every field aligned.
 fn call(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
     // SAFETY: all bytes zero is a valid ifreq: a name of no letters and a null pointer.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -104,8 +104,8 @@ fn call(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
-    // SAFETY: the name ends with a zero; the data are alive for the call, begin with the order that says which structure they
-    // are, and have room for that structure, or for all that the driver counts and for SLACK more.
+    // SAFETY: the name ends with a zero; the data are alive for the call, begin with the command that identifies their
+    // structure, and have room for that structure, or for all of the driver's counters and SLACK more.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

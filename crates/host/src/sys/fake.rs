@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
 use crate::netlink::NetlinkRequest;
 
-/// A host made of recorded files below a directory, which stands for `/`; its clock moves only when told to.
+/// A host made of recorded files below a directory, which represents `/`; its clock moves only on request.
 ///
-/// Beside `proc/`, `sys/` and `etc/` the directory may hold what system calls would answer: `uname` (four lines: hostname,
-/// release, version, machine), `addresses` (a line each: interface, address/prefix), `kmsg` (the kernel's log), `driver/NAME`
-/// (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink question of that name (bytes
-/// in hexadecimal with comments after `#`, an empty line between two messages, or the line `error NUMBER`), `qdiscs` (a line
-/// each: interface, kind, parent, bytes, packets, drops, overlimits, requeues, backlog, qlen), `ethtool/INTERFACE` and `perf`
-/// (a line each: name, number), `coarse_clock` (a number) and `lldpd` (what `lldpcli -f json show neighbors` printed). What is not there is not on that host.
+/// Beside `proc/`, `sys/` and `etc/` the directory may hold the results of system calls: `uname` (four lines:
+/// hostname, release, version, machine), `addresses` (a line each: interface, address/prefix), `kmsg` (the kernel's
+/// log), `driver/NAME` (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink
+/// request of that name (bytes in hexadecimal with comments after `#`, an empty line between two messages, or the line
+/// `error NUMBER`), `qdiscs` (a line each: interface, kind, parent, bytes, packets, drops, overlimits, requeues,
+/// backlog, qlen), `ethtool/INTERFACE` and `perf` (a line each: name, number), `coarse_clock` (a number) and `lldpd`
+/// (the output of `lldpcli -f json show neighbors`). What is missing does not exist on that host.
 #[derive(Debug)]
 pub(crate) struct FakeSys {
     root: PathBuf,
@@ -136,7 +137,7 @@ impl Sys for FakeSys {
     }
 }
 
-/// Processor events as a file has them.
+/// Processor events from a file.
 struct Recorded(PathBuf);
 
 impl ProcessorEvents for Recorded {

@@ -1,4 +1,4 @@
-//! lldpd, asked through the client that comes with it: its socket's protocol changes with its version.
+//! lldpd, queried through its own client: the protocol of its socket changes with its version.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -7,18 +7,18 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Where distributions let it listen.
+/// Where distributions place its socket.
 const SOCKETS: [&str; 3] = ["/run/lldpd.socket", "/run/lldpd/lldpd.socket", "/var/run/lldpd.socket"];
-/// How long it may take: an inventory must not wait for a daemon that hangs.
+/// Time limit: an inventory must not wait for a daemon that hangs.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// What `lldpcli -f json show neighbors` prints.
+/// The output of `lldpcli -f json show neighbors`.
 pub(super) fn neighbours() -> io::Result<String> {
     if !SOCKETS.iter().any(|socket| Path::new(socket).exists()) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "lldpd is not running"));
     }
     if elsewhere() {
-        // Interfaces of the same name are others there.
+        // Interfaces of the same name are different ones there.
         return Err(io::Error::other("lldpd runs in another network namespace"));
     }
     let requested = ["-f", "json", "show", "neighbors"];
@@ -30,7 +30,7 @@ pub(super) fn neighbours() -> io::Result<String> {
         std::thread::spawn(move || {
             let mut text = String::new();
             let read = output.read_to_string(&mut text).map(|_| text);
-            // Nobody hears it once the time is over.
+            // Nothing receives it after the time limit.
             let _ = sender.send(read);
         });
     }
@@ -47,7 +47,8 @@ pub(super) fn neighbours() -> io::Result<String> {
     }
 }
 
-/// Whether this process is in another network namespace than the host's services. Who may not know is mostly in theirs.
+/// Whether this process is in another network namespace than the host's services. A process that may not find out is
+/// usually in theirs.
 fn elsewhere() -> bool {
     let namespace = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|found| found.ino()).ok();
     namespace("self").zip(namespace("1")).is_some_and(|(own, first)| own != first)

@@ -31,7 +31,7 @@ pub trait Sys: Send + Sync {
     /// The whole text of a file; bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// What the kernel says: the file does not exist, may not be read, or has no value now (a link without carrier).
+    /// The kernel's error: the file does not exist, may not be read, or has no value now (a link without carrier).
     fn read(&self, path: &str) -> io::Result<String>;
 
     /// The same, of a file that stays open from one call to the next.
@@ -46,19 +46,19 @@ pub trait Sys: Send + Sync {
     /// The first bytes of a file, at most `most`.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn read_bytes(&self, path: &str, most: usize) -> io::Result<Vec<u8>>;
 
     /// The names in a directory, sorted.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn list(&self, directory: &str) -> io::Result<Vec<String>>;
 
-    /// The path with every symbolic link followed. In /sys it shows where on which bus a device sits.
+    /// The path with every symbolic link followed. In /sys it shows a device's position on its bus.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn resolve(&self, path: &str) -> io::Result<String>;
 
     /// Nanoseconds on the monotonic clock, from an arbitrary start.
@@ -70,25 +70,26 @@ pub trait Sys: Send + Sync {
     /// Resolution of the coarse clocks, which move at each tick of the kernel, ns (clock_getres(2), CLOCK_MONOTONIC_COARSE).
     ///
     /// # Errors
-    /// Only where there is no such record; the real call cannot fail.
+    /// Only if there is no such record; the real call cannot fail.
     fn coarse_clock_ns(&self) -> io::Result<u64>;
 
-    /// What lldpd knows of the neighbours, as its own client tells it (`lldpcli -f json show neighbors`).
+    /// The neighbours that lldpd's own client reports (`lldpcli -f json show neighbors`).
     ///
     /// # Errors
-    /// Where lldpd does not run, runs in another network namespace, may not be asked by this user, or does not answer in time.
+    /// If lldpd does not run, runs in another network namespace, may not be queried by this user, or does not answer
+    /// in time.
     fn lldpd(&self) -> io::Result<String>;
 
     /// Name and kernel of the host.
     ///
     /// # Errors
-    /// Only where there is no such record; the real call cannot fail.
+    /// Only if there is no such record; the real call cannot fail.
     fn uname(&self) -> io::Result<Uname>;
 
     /// The addresses of the interfaces in this network namespace.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn addresses(&self) -> io::Result<Vec<Address>>;
 
     /// CPU time of the calling thread, ns.
@@ -100,58 +101,58 @@ pub trait Sys: Send + Sync {
     /// The queueing disciplines of the interfaces in this network namespace, those of classes included.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn qdiscs(&self) -> io::Result<Vec<Qdisc>>;
 
-    /// What a driver counts for an interface, under its own names (ethtool's ETHTOOL_GSTATS); empty for a driver that counts
-    /// nothing.
+    /// The driver's counters of an interface, under its own names (ethtool's ETHTOOL_GSTATS); empty for a driver
+    /// without counters.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn driver_statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
 
     /// Starts to count processor events of all cores, from 0.
     ///
     /// # Errors
-    /// What the kernel says: no such counter in this machine, or no right to it.
+    /// The kernel's error: this machine has no such counter, or the process no permission.
     fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>>;
 
     /// The messages that answer a netlink question, each without netlink's own headers.
     ///
     /// # Errors
-    /// What the kernel says: it does not know the family, the device or the route, or the driver has no answer.
+    /// The kernel's error: the family, the device or the route is unknown, or the driver has no answer.
     fn netlink(&self, request: &NetlinkRequest) -> io::Result<Vec<Vec<u8>>>;
 
-    /// What the driver of an interface says of itself.
+    /// Information on the driver of an interface.
     ///
     /// # Errors
-    /// What the kernel says: a virtual device has no driver to ask.
+    /// The kernel's error: a virtual device has no driver to query.
     fn driver(&self, interface: &str) -> io::Result<DriverInfo>;
 
     /// The kernel's log, a message to a line, oldest first.
     ///
     /// # Errors
-    /// What the kernel says: mostly that this user may not read it (kernel.dmesg_restrict).
+    /// The kernel's error: usually that this user may not read it (kernel.dmesg_restrict).
     fn kernel_log(&self) -> io::Result<Vec<String>>;
 }
 
-/// Processor events that are being counted on all cores.
+/// Processor events counted on all cores.
 pub trait ProcessorEvents: Send {
     /// Each event's name and how often it has happened since the start.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn read(&self) -> io::Result<Vec<(&'static str, u64)>>;
 }
 
-/// A queueing discipline and what it has counted. The kernel's counters of packets have 32 bits.
+/// A queueing discipline with its counters. The kernel's packet counters have 32 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Qdisc {
     /// The interface.
     pub interface: String,
     /// Kind, such as `tbf`.
     pub kind: String,
-    /// Where it hangs: `root`, `ingress`, or the class above it such as `1:10`.
+    /// Its parent: `root`, `ingress`, or a class such as `1:10`.
     pub parent: String,
     /// Bytes sent.
     pub bytes: u64,
@@ -159,26 +160,26 @@ pub struct Qdisc {
     pub packets: u32,
     /// Packets dropped.
     pub drops: u32,
-    /// Times that a packet was held back by the rate.
+    /// Times that the rate limit delayed a packet.
     pub overlimits: u32,
-    /// Packets that the driver gave back.
+    /// Packets that the driver returned.
     pub requeues: u32,
-    /// Bytes that wait now.
+    /// Bytes in the queue.
     pub backlog: u32,
-    /// Packets that wait now.
+    /// Packets in the queue.
     pub qlen: u32,
 }
 
-/// What a driver says of itself; null where it says nothing.
+/// A driver's information; null if the driver does not provide it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DriverInfo {
     /// Its name.
     pub driver: Option<String>,
-    /// Its version; drivers of the kernel's own tree give the kernel's.
+    /// Its version; drivers of the kernel's own tree have the kernel's version.
     pub version: Option<String>,
     /// Version of the device's firmware.
     pub firmware: Option<String>,
-    /// Where on its bus the device sits.
+    /// The device's position on its bus.
     pub bus: Option<String>,
 }
 

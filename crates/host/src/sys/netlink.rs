@@ -1,4 +1,4 @@
-//! A netlink socket: asks the kernel, or orders it to change something, and hears its answer to the end.
+//! A netlink socket: sends the kernel a request or a change, and receives the whole answer.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,25 +14,25 @@ use super::Qdisc;
 use crate::netlink::frame::{Message, Messages, request};
 use crate::netlink::{Attributes, Family, put, qdisc};
 
-/// The generic family that knows the others (linux/genetlink.h), its question and two of its attributes.
+/// The generic family that resolves the others (linux/genetlink.h), its request and two of its attributes.
 const CONTROLLER: u16 = 16;
 const GET_FAMILY: u16 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// Size of `struct genlmsghdr`: command, version, two bytes of nothing.
+/// Size of `struct genlmsghdr`: command, version, two reserved bytes.
 const GENERIC_HEADER: usize = 4;
 
-/// A list's datagrams are mostly 32 KiB at the most; interfaces with hundreds of virtual functions take more.
+/// A list's datagrams usually have at most 32 KiB; interfaces with hundreds of virtual functions need more.
 const BUFFER: usize = 256 << 10;
-/// The kernel answers at once; a driver may ask its firmware first. An answer that takes longer will not come.
+/// The kernel answers at once; a driver may query its firmware first. A later answer is not expected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends a request and waits until the kernel has carried it out: the bodies of all messages that answer it, each from its
-/// family's own header on. `dump` asks for all there are. It goes to the network namespace of the calling thread.
+/// Sends a request and waits until the kernel has processed it; returns the bodies of all messages of the answer, each
+/// after its family's header. `dump` requests a list of all. It goes to the network namespace of the calling thread.
 ///
 /// # Errors
-/// What the kernel says: it does not know the family, the device or the route, there is no right to change it, or the driver has
-/// no answer.
+/// The kernel's error: the family, the device or the route is unknown, the process may not change it, or the driver
+/// has no answer.
 pub(crate) fn exchange(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     match family {
         Family::Route => Socket::open(None)?.converse(kind, dump, body),
@@ -70,7 +70,7 @@ impl Socket {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// A request to a generic family, whose header is put before the body and taken off the answers.
+    /// A request to a generic family, whose header is added to the body and removed from the answers.
     fn generic(&mut self, family: u16, command: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         let command = u8::try_from(command).map_err(io::Error::other)?;
         let mut answers = self.converse(family, dump, &[&[command, 1, 0, 0], body].concat())?;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_dump_of_this_namespace_can_be_read() {
-        // Each interface that is up has a discipline, but for those that the kernel does not list (noqueue).
+        // Each interface that is up has a discipline, except those that the kernel does not list (noqueue).
         for found in qdiscs().unwrap() {
             assert!(!found.interface.is_empty() && !found.kind.is_empty() && !found.parent.is_empty(), "{found:?}");
         }

@@ -1,4 +1,4 @@
-//! Socket options of probes and the error queue that routers' and hosts' complaints come in by (ip(7), ipv6(7),
+//! Socket options of probes, and the error queue with the ICMP errors of routers and hosts (ip(7), ipv6(7),
 //! linux/errqueue.h).
 
 use std::io;
@@ -8,18 +8,18 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::sockopt;
 
-/// What came back for a probe that did not get through, or that got through to a port that nobody listens on.
+/// The ICMP error about a probe that was dropped, or that reached a port without listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Complaint {
     /// The system's error number: EMSGSIZE, ECONNREFUSED, EHOSTUNREACH...
     pub(crate) errno: i32,
-    /// For EMSGSIZE the MTU that would fit, bytes.
+    /// For EMSGSIZE the largest MTU that fits, bytes.
     pub(crate) info: u32,
-    /// Who complained; `None` for this host itself.
+    /// Its sender; `None` for this host itself.
     pub(crate) by: Option<IpAddr>,
     /// The port that the probe was sent to; 0 for echoes.
     pub(crate) port: u16,
-    /// Whether it says that the hop limit ran out.
+    /// Whether the hop limit ran out.
     pub(crate) expired: bool,
 }
 
@@ -27,10 +27,10 @@ const ORIGIN_ICMP: u8 = 2;
 const ORIGIN_ICMP6: u8 = 3;
 /// Time exceeded, of ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const EXPIRED: [(u8, u8); 2] = [(ORIGIN_ICMP, 11), (ORIGIN_ICMP6, 3)];
-/// IP_PMTUDISC_PROBE and IPV6_PMTUDISC_PROBE: never in pieces, whatever the kernel thinks of the path.
+/// IP_PMTUDISC_PROBE and IPV6_PMTUDISC_PROBE: never fragment, independent of the path MTU that the kernel assumes.
 const PROBE: libc::c_int = 3;
 
-/// Sends packets of this socket whole and lets complaints about them be read.
+/// Disables fragmentation on this socket and enables its error queue.
 pub(crate) fn prepare(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     if v6 {
         set(socket, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, PROBE)?;
@@ -47,7 +47,7 @@ pub(crate) fn set_hop_limit(socket: BorrowedFd<'_>, v6: bool, hops: u8) -> io::R
     set(socket, level, name, hops.into())
 }
 
-/// What the kernel takes for the MTU of a connected socket's path, bytes.
+/// The kernel's path MTU of a connected socket, bytes.
 pub(crate) fn path_mtu(socket: BorrowedFd<'_>, v6: bool) -> io::Result<u32> {
     let (level, name) = if v6 { (libc::SOL_IPV6, libc::IPV6_MTU) } else { (libc::SOL_IP, libc::IP_MTU) };
     let bytes = sockopt::get(socket, level, name)?;
@@ -58,7 +58,7 @@ fn set(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: lib
     sockopt::set(socket, level, name, &value)
 }
 
-/// The next complaint on the error queue; `None` when there is none. Never waits.
+/// The next error on the error queue; `None` if there is none. Never waits.
 pub(crate) fn complaint(socket: BorrowedFd<'_>) -> Option<Complaint> {
     let mut control = [0_u64; 64];
     // SAFETY: an all-zero sockaddr_storage and msghdr are valid; the buffers outlive the call and the kernel writes no more than
@@ -77,8 +77,9 @@ pub(crate) fn complaint(socket: BorrowedFd<'_>) -> Option<Complaint> {
         return None;
     }
     let port = address(&to).map_or(0, |(_, port)| port);
-    // SAFETY: the CMSG functions stay within what the kernel wrote; a message of these types carries a sock_extended_err and,
-    // right after it, the address of who complained, for which the buffer has room although it may be cut short.
+    // SAFETY: the CMSG functions stay within what the kernel wrote; a message of these types carries a
+    // sock_extended_err and, right after it, the sender's address, for which the buffer has room although it may be
+    // truncated.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
         while !message.is_null() {

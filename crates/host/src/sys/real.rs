@@ -10,7 +10,7 @@ use super::{
 };
 use crate::netlink::NetlinkRequest;
 
-/// Room for a file that is read again and again, at first.
+/// Initial room for a file that is read repeatedly.
 const KEPT_BYTES: usize = 8 << 10;
 
 /// The host that this process runs on, in its own namespaces.
@@ -94,7 +94,7 @@ impl Sys for RealSys {
                     if_addrs::IfAddr::V4(v4) => v4.prefixlen,
                     if_addrs::IfAddr::V6(v6) => v6.prefixlen,
                 };
-                // An IPv4 address may carry a label such as `eth0:1`; the interface is what stands before the colon.
+                // An IPv4 address may carry a label such as `eth0:1`; the interface is the part before the colon.
                 let name = interface.name.split(':').next().unwrap_or_default().to_owned();
                 Address { interface: name, address: interface.addr.ip(), prefix }
             })
@@ -144,7 +144,7 @@ impl Sys for RealSys {
                     let line = text.lines().next().and_then(|line| line.split_once(';'));
                     lines.extend(line.map(|(_, text)| text.to_owned()));
                 }
-                // Messages were overwritten while we read; the next read goes on with what is there.
+                // Messages were overwritten during the read; the next read continues with what is there.
                 Err(Errno::PIPE | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -1,4 +1,4 @@
-//! Which settings somebody may read and change who is not this host's own user: an agent's clients.
+//! Which settings an agent's clients, as opposed to this host's own user, may read and change.
 
 use std::str::FromStr;
 
@@ -6,12 +6,12 @@ use super::error::TuneError;
 use super::fits;
 use super::kinds::KINDS;
 
-/// Beginnings of keys that every client may name which an agent lets change settings: the network's. Keys have their one form here, in
-/// which no part is empty, `.` or `..`.
+/// Prefixes of keys that every client may use if an agent allows changing settings: the network's. Keys have their
+/// canonical form here, in which no part is empty, `.` or `..`.
 const NETWORK: [&str; 7] =
     ["sysctl.net.core.", "sysctl.net.ipv4.", "sysctl.net.ipv6.", "sysctl.net.mptcp.", "dev.", "qdisc.", "route."];
 
-/// Beginnings of keys that no pattern adds: by these the kernel starts programs, as root.
+/// Prefixes of keys that no pattern adds: through them the kernel starts programs, as root.
 const NEVER: [&str; 6] = [
     "sysctl.kernel.core_pattern",
     "sysctl.kernel.hotplug",
@@ -21,24 +21,24 @@ const NEVER: [&str; 6] = [
     "sysctl.fs.binfmt_misc.",
 ];
 
-/// Trees whose names a pattern has to give in full: too much beside the one that was meant would fit.
+/// Trees whose names a pattern must give in full: it would match too many others.
 const IN_FULL: [&str; 2] = ["kernel", "fs"];
 
 /// What may be read and changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowance {
-    /// Whatever the process may: the order is its own user's.
+    /// Everything that the process may: its own user gave the command.
     All,
     /// The network's settings, and what these patterns add.
     Network(Vec<Pattern>),
 }
 
-/// Keys that the host's user adds to the network's. `*` stands for any text within one part of a key.
+/// Keys that the host's user adds to the network's. `*` matches any text within one part of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Allowance {
-    /// Whether a setting may be read and changed, by its key in its one form.
+    /// Whether a setting may be read and changed, by its key in canonical form.
     #[must_use]
     pub(crate) fn covers(&self, key: &str) -> bool {
         match self {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_have_the_network_and_nothing_else_unless_it_is_added() {
+    fn clients_may_change_network_settings_and_added_ones_only() {
         let plain = with(&[]);
         for key in ["sysctl.net.core.rmem_max", "sysctl.net.ipv6.conf.eth0/5.mtu", "dev.eth0.ring.rx", "qdisc.lo"] {
             assert!(plain.covers(key), "{key}");

@@ -1,4 +1,4 @@
-//! The one interface through which settings are read and written; tests put a fake host behind it.
+//! The one interface for reading and writing settings; tests replace it by a fake host.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,72 +7,72 @@ use std::process::{Command, Stdio};
 use super::ethtool::{self, Feature, Group, Value};
 use super::link;
 
-/// What the kinds of settings may ask of a host. All of it happens in the network namespace of the calling thread.
+/// What the kinds of settings need from a host. All of it happens in the network namespace of the calling thread.
 pub trait Backend: Send + Sync {
     /// The trimmed text of a file.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn read(&self, path: &str) -> io::Result<String>;
 
     /// Writes a file of /proc or /sys with one call.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
 
     /// The names in a directory, sorted; directories end with a slash.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn list(&self, directory: &str) -> io::Result<Vec<String>>;
 
     /// The standard output of a program (tc, ip).
     ///
     /// # Errors
-    /// `NotFound` where there is no such program; else what it printed on standard error.
+    /// `NotFound` if there is no such program; else its standard error.
     fn run(&self, program: &str, words: &[&str]) -> io::Result<String>;
 
     /// The interfaces.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn devices(&self) -> io::Result<Vec<String>>;
 
     /// Numbers of an interface by name (`mtu`, ...; `state` is 1 when it is up).
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn link(&self, device: &str) -> io::Result<BTreeMap<String, u32>>;
 
     /// Sets one of them.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn set_link(&self, device: &str, field: &str, value: u32) -> io::Result<()>;
 
-    /// Numbers that ethtool shows.
+    /// Numbers that ethtool reads.
     ///
     /// # Errors
-    /// What the kernel says; `Unsupported` where the device has none.
+    /// The kernel's error; `Unsupported` if the device has none.
     fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, Value>>;
 
     /// Sets one of them; the device may round it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn set_count(&self, device: &str, group: Group, name: &str, value: u32) -> io::Result<()>;
 
     /// Offloads.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn features(&self, device: &str) -> io::Result<Vec<Feature>>;
 
-    /// Asks for offloads to be on or off.
+    /// Requests offloads to be on or off.
     ///
     /// # Errors
-    /// What the kernel says; a feature that stays as it is is no error.
+    /// The kernel's error; a feature that does not change is not an error.
     fn set_features(&self, device: &str, wanted: &[(String, bool)]) -> io::Result<()>;
 }
 
@@ -87,10 +87,10 @@ impl Backend for RealBackend {
 
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
         let file = std::fs::OpenOptions::new().write(true).open(path)?;
-        // A line end makes an empty value a write at all.
+        // A line end turns an empty value into a write.
         let line = format!("{text}\n");
         let count = rustix::io::write(&file, line.as_bytes())?;
-        // Some files take the value and not the line end.
+        // Some files accept the value but not the line end.
         if count < text.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
     }
 

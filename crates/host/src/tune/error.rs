@@ -1,4 +1,4 @@
-//! Why a setting was not changed.
+//! Errors of settings.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ pub enum TuneError {
     /// No such key.
     #[error("there is no setting '{key}' on this host: {hint}")]
     Unknown {
-        /// As it was written.
+        /// As given.
         key: String,
-        /// Keys that come close, or how keys are made.
+        /// Similar keys, or the forms of keys.
         hint: String,
     },
     /// A value that the setting cannot have.
@@ -20,30 +20,30 @@ pub enum TuneError {
     Value {
         /// The setting.
         key: String,
-        /// As it was written.
+        /// As given.
         value: String,
-        /// What is wrong with it, and what can be written.
+        /// What is wrong with it, and what is valid.
         reason: String,
     },
-    /// Not for whom it was asked.
+    /// Not allowed for this client.
     #[error("clients of an agent may not change {key}: {remedy}")]
     Forbidden {
         /// The setting.
         key: String,
-        /// What to do, or why nothing can be done.
+        /// The remedy, or why there is none.
         remedy: String,
     },
-    /// Somebody else holds it.
+    /// Another process uses it.
     #[error("{key} is in use by {holder}{scope}: wait until it ends, or use --wait")]
     Busy {
         /// The setting.
         key: String,
         /// Its command and process.
         holder: String,
-        /// Why it matters from here, where that is not plain.
+        /// Why it matters in this namespace, if that is not obvious.
         scope: &'static str,
     },
-    /// The host does not let us.
+    /// The host refuses it.
     #[error("cannot {what} {key}: {source}{hint}")]
     Host {
         /// "read", "set", "put back".
@@ -55,12 +55,12 @@ pub enum TuneError {
         /// What to do about it, or nothing.
         hint: &'static str,
     },
-    /// The journal cannot be kept, so nothing is changed.
+    /// The journal cannot be written, so nothing is changed.
     #[error("cannot {operation} the journal of settings {}: {source}; use --journal DIR for another directory", path.display())]
     Journal {
-        /// What was being done.
+        /// The operation.
         operation: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
         /// The kernel's answer.
         source: io::Error,
@@ -68,26 +68,26 @@ pub enum TuneError {
     /// No such entry of the journal.
     #[error("the journal has no entry '{id}': `thru tune journal` lists the entries")]
     NoEntry {
-        /// As it was written.
+        /// As given.
         id: String,
     },
 }
 
-/// Whose matter an error is.
+/// The cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// What was asked for cannot be.
+    /// The request is invalid.
     Wrong,
-    /// Who asked may not.
+    /// The client may not do this.
     Refused,
-    /// Somebody else holds the setting.
+    /// Another process uses the setting.
     Busy,
     /// The host.
     Host,
 }
 
 impl TuneError {
-    /// Whose matter it is.
+    /// The cause.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -98,7 +98,7 @@ impl TuneError {
         }
     }
 
-    /// A failure of the kernel's, with the remedy that goes with it.
+    /// An error of the kernel, with its remedy.
     pub(crate) fn host(what: &'static str, key: &str, host_wide: bool, source: io::Error) -> Self {
         let denied = matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
         let hint = match (denied, host_wide) {

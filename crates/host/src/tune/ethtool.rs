@@ -1,4 +1,4 @@
-//! What ethtool shows and sets, by its netlink family.
+//! What ethtool reads and sets, by its netlink family.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,11 +18,11 @@ pub enum Group {
     Queues,
 }
 
-/// Those that are one byte on the wire.
+/// Those with one byte on the wire.
 const SWITCHES: [&str; 4] = ["adaptive-rx", "adaptive-tx", "cqe-mode-tx", "cqe-mode-rx"];
 
 impl Group {
-    /// All, with the word that stands in keys.
+    /// All, with their word in keys.
     pub(crate) const ALL: [(&'static str, Self); 3] =
         [("ring", Self::Ring), ("coalesce", Self::Coalesce), ("queues", Self::Queues)];
 
@@ -43,12 +43,12 @@ impl Group {
         }
     }
 
-    /// Whether there is such a number.
+    /// Whether this number exists.
     pub(crate) fn has(self, name: &str) -> bool {
         self.counts().iter().any(|(known, ..)| *known == name)
     }
 
-    /// Whether a number is a switch.
+    /// Whether a number is an on/off switch.
     pub(crate) fn is_switch(name: &str) -> bool {
         SWITCHES.contains(&name)
     }
@@ -59,7 +59,7 @@ impl Group {
 pub struct Value {
     /// What it is.
     pub now: u32,
-    /// The most that the device takes, where it says so.
+    /// The device's maximum, if it reports one.
     pub most: Option<u32>,
 }
 
@@ -70,13 +70,14 @@ pub struct Feature {
     pub name: String,
     /// Whether it is in use.
     pub active: bool,
-    /// Whether it was asked for: a feature that another one needs may be wanted and not active.
+    /// Whether it was requested: a feature that depends on another one may be requested and not active.
     pub wanted: bool,
     /// Whether it can be changed.
     pub changeable: bool,
 }
 
-/// Asks for the device, or orders something; `more` follows the request's header. The first answer's attributes, if there is one.
+/// Sends a request for the device; `more` follows the request's header. Returns the first answer's attributes, if
+/// there is one.
 fn exchange(device: &str, command: u16, more: &[u8]) -> io::Result<Vec<u8>> {
     let mut body = ethtool::request(Some(device));
     body.extend_from_slice(more);
@@ -108,14 +109,14 @@ pub(crate) fn write(device: &str, group: Group, name: &str, value: u32) -> io::R
     exchange(device, group.get() + 1, &body).map(|_| ())
 }
 
-/// The features that a device knows.
+/// The features of a device.
 pub(crate) fn features(device: &str) -> io::Result<Vec<Feature>> {
     let answer = exchange(device, ethtool::FEATURES, &[])?;
     let set = |kind| ethtool::bits(Attributes(&answer), kind).into_iter().collect::<BTreeMap<_, _>>();
     let (wanted, active) = (set(ethtool::FEATURES_WANTED), set(ethtool::FEATURES_ACTIVE));
     let fixed = set(ethtool::FEATURES_UNCHANGING);
     let on = |set: &BTreeMap<String, bool>, name: &String| set.get(name).copied().unwrap_or(false);
-    // The set of what the hardware can have comes with a mask: only its values count.
+    // The set of what the hardware supports comes with a mask: only its values count.
     let mut names: Vec<String> = [&wanted, &active].into_iter().flat_map(BTreeMap::keys).cloned().collect();
     let hardware = set(ethtool::FEATURES_HARDWARE);
     names.extend(hardware.iter().filter(|(_, can)| **can).map(|(name, _)| name.clone()));
@@ -130,7 +131,7 @@ pub(crate) fn features(device: &str) -> io::Result<Vec<Feature>> {
     Ok(names.into_iter().map(feature).collect())
 }
 
-/// Asks for features to be on or off.
+/// Requests features to be on or off.
 pub(crate) fn set_features(device: &str, wanted: &[(String, bool)]) -> io::Result<()> {
     let mut body = Vec::new();
     ethtool::put_bits(&mut body, ethtool::FEATURES_WANTED, wanted);

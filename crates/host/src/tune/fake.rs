@@ -1,4 +1,4 @@
-//! A host made of tables, for tests: what this machine's devices lack is there.
+//! A host made of tables, for tests: it has what the devices of this machine lack.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::backend::Backend;
 use super::ethtool::{Feature, Group, Value};
 
-/// What the host is.
+/// The state of the host.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) files: BTreeMap<String, String>,
@@ -16,9 +16,9 @@ pub(crate) struct Tables {
     /// Numbers of ethtool, by (interface, group, name).
     pub(crate) counts: BTreeMap<(String, Group, String), Value>,
     pub(crate) features: BTreeMap<String, Vec<Feature>>,
-    /// What programs answer, by their whole line.
+    /// The output of programs, by their command line.
     pub(crate) answers: BTreeMap<String, String>,
-    /// Lines of programs that were run and had no answer written down.
+    /// Command lines without a defined output.
     pub(crate) ran: Vec<String>,
     /// Every write that was made, in order.
     pub(crate) writes: Vec<String>,

@@ -1,8 +1,8 @@
-//! The record on disk of every setting that was changed, so that each can be put back whatever becomes of its owner.
+//! The record on disk of every changed setting, so that each can be restored even after its owner has crashed.
 //!
-//! A session that changes settings has one file: a line of JSON for each step, on disk before the step is done. Its owner holds a
-//! lock on it, which the kernel drops when the owner ends, however it ends. Whoever wants to change something holds the lock of
-//! the directory while it looks who has what and writes down its own plan.
+//! A session that changes settings has one file: a line of JSON for each step, on disk before the step is done. Its
+//! owner holds a lock on it, which the kernel drops when the owner ends in any way. A process that wants to change
+//! something holds the lock of the directory while it checks who uses what and records its plan.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -15,7 +15,7 @@ use super::error::TuneError;
 use super::namespace::Namespace;
 use crate::own_directory;
 
-/// Where root keeps it.
+/// Root's directory.
 const DIRECTORY: &str = "/run/throughline/tune";
 
 /// The directory of all sessions' files.
@@ -24,22 +24,22 @@ pub struct Journal {
     directory: PathBuf,
 }
 
-/// Who changes settings.
+/// The owner of changed settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     /// Name of the session.
     pub(crate) id: String,
-    /// Process; for people, and to tell a process that came later with the same number.
+    /// Process number; for display, and to recognise a later process with the same number.
     pub(crate) pid: u32,
     /// When that process started, in clock ticks since the host did (proc_pid_stat(5), field 22).
     pub(crate) started_ticks: u64,
-    /// What it does.
+    /// Its command.
     pub(crate) command: String,
-    /// The host's boot: after another one nothing of it is left to put back.
+    /// The host's boot: after another boot nothing of it is left to restore.
     pub(crate) boot_id: String,
-    /// Where its settings act.
+    /// The network namespace of its settings.
     pub(crate) namespace: Namespace,
-    /// Wall-clock time, ns since the Unix epoch; for people.
+    /// Wall-clock time, ns since the Unix epoch; for display.
     pub(crate) unix_ns: u64,
 }
 
@@ -47,24 +47,24 @@ pub(crate) struct Owner {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 enum Line {
-    /// First of all.
+    /// The first step.
     Open(Owner),
     /// A setting is about to be changed.
     Plan {
         key: String,
         before: String,
-        /// `asked` in files of builds before schema version 2, which are put back too.
+        /// Named `asked` in files of builds before schema version 2, which are restored too.
         #[serde(alias = "asked")]
         requested: String,
         host_wide: bool,
     },
-    /// It was, and this was read back.
+    /// It was changed, and this was read back.
     Now { entry: usize, now: String },
-    /// The owner leaves its settings on purpose.
+    /// The owner keeps its settings on purpose.
     Keep,
-    /// It was put back, or there is nothing left to put back.
+    /// It was restored, or there is nothing left to restore.
     Back { entry: usize },
-    /// Somebody else had changed it; it was left.
+    /// Another program had changed it; it was left.
     Left { entry: usize },
 }
 
@@ -74,16 +74,16 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) before: String,
     pub(crate) requested: String,
-    /// What was read back; `None` where the owner ended in the middle of the change.
+    /// The value read back; `None` if the owner ended during the change.
     pub(crate) now: Option<String>,
     pub(crate) host_wide: bool,
     /// Nothing is left to do.
     pub(crate) back: bool,
-    /// It was found changed by somebody else.
+    /// Another program had changed it.
     pub(crate) left: bool,
 }
 
-/// A session as its file tells it.
+/// A session as recorded in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalRecord {
     pub(crate) owner: Owner,
@@ -99,25 +99,25 @@ pub(crate) struct JournalFile {
     pub(crate) record: JournalRecord,
 }
 
-/// A session's file as others see it.
+/// A session's file as other processes see it.
 pub(crate) struct Seen {
     pub(crate) record: JournalRecord,
-    /// The file and its lock, where nobody holds it.
+    /// The file and its lock, if no process holds it.
     pub(crate) orphan: Option<JournalFile>,
 }
 
-/// The lock of the directory, while somebody looks and writes.
+/// The lock of the directory, during a check and a write.
 pub(crate) struct Guard<'a> {
     journal: &'a Journal,
     _lock: File,
 }
 
 impl Journal {
-    /// The journal at `directory`, or at its usual place: /run/throughline/tune for root, $XDG_RUNTIME_DIR/throughline/tune for
-    /// others. All who share a host share it, whatever network namespace they are in.
+    /// The journal at `directory`, or at its default place: /run/throughline/tune for root,
+    /// $XDG_RUNTIME_DIR/throughline/tune for others. All processes of a host share it, in any network namespace.
     ///
     /// # Errors
-    /// A directory that cannot be made or that others may write.
+    /// The directory cannot be created, or others may write to it.
     pub fn open(directory: Option<&Path>) -> Result<Self, TuneError> {
         if let Some(directory) = directory {
             return Self::at(directory);
@@ -133,7 +133,7 @@ impl Journal {
 
     fn at(directory: &Path) -> Result<Self, TuneError> {
         let fail = |source| failure("open", directory, source);
-        // What stands here is written into the kernel with its reader's power, so nobody else may have written it.
+        // Its content is written to the kernel with the reader's privileges, so no other user may have written it.
         own_directory(directory).map_err(fail)?;
         Ok(Self { directory: directory.to_owned() })
     }
@@ -149,7 +149,7 @@ impl Journal {
 }
 
 impl Guard<'_> {
-    /// Begins a session's file.
+    /// Creates a session's file.
     pub(crate) fn begin(&self, command: &str) -> Result<JournalFile, TuneError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         let pid = std::process::id();
@@ -170,12 +170,12 @@ impl Guard<'_> {
         let record = JournalRecord { owner: owner.clone(), entries: Vec::new(), kept: false };
         let mut file = JournalFile { path, file: handle, record };
         file.append(&Line::Open(owner))?;
-        // The name as well: a file that nobody finds after a power cut is no journal.
+        // The name as well: after a power cut, a file without a directory entry would be lost.
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(fail)?;
         Ok(file)
     }
 
-    /// All sessions there are, the newest first. Files without an owner's line are what a power cut left; they are removed.
+    /// All sessions, the newest first. Files without an owner's line are remains of a power cut and are removed.
     pub(crate) fn sessions(&self) -> Result<Vec<Seen>, TuneError> {
         let directory = &self.journal.directory;
         let fail = |source| failure("read", directory, source);
@@ -210,7 +210,7 @@ impl Guard<'_> {
 }
 
 impl JournalRecord {
-    /// What a file's lines tell. A last line that was cut off tells nothing: what it would have said was not done yet.
+    /// The content of a file. A truncated last line is ignored: its step was not done yet.
     fn of(text: &str) -> Option<Self> {
         let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
         let Some(Line::Open(owner)) = lines.next() else { return None };
@@ -257,7 +257,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Writes down that a setting is about to be changed; its number.
+    /// Records that a setting is about to be changed; returns its number.
     pub(crate) fn plan(
         &mut self,
         key: &str,
@@ -286,7 +286,7 @@ impl JournalFile {
         self.append(&Line::Left { entry })
     }
 
-    /// Whether everything was put back.
+    /// Whether everything was restored.
     pub(crate) fn is_done(&self) -> bool {
         self.record.entries.iter().all(|entry| entry.back)
     }
@@ -294,7 +294,7 @@ impl JournalFile {
     /// Removes the file.
     pub(crate) fn close(self) -> Result<(), TuneError> {
         match fs::remove_file(&self.path) {
-            // Its owner was quicker.
+            // Its owner removed it first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result.map_err(|source| failure("remove", &self.path, source)),
         }
@@ -312,7 +312,7 @@ pub(crate) fn boot_id() -> String {
 
 fn started_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command may hold spaces; 20 fields stand between its closing bracket and the time.
+    // The command may contain spaces; 20 fields are between its closing bracket and the time.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
@@ -336,7 +336,7 @@ mod tests {
         let path = file.path.clone();
         let whole = file.record.clone();
         assert!(whole.owner.started_ticks > 0);
-        // Somebody alive holds it.
+        // A live process holds it.
         assert!(journal.lock()?.sessions()?[0].orphan.is_none());
         drop(file);
         let text = fs::read_to_string(&path).unwrap_or_default();

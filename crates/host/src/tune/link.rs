@@ -1,4 +1,4 @@
-//! Interfaces by routing netlink: what RTM_GETLINK says and RTM_NEWLINK sets.
+//! Interfaces by routing netlink: RTM_GETLINK reads and RTM_NEWLINK sets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) fn names() -> io::Result<Vec<String>> {
     Ok(answers.iter().filter_map(|answer| link::name(answer)).collect())
 }
 
-/// What the kernel says of an interface; a property that it does not know is left out.
+/// The properties of an interface; those that the kernel does not report are left out.
 pub(crate) fn read(device: &str) -> io::Result<BTreeMap<String, u32>> {
     let answers = netlink::exchange(Family::Route, link::GET, false, &request(device, 0, 0))?;
     let answer = answers.first().filter(|answer| answer.len() >= link::HEADER);

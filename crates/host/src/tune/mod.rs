@@ -1,9 +1,9 @@
-//! Settings of a host: read, changed, and put back whatever happens.
+//! Settings of a host: reads them, changes them, and restores them, also after a crash.
 //!
-//! A key names a setting ([`model::Setting`]); the registry of kinds (`kinds/`) knows how each is read, written and compared.
-//! A [`Tuner`] changes settings: it writes down on disk what each was before ([`Journal`]), changes it, reads it back, and puts all
-//! of them back in reverse order when it is done. What a killed owner left is put back by [`recover`], which every command that
-//! tunes or serves calls first.
+//! A key names a setting ([`model::Setting`]); the registry of kinds (`kinds/`) knows how each is read, written and
+//! compared. A [`Tuner`] changes settings: it records each previous value on disk ([`Journal`]), changes the setting,
+//! reads it back, and restores all in reverse order when it is done. [`recover`] restores what a killed owner left;
+//! every command that tunes or serves calls it first.
 
 mod allowance;
 mod backend;
@@ -46,20 +46,20 @@ const USUAL: [&str; 9] = [
     "irq.*",
 ];
 
-/// How keys look, and what they set.
+/// The forms of keys, and what they set.
 #[must_use]
 pub fn forms() -> Vec<(&'static str, &'static str)> {
     KINDS.iter().flat_map(|kind| kind.forms().iter().copied()).collect()
 }
 
-/// Whether a word is meant as a key or a pattern of keys, and not as a host: it begins as keys do.
+/// Whether a word is meant as a key or a pattern of keys, not as a host: it begins as keys do.
 #[must_use]
 pub fn is_key(word: &str) -> bool {
     let first = word.split('.').next().unwrap_or_default();
     word.contains('*') || (word.contains('.') && forms().iter().any(|(form, _)| form.split('.').next() == Some(first)))
 }
 
-/// Whether a word is no key, but was most likely meant as one: its first part is a letter or two off.
+/// Whether a word is probably a misspelt key: its first part is a letter or two off.
 #[must_use]
 pub fn resembles_key(word: &str) -> bool {
     let Some((first, _)) = word.split_once('.') else { return false };
@@ -68,17 +68,17 @@ pub fn resembles_key(word: &str) -> bool {
     !is_key(word) && first.len() > 2 && kinds.any(|kind| strsim::damerau_levenshtein(kind, first) <= 1 + kind.len() / 5)
 }
 
-/// Whether a word has the form of an entry's name in the journal.
+/// Whether a word has the form of a journal entry's name.
 #[must_use]
 pub fn is_entry(word: &str) -> bool {
     word.strip_prefix('t').is_some_and(|rest| rest.len() > 12 && rest.chars().all(|letter| letter.is_ascii_hexdigit()))
 }
 
-/// The settings that keys and patterns (with `*`) name; without any, the usual ones. Settings of a pattern that cannot be read
-/// or are not allowed are left out.
+/// The settings that match keys and patterns (with `*`); without any, the usual ones. Settings of a pattern that
+/// cannot be read or are not allowed are left out.
 ///
 /// # Errors
-/// A key that does not exist, is not allowed or cannot be read; a pattern that nothing fits.
+/// A key that does not exist, is not allowed or cannot be read; a pattern without a match.
 pub fn show(backend: &dyn Backend, words: &[String], allowance: &Allowance) -> Result<Vec<SettingNow>, TuneError> {
     let usual: Vec<String> = USUAL.iter().map(|word| (*word).to_owned()).collect();
     let mut found = Vec::new();
@@ -105,7 +105,7 @@ fn now(backend: &dyn Backend, key: &str, allowance: &Allowance) -> Result<Settin
     Ok(SettingNow { value: knob.read(backend)?, host_wide: knob.control.host_wide(), key: knob.key })
 }
 
-/// Whether a key fits a pattern, in which `*` stands for any text.
+/// Whether a key matches a pattern, in which `*` matches any text.
 fn fits(pattern: &str, key: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -130,7 +130,8 @@ pub enum Which {
     One(String),
 }
 
-/// Puts back what owners that are no more have left. What was left on purpose stays, and so does what somebody else has changed.
+/// Restores what owners that have ended left. Settings kept on purpose, and those that another program has changed,
+/// stay.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -143,11 +144,11 @@ pub fn recover(journal: &Journal, backend: &dyn Backend) -> Result<Vec<Reverted>
     .map(|found| found.into_iter().filter(|found| !found.changes.is_empty()).collect())
 }
 
-/// Puts settings back: those of owners that are no more and those that were left on purpose. `force` also overwrites what somebody
-/// else has changed meanwhile. Sessions with a setting that is not allowed are left alone.
+/// Restores settings of owners that have ended and those kept on purpose. `force` also overwrites what another program
+/// has changed. Sessions with a setting that is not allowed are left alone.
 ///
 /// # Errors
-/// The journal cannot be read, or has no such session; the one that was named is not allowed.
+/// The journal cannot be read, or has no such session; the named session is not allowed.
 pub fn revert(
     journal: &Journal,
     backend: &dyn Backend,
@@ -191,8 +192,8 @@ fn settle(
     settle_with(journal, backend, false, wanted)
 }
 
-/// Puts back the sessions that are wanted and have no owner, the newest first: where two changed one setting, the older one's value
-/// was the newer one's start.
+/// Restores the matching sessions without an owner, the newest first: if two changed one setting, the older one's
+/// value was the newer one's start.
 fn settle_with(
     journal: &Journal,
     backend: &dyn Backend,
@@ -222,7 +223,7 @@ fn settle_with(
     Ok(reverted)
 }
 
-/// Every session that has changed something that is not back, as far as it is allowed.
+/// Every session with an unrestored change, as far as it is allowed.
 ///
 /// # Errors
 /// The journal cannot be read.

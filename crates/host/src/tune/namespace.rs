@@ -1,4 +1,4 @@
-//! Network namespaces: which one this is, and doing something in another one.
+//! Network namespaces: which one this is, and running code in another one.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::sockopt;
 
-/// A network namespace. Inode numbers are used again; the cookie is not, until the host starts again.
+/// A network namespace. Inode numbers are reused; the cookie is not, until the host restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Namespace {
     /// Inode of /proc/self/ns/net.
@@ -28,7 +28,7 @@ impl Namespace {
     /// That of the calling thread.
     ///
     /// # Errors
-    /// Where /proc is not mounted.
+    /// If /proc is not mounted.
     pub fn current() -> io::Result<Self> {
         let inode = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
         let flags = SocketFlags::CLOEXEC;
@@ -45,8 +45,8 @@ impl Namespace {
         }
     }
 
-    /// Does `work` in it: at once where this is it, else in a thread that moves there. `None` where no name and no process of this
-    /// host leads to it any more.
+    /// Runs `work` in it: directly if this is it, else in a thread that moves there. `None` if no name and no process
+    /// of this host leads to it any more.
     ///
     /// # Errors
     /// Moving there needs CAP_SYS_ADMIN.
@@ -58,14 +58,14 @@ impl Namespace {
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
                 move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))?;
-                // A number that was used again leads somewhere else.
+                // A reused number leads to another namespace.
                 Ok(if Self::current()?.is(self) { Some(work()) } else { None })
             });
             there.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
         })
     }
 
-    /// An open file that stands for it.
+    /// An open file that refers to it.
     fn handle(&self) -> Option<File> {
         let named = NAMED.iter().filter_map(|directory| std::fs::read_dir(directory).ok()).flatten();
         let named = named.filter_map(|entry| Some(entry.ok()?.path()));
@@ -80,8 +80,8 @@ impl Namespace {
     }
 }
 
-/// The number of the network namespace that a socket belongs to, which no other namespace ever gets until the host starts again
-/// (SO_NETNS_COOKIE, Linux 5.14; socket(7)).
+/// The cookie of a socket's network namespace, which no other namespace gets until the host restarts (SO_NETNS_COOKIE,
+/// Linux 5.14; socket(7)).
 fn cookie(socket: impl AsFd) -> io::Result<u64> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE).map(u64::from_ne_bytes)
 }

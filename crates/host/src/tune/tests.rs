@@ -8,8 +8,8 @@ use model::Setting;
 use super::fake::{FakeBackend, Tables};
 use super::*;
 
-/// A card with rings, moderation and offloads, two cores with governors, an interrupt and a congestion control: a mlx5-like host as
-/// its kernel shows itself.
+/// A NIC with rings, moderation and offloads, two cores with governors, an interrupt and a congestion control: a
+/// mlx5-like host as its kernel presents itself.
 fn host() -> Arc<FakeBackend> {
     let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
     let count = |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), Value { now, most });
@@ -176,7 +176,7 @@ fn the_kernels_secrets_are_neither_shown_nor_changed() -> Result<(), TuneError> 
 }
 
 #[test]
-fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
+fn changes_of_a_killed_owner_are_restored_by_the_next() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000", "sysctl.net.core.rmem_max=1"]))?;
@@ -190,7 +190,7 @@ fn what_a_killed_owner_left_is_put_back_by_the_next() -> Result<(), TuneError> {
 }
 
 #[test]
-fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError> {
+fn kept_settings_stay_until_reverted_and_nest() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mtu = || fixture.host.link("eth0").ok().and_then(|link| link.get("mtu").copied());
     for value in ["9000", "4000"] {
@@ -212,7 +212,7 @@ fn what_was_kept_stays_until_it_is_reverted_and_nests() -> Result<(), TuneError>
 }
 
 #[test]
-fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
+fn changes_by_other_programs_are_left_unless_forced() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["sysctl.net.core.rmem_max=1000"]))?;
@@ -220,7 +220,7 @@ fn what_somebody_else_changed_is_left_unless_forced() -> Result<(), TuneError> {
     let back = tuner.revert();
     assert!(back[0].note.as_ref().is_some_and(|note| note.contains("from 1000 to 5000")), "{back:?}");
     assert_eq!(fixture.host.read("/proc/sys/net/core/rmem_max").ok().as_deref(), Some("5000"));
-    // It is said once, and not at each start.
+    // It is reported once, and not at each start.
     assert!(recover(&fixture.journal(), fixture.host.as_ref())?.is_empty());
     assert_eq!(entries(&fixture.journal(), &Allowance::All)?.len(), 1);
     revert(&fixture.journal(), fixture.host.as_ref(), &Which::Here, true, &Allowance::All)?;
@@ -250,7 +250,7 @@ fn a_setting_in_use_names_its_owner_and_can_be_waited_for() -> Result<(), TuneEr
 }
 
 #[test]
-fn another_boot_leaves_nothing_to_put_back() -> Result<(), TuneError> {
+fn after_another_boot_nothing_is_left_to_restore() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();
     tuner.tune(&settings(&["dev.eth0.mtu=9000"]))?;
@@ -317,7 +317,7 @@ fn a_disallowed_setting_is_neither_read_nor_set_nor_listed_nor_restored() -> Res
     let all = show(fixture.host.as_ref(), &["*".into()], &network)?;
     assert!(all.iter().any(|one| one.key == "dev.eth0.ring.rx"));
     assert!(!all.iter().any(|one| one.key.starts_with("cpu.") || one.key.starts_with("irq.")), "{all:?}");
-    // What the host's own user has left is none of a client's business.
+    // Settings that the host's own user left are not accessible to clients.
     let mut own = fixture.tuner();
     own.tune(&settings(&["sysctl.vm.dirty_ratio=5", "dev.eth0.mtu=1400"]))?;
     let id = own.keep()?.unwrap_or_default();
@@ -367,7 +367,7 @@ fn keys_and_values_are_plain_words() {
         let error = fixture.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
         assert_eq!(error.fault(), Fault::Wrong, "{text:?}: {error}");
         let tables = fixture.host.tables();
-        // What comes close is looked up for the message.
+        // Similar names are looked up for the message.
         assert!(tables.writes.is_empty() && tables.ran.iter().all(|line| line.ends_with("route show")), "{text:?}");
     };
     for text in [

@@ -12,11 +12,11 @@ use super::journal::{Entry, Guard, Journal, JournalFile, boot_id};
 use super::kinds::{self, Knob, is_absent, knob};
 use super::namespace::Namespace;
 
-/// How often a lease that somebody else holds is asked for again.
+/// Interval between attempts to get a lease that another process holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Somebody's changes of settings. What it has changed is put back when it is dropped, in reverse order, unless it was told to
-/// keep it.
+/// One owner's changes of settings. When it is dropped, its changes are undone in reverse order, unless they are to be
+/// kept.
 pub struct Tuner {
     backend: Arc<dyn Backend>,
     journal: Journal,
@@ -27,24 +27,24 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// One that has changed nothing yet. `command` tells others who it is; it waits at most `wait` for a setting that somebody else
-    /// holds.
+    /// A tuner without changes. `command` identifies it to others; it waits at most `wait` for a setting that another
+    /// process uses.
     #[must_use]
     pub fn new(backend: Arc<dyn Backend>, journal: Journal, command: impl Into<String>, wait: Duration) -> Self {
         Self { backend, journal, command: command.into(), wait, allowance: Allowance::All, file_record: None }
     }
 
-    /// The same for somebody who may not change everything.
+    /// The same for a client that may not change everything.
     #[must_use]
     pub fn within(mut self, allowance: Allowance) -> Self {
         self.allowance = allowance;
         self
     }
 
-    /// What is wrong with settings, as far as can be known without trying, and what they are now.
+    /// Checks settings as far as is possible without changing them, and returns their current values.
     ///
     /// # Errors
-    /// A key that does not exist, a value that cannot be, a setting that somebody else holds.
+    /// A key that does not exist, an invalid value, or a setting that another process uses.
     pub fn preview(&self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
         let backend = self.backend.as_ref();
         let planned = checked(backend, settings, &self.allowance)?;
@@ -64,11 +64,11 @@ impl Tuner {
     /// Changes settings in the given order: all, or none.
     ///
     /// # Errors
-    /// As [`preview`](Self::preview), and what the host does not let us do; what had been changed by this call is put back then.
+    /// As [`preview`](Self::preview), and errors of the host; the changes of this call are then undone.
     pub fn tune(&mut self, settings: &[Setting]) -> Result<Vec<Change>, TuneError> {
         let backend = self.backend.clone();
         let planned = checked(backend.as_ref(), settings, &self.allowance)?;
-        // All are looked at before the first is changed: most mistakes then change nothing.
+        // All are checked before the first is changed: most mistakes then change nothing.
         for (knob, _) in &planned {
             knob.read(backend.as_ref())?;
         }
@@ -86,26 +86,27 @@ impl Tuner {
         Ok(changes)
     }
 
-    /// Puts everything back, the last change first.
+    /// Restores everything, the last change first.
     pub fn revert(&mut self) -> Vec<Change> {
         self.back_to(0)
     }
 
-    /// How many changes it has made and not put back; for [`revert_to`](Self::revert_to).
+    /// Number of its unrestored changes; for [`revert_to`](Self::revert_to).
     #[must_use]
     pub fn mark(&self) -> usize {
         self.file_record.as_ref().map_or(0, |file_record| file_record.record.entries.len())
     }
 
-    /// Puts back what was changed since [`mark`](Self::mark) was asked.
+    /// Restores what was changed since [`mark`](Self::mark) was called.
     pub fn revert_to(&mut self, mark: usize) -> Vec<Change> {
         self.back_to(mark)
     }
 
-    /// Leaves everything as it is; `thru tune revert` puts it back. The name that the journal has for it, if anything was changed.
+    /// Keeps all changes; `thru tune revert` restores them. Returns the journal's name for them, if anything was
+    /// changed.
     ///
     /// # Errors
-    /// The journal cannot be written; the settings are still this one's.
+    /// The journal cannot be written; the settings still belong to this tuner.
     pub fn keep(&mut self) -> Result<Option<String>, TuneError> {
         let Some(mut file_record) = self.file_record.take() else { return Ok(None) };
         match file_record.keep() {
@@ -117,13 +118,13 @@ impl Tuner {
         }
     }
 
-    /// Whether one of these could cut the connection by which it was ordered.
+    /// Whether one of these could cut the connection that carries the request.
     #[must_use]
     pub fn cuts(&self, settings: &[Setting]) -> bool {
         settings.iter().any(|setting| knob(self.backend.as_ref(), &setting.key).is_ok_and(|knob| knob.control.cuts()))
     }
 
-    /// Ends as a killed owner does: the lock goes, the file stays.
+    /// Ends like a killed owner: the lock is dropped, the file stays.
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
         self.file_record = None;
@@ -149,7 +150,7 @@ impl Tuner {
         Ok(Change { key: knob.key.clone(), before, requested: value.into(), now, host_wide, note })
     }
 
-    /// Gets hold of a setting and writes down what it is now and what it shall be.
+    /// Acquires a setting and records its current and its new value.
     fn plan(
         &mut self,
         backend: &dyn Backend,
@@ -167,7 +168,7 @@ impl Tuner {
                         Some(file_record) => file_record,
                         none => none.insert(guard.begin(&self.command)?),
                     };
-                    // Read under the lock: whoever had it before has put it back by now.
+                    // Read under the lock: the previous owner has restored it by now.
                     let before = knob.read(backend)?;
                     let entry = file_record.plan(&knob.key, &before, value, host_wide)?;
                     return Ok((before, entry));
@@ -180,8 +181,8 @@ impl Tuner {
         }
     }
 
-    /// Whether nobody else who is alive holds a setting, by whichever key: in this network namespace, or anywhere on the host if it is
-    /// host-wide.
+    /// Whether no other live process uses a setting, under any key: in this network namespace, or anywhere on the host
+    /// if it is host-wide.
     fn free(&self, guard: &Guard<'_>, knob: &Knob) -> Result<(), TuneError> {
         let here = current(&knob.key)?;
         let own = self.file_record.as_ref().map(|file_record| file_record.record.owner.id.clone());
@@ -206,7 +207,7 @@ impl Tuner {
         let Some(mut file_record) = self.file_record.take() else { return Vec::new() };
         let changes = put_back(self.backend.as_ref(), &mut file_record, first, false);
         if file_record.is_done() {
-            // What cannot be removed is found by the next start, and tells of nothing to do.
+            // A file that cannot be removed is found by the next start and has nothing left to do.
             let _ = file_record.close();
         } else if first > 0 {
             self.file_record = Some(file_record);
@@ -225,7 +226,7 @@ fn current(key: &str) -> Result<Namespace, TuneError> {
     Namespace::current().map_err(|source| TuneError::host("read", key, false, source))
 }
 
-/// The settings with what they can do, each once.
+/// The settings with their operations, each once.
 fn checked<'a>(
     backend: &dyn Backend,
     settings: &'a [Setting],
@@ -245,11 +246,11 @@ fn checked<'a>(
     Ok(planned)
 }
 
-/// Puts a session's settings from `first` on back, the last first. A note says what was not, and why.
+/// Restores a session's settings from `first` on, the last first. A note names what was not restored, and why.
 pub(crate) fn put_back(backend: &dyn Backend, file_record: &mut JournalFile, first: usize, force: bool) -> Vec<Change> {
     let mut changes = Vec::new();
     if file_record.record.owner.boot_id != boot_id() {
-        // The kernel that had these values is gone.
+        // The kernel that had these values no longer runs.
         for number in first..file_record.record.entries.len() {
             let _ = file_record.back(number);
         }
@@ -281,7 +282,7 @@ pub(crate) fn put_back(backend: &dyn Backend, file_record: &mut JournalFile, fir
                 Undone { now: None, fate: Fate::Stays, note: Some(note) }
             }
         };
-        // Where the journal cannot be written any more the next start finds the value back already.
+        // If the journal cannot be written any more, the next start finds the value already restored.
         let _ = match done.fate {
             Fate::Back => file_record.back(number),
             Fate::Left => file_record.left(number),
@@ -300,7 +301,7 @@ pub(crate) fn put_back(backend: &dyn Backend, file_record: &mut JournalFile, fir
     changes
 }
 
-/// What became of putting a setting back.
+/// Result of restoring a setting.
 struct Undone {
     now: Option<String>,
     fate: Fate,
@@ -308,11 +309,11 @@ struct Undone {
 }
 
 enum Fate {
-    /// It is back, or gone.
+    /// It is restored, or no longer exists.
     Back,
-    /// Somebody else has changed it.
+    /// Another program has changed it.
     Left,
-    /// It could not be put back; the journal keeps it.
+    /// It could not be restored; the journal keeps it.
     Stays,
 }
 
@@ -340,7 +341,8 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     if knob.control.same(&now, &entry.before) {
         return undone(Some(now), Fate::Back, None);
     }
-    // An owner that ended between the change and the reading back did not see its own value: that one is taken for its own.
+    // An owner that ended between the change and reading it back did not record its own value: the current one is
+    // taken for it.
     if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
         let note = format!(
             "another program changed it from {set} to {now}, so it was left as it is; --force sets it to {}",

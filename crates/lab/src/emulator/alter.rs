@@ -1,16 +1,16 @@
-//! What a path changes in a packet: a congestion mark, or a bit that arrives wrong.
+//! Changes that a path makes to a packet: a congestion mark, or a flipped bit.
 
 use super::checksum;
 use super::packet::{NEEDS_CHECKSUM, VIRTIO, native, put};
 
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
 const CE: u8 = 3;
-/// Where the field stands in the second byte of an IPv6 header.
+/// Offset of the field in the second byte of an IPv6 header.
 const V6_SHIFT: u32 = 4;
-/// Offset of the checksum in a UDP header, where 0 stands for none (RFC 768).
+/// Offset of the checksum in a UDP header, where 0 means none (RFC 768).
 const UDP_FIELD: usize = 6;
 
-/// Version and length of the IP header of a packet behind its virtio header; `None` for what is neither IPv4 nor IPv6.
+/// Version and length of the IP header of a packet behind its virtio header; `None` for anything but IPv4 and IPv6.
 fn header(packet: &[u8]) -> Option<(u8, usize)> {
     let ip = packet.get(VIRTIO..)?;
     let (version, length) = match *ip.first()? >> 4 {
@@ -22,7 +22,7 @@ fn header(packet: &[u8]) -> Option<(u8, usize)> {
     (length >= least && ip.len() >= length).then_some((version, length))
 }
 
-/// Whether the sender of a packet takes a mark for a drop (ECT, RFC 3168), or one has been made before.
+/// Whether the packet may be marked instead of dropped (ECT, RFC 3168), or is marked already.
 pub(crate) fn may_be_marked(packet: &[u8]) -> bool {
     match header(packet) {
         Some((4, _)) => packet[VIRTIO + 1] & CE != 0,
@@ -45,8 +45,8 @@ pub(crate) fn mark(packet: &mut [u8]) {
     put(ip, 10, sum as usize);
 }
 
-/// Flips a bit of the IP payload of a single packet, the one that `draw` counts to. A checksum that the sending host left to
-/// its device is completed before, so that the receiving host finds that it is wrong, as it would after a wire.
+/// Flips a bit of the IP payload of a single packet, chosen by `draw`. A checksum that the sending host left to its
+/// device is completed first, so that the receiving host finds it wrong, as on a wire.
 pub(crate) fn flip(packet: &mut [u8], draw: u64) {
     let mut start = header(packet).map_or(VIRTIO, |(_, length)| VIRTIO + length);
     if packet.len() > VIRTIO && packet[0] & NEEDS_CHECKSUM != 0 {
@@ -85,14 +85,14 @@ mod tests {
     }
 
     proptest! {
-        /// The bit that is flipped is the only thing that is wrong with the packet, and its checksum says so.
+        /// The flipped bit is the only error of the packet, and its checksum shows it.
         #[test]
         fn a_flipped_bit_breaks_the_checksum(udp: bool, v6: bool, length in 1_usize..9_000, draw: u64) {
             let mut packet = single(&build(udp, v6, 9_000, length));
             flip(&mut packet, draw);
             prop_assert_eq!(packet[0] & NEEDS_CHECKSUM, 0);
             prop_assert_ne!(sum(&packet, udp, v6), 0xffff);
-            // The same draw again, now with a complete checksum, puts it right.
+            // The same draw again, now with a complete checksum, restores the packet.
             flip(&mut packet, draw);
             prop_assert_eq!(sum(&packet, udp, v6), 0xffff);
         }
@@ -115,7 +115,7 @@ mod tests {
             prop_assert!(differ.into_iter().all(|at| [1, 10, 11].contains(&(at - VIRTIO))));
         }
 
-        /// What is no IP packet is neither marked nor the end of the emulator.
+        /// A packet that is not IP is neither marked nor stops the emulator.
         #[test]
         fn nonsense_is_left_unchanged(mut bytes in prop::collection::vec(any::<u8>(), 0..80), draw: u64) {
             let length = bytes.len();

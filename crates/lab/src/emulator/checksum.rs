@@ -2,7 +2,7 @@
 
 /// Adds bytes as big-endian 16-bit words to a running sum, an odd one padded with zero. The sum is folded to 16 bits.
 ///
-/// `data` after an odd-sized call would be out of step, so only the last call of a chain may be odd.
+/// An odd-sized call misaligns later calls, so only the last call of a chain may be odd.
 pub(crate) fn add(sum: u32, data: &[u8]) -> u32 {
     let (pairs, odd) = data.as_chunks::<2>();
     let words: u64 = pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum();
@@ -10,8 +10,8 @@ pub(crate) fn add(sum: u32, data: &[u8]) -> u32 {
     fold(u64::from(sum) + words + last)
 }
 
-/// The folded sum of a pseudo-header: both addresses as they stand in the IP header, the protocol, and the length in bytes
-/// of the transport's header and payload. Not complemented: this is what a stack leaves in the checksum field of a packet
+/// The folded sum of a pseudo-header: both addresses of the IP header, the protocol, and the length in bytes of the
+/// transport's header and payload. Not complemented: this is what a stack leaves in the checksum field of a packet
 /// whose checksum the device completes.
 pub(crate) fn pseudo_header(addresses: &[u8], protocol: u8, length: usize) -> u16 {
     add(fold(u64::from(protocol) + length as u64), addresses) as u16
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_1071_comes_out() {
+    fn the_example_of_rfc_1071_is_reproduced() {
         assert_eq!(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
     }
 

@@ -1,21 +1,21 @@
-//! What became of every segment.
+//! Counters for every segment.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::lateness::{LateCounters, Lateness};
 
-/// Where a segment ended that did not arrive.
+/// Where a segment that did not arrive was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DropLocation {
     /// It was longer than the path's MTU.
     Mtu,
     /// The queue before the link was full.
     Queue,
-    /// The queue's discipline wanted the sender to slow down.
+    /// The queue's discipline dropped it to slow down the sender.
     Aqm,
-    /// Lost in a burst on its way.
+    /// Lost in a burst on the path.
     Burst,
-    /// Lost on its way.
+    /// Lost on the path.
     Loss,
 }
 
@@ -24,10 +24,10 @@ pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Everything that is counted, once: the emulator's counters, what is read from them, and what was counted meanwhile.
+/// All counters in one place: the emulator's own, their readings, and their differences.
 macro_rules! counts {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
-        /// What one direction has done. One writer, the emulator's thread, by plain loads and stores.
+        /// The counters of one direction. One writer, the emulator's thread, by plain loads and stores.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: AtomicU64,)+
@@ -35,14 +35,14 @@ macro_rules! counts {
         }
 
         impl Counters {
-            /// The counts of now. While traffic runs a segment may be in one count and not yet in the next.
+            /// The current counts. While traffic runs a segment may be in one count and not yet in the next.
             pub(crate) fn read(&self) -> PathCounts {
                 PathCounts { $($name: self.$name.load(Relaxed),)+ late: self.late.read() }
             }
         }
 
-        /// What one direction of a path has done so far. Segments are packets as on a wire: one that came in a TSO or USO
-        /// packet of many counts by itself. Bytes are those on the wire, framing included.
+        /// The counts of one direction of a path. Segments are packets as on a wire: a TSO or USO packet counts as its
+        /// segments. Bytes are those on the wire, framing included.
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct PathCounts {
             $($(#[$doc])+ pub $name: u64,)+
@@ -64,11 +64,11 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Segments that the sending host gave to the path.
+    /// Segments that the sending host passed to the path.
     arrived,
     /// Their bytes on the wire.
     arrived_bytes,
-    /// Segments that the receiving host has been given, copies too.
+    /// Segments that were delivered to the receiving host, copies included.
     delivered,
     /// Their bytes on the wire.
     delivered_bytes,
@@ -84,17 +84,17 @@ counts! {
     dropped_loss,
     /// Segments for which the emulator itself had no memory; 0 unless the path holds more than 1 GiB.
     dropped_ring,
-    /// Segments that the receiving host would not take, such as with its interface down.
+    /// Segments that the receiving host did not accept, for example with its interface down.
     refused,
     /// Segments that the queue's discipline marked (ECN) instead of dropping them.
     marked,
-    /// Segments with a bit flipped, copies too; they are delivered.
+    /// Segments with a flipped bit, copies included; they are delivered.
     corrupted,
     /// Copies made.
     duplicated,
-    /// Segments that were kept back for others to overtake.
+    /// Segments delayed so that others overtake them.
     kept_back,
-    /// Segments that were delivered after one that left the link later (RFC 4737, Type-P-Reordered); without copies.
+    /// Segments delivered after one that left the link later (RFC 4737, Type-P-Reordered); without copies.
     reordered,
 }
 
@@ -113,7 +113,7 @@ impl Counters {
 }
 
 impl PathCounts {
-    /// Segments that did not arrive and will not, by the name of the place where they ended, in the order of the way.
+    /// Segments that did not arrive and will not, by drop location, in the order of the stages.
     #[must_use]
     pub fn drops(&self) -> [(&'static str, u64); 7] {
         [
@@ -133,7 +133,7 @@ impl PathCounts {
         self.drops().iter().map(|(_, count)| count).sum()
     }
 
-    /// Segments that are on their way: with the drops and the delivered ones they make up those that arrived and their copies.
+    /// Segments in flight: with the drops and the delivered ones they make up those that arrived and their copies.
     #[must_use]
     pub fn travelling(&self) -> u64 {
         (self.arrived + self.duplicated).saturating_sub(self.delivered + self.dropped())

@@ -1,4 +1,5 @@
-//! One direction of the path, without the devices at its ends and without a clock: packets in, and out when they are due.
+//! One direction of the path, without the devices at its ends and without a clock: packets enter, and leave when they
+//! are due.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use super::schedule::Schedule;
 use super::spec::DirectionSpec;
 use super::stage::{Passage, Stages};
 
-/// Neighbouring segments whose times differ by less travel in one packet, ns: the bound of what a segment is late by design.
-/// Shorter means more packets for the receiving host to take, at least while the link is busy.
+/// Neighbouring segments whose times differ by less share one packet, ns: this bounds how late a segment is by design.
+/// A shorter time means more packets for the receiving host, at least while the link is busy.
 const TOGETHER_NS: u64 = 100_000;
-/// How far ahead of the time segments are given to the link, ns: so far that those that go together are known together.
+/// How far ahead of time segments are passed to the link, ns: far enough to know together the segments that share a
+/// packet.
 const AHEAD_NS: u64 = 2 * TOGETHER_NS;
 
-/// Neighbouring segments of one packet that go on together.
+/// Neighbouring segments of one packet that continue together.
 #[derive(Debug, Clone)]
 struct Run {
     /// When the last one is due.
@@ -27,7 +29,7 @@ struct Run {
     first_ns: u64,
     packet: u64,
     segments: Range<usize>,
-    /// The first one's number in the order in which the link sent them.
+    /// The first one's number in the link's sending order.
     sequence: u64,
     wire_bytes: u64,
     marked: bool,
@@ -37,7 +39,7 @@ struct Run {
 }
 
 impl Run {
-    /// Whether a segment that has just left goes on with this run.
+    /// Whether a segment that has just left continues this run.
     fn takes(&self, departure: &Departure, passage: &Passage, marked: bool) -> bool {
         self.packet == departure.packet
             && self.segments.end == departure.segment
@@ -49,9 +51,9 @@ impl Run {
 
 /// One direction.
 pub(crate) struct Course {
-    /// What it is like from the start, and from each change on; times in ns since `origin_ns`.
+    /// Its properties at the start and from each change on; times in ns since `origin_ns`.
     phases: Vec<(u64, DirectionSpec)>,
-    /// The next of them.
+    /// The next change.
     next_phase: usize,
     origin_ns: u64,
     mtu: usize,
@@ -59,17 +61,17 @@ pub(crate) struct Course {
     link: Link,
     stages: Stages,
     ring: Ring,
-    /// Whether the ring had no room for the packet that is being read.
+    /// Whether the ring had no room for the current packet.
     full: bool,
     runs: Schedule<Run>,
     /// Segments that left the link.
     sequence: u64,
-    /// The number that a delivered segment must have at least in order not to be reordered (RFC 4737's NextExp).
+    /// The minimum number of a delivered segment that is not reordered (RFC 4737's NextExp).
     expected: u64,
     counters: Arc<Counters>,
-    /// A packet that is being taken apart, or put together to be handed over.
+    /// A packet that is being split, or assembled for delivery.
     scratch: Vec<u8>,
-    /// Segments of the packet of now that got into the queue, with their marks.
+    /// Segments of the current packet that entered the queue, with their marks.
     admitted: Vec<(Range<usize>, bool)>,
 }
 
@@ -97,19 +99,19 @@ impl Course {
         }
     }
 
-    /// Begins the list of changes anew: now is their time 0.
+    /// Restarts the list of changes: now is their time 0.
     pub(crate) fn restart(&mut self, now_ns: u64) {
         self.advance(now_ns);
         (self.origin_ns, self.next_phase) = (now_ns, 0);
         self.advance(now_ns);
     }
 
-    /// When the next packet is to be handed over, ns.
+    /// When the next packet must be delivered, ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         self.runs.first().map(|(at_ns, _)| at_ns)
     }
 
-    /// When [`advance`](Self::advance) is wanted next, at the latest, ns.
+    /// When [`advance`](Self::advance) must be called next, at the latest, ns.
     pub(crate) fn work_ns(&self) -> Option<u64> {
         let change_ns = self.change_ns();
         let link = self.link.next_ns().filter(|leaves| *leaves < change_ns);
@@ -117,12 +119,12 @@ impl Course {
         link.into_iter().chain(Some(change_ns).filter(|change| *change < u64::MAX)).min()
     }
 
-    /// When the path changes next, ns; never is far away.
+    /// When the path changes next, ns; far in the future if never.
     fn change_ns(&self) -> u64 {
         self.phases.get(self.next_phase).map_or(u64::MAX, |(at, _)| self.origin_ns + at)
     }
 
-    /// Does what the time wants done: changes, and what leaves the queue.
+    /// Does everything due at this time: changes, and segments that leave the queue.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         while self.change_ns() <= now_ns {
             self.send_until(self.change_ns().saturating_sub(1));
@@ -135,7 +137,7 @@ impl Course {
         self.send_until((now_ns + AHEAD_NS).min(self.change_ns().saturating_sub(1)));
     }
 
-    /// Where the next packet is to be read to.
+    /// The buffer for the next packet.
     pub(crate) fn slot(&mut self) -> &mut [u8] {
         self.full = self.ring.slot().is_none();
         if self.full { &mut self.scratch } else { self.ring.slot().unwrap_or_default() }
@@ -145,7 +147,7 @@ impl Course {
     pub(crate) fn arrive(&mut self, length: usize, now_ns: u64) {
         self.advance(now_ns);
         let full = self.full;
-        // The packet stands where it was read to, also where there is room again by now.
+        // The packet stays where it was read, even if the ring has room again by now.
         let packet = if full { &self.scratch[..length] } else { &self.ring.slot().unwrap_or_default()[..length] };
         let (layout, allows) = (Layout::of(packet), alter::may_be_marked(packet));
         self.count_arrival(&layout);
@@ -178,7 +180,7 @@ impl Course {
         layout.ip_bytes(segment) as u64 + self.framing_bytes
     }
 
-    /// Finds out which segments get into the queue.
+    /// Determines which segments enter the queue.
     fn admit(&mut self, layout: &Layout, allows: bool, now_ns: u64) {
         self.admitted.clear();
         for segment in 0..layout.segments() {
@@ -188,13 +190,13 @@ impl Course {
             match (entered, self.admitted.last_mut()) {
                 (Ok(marked), Some((run, alike))) if run.end == segment && *alike == marked => run.end += 1,
                 (Ok(marked), _) => self.admitted.push((segment..segment + 1, marked)),
-                (Err(place), _) => self.counters.drop_at(place),
+                (Err(location), _) => self.counters.drop_at(location),
             }
         }
     }
 
-    /// Keeps only those segments of the packet in the slot that got into the queue, each run as a packet: what was dropped
-    /// takes no memory.
+    /// Keeps only the segments of the packet in the slot that entered the queue, each run as a packet: dropped
+    /// segments take no memory.
     fn keep_parts(
         &mut self,
         layout: &Layout,
@@ -208,7 +210,7 @@ impl Course {
         }
         for (run, marked) in admitted {
             let Some(slot) = self.ring.slot() else {
-                // The link has no place for them either: it expects what was admitted.
+                // The link has no room for them either: it expects the admitted segments.
                 let bytes: u64 = run.clone().map(|segment| self.wire_bytes(layout, segment)).sum();
                 self.link.withdraw(run.len() as u64, bytes);
                 add(&self.counters.dropped_ring, run.len() as u64);
@@ -245,7 +247,7 @@ impl Course {
         });
     }
 
-    /// Takes what leaves the queue until a time through the stages, and makes runs of what will arrive.
+    /// Passes what leaves the queue until a time through the stages, and makes runs of what will arrive.
     fn send_until(&mut self, until_ns: u64) {
         let mut open: Option<Run> = None;
         while let Some(departure) = self.link.depart(until_ns) {
@@ -253,22 +255,22 @@ impl Course {
             let passed = departure.outcome.and_then(|(at_ns, marked)| Ok((self.stages.pass(at_ns)?, marked)));
             match passed {
                 Ok((passage, marked)) => self.join(&mut open, &departure, &passage, marked),
-                Err(place) => {
-                    self.counters.drop_at(place);
-                    // It was sent nevertheless, unless the queue kept it.
+                Err(location) => {
+                    self.counters.drop_at(location);
+                    // It was sent nevertheless, unless the queue dropped it.
                     self.sequence += u64::from(departure.outcome.is_ok());
                     self.close(&mut open);
                 }
             }
             if departure.last {
-                // The run that is still open wants the packet too.
+                // The open run needs the packet too.
                 self.ring.release(departure.packet);
             }
         }
         self.close(&mut open);
     }
 
-    /// Puts a segment into the open run, or begins another.
+    /// Adds a segment to the open run, or begins another.
     fn join(&mut self, open: &mut Option<Run>, departure: &Departure, passage: &Passage, marked: bool) {
         let alone = passage.flip.is_some() || passage.twice || passage.kept_back;
         let sequence = self.sequence;
@@ -320,7 +322,7 @@ impl Course {
         self.runs.push(run.at_ns, run, kept_back);
     }
 
-    /// The next packet that is due, as it is to be written; [`handed`](Self::handed) is told when it has been.
+    /// The next due packet, as it is to be written; the caller reports the result to [`handed`](Self::handed).
     pub(crate) fn due(&mut self, now_ns: u64) -> Option<&[u8]> {
         let (_, run) = self.runs.first().filter(|(at_ns, _)| *at_ns <= now_ns)?;
         let (layout, bytes) = self.ring.packet(run.packet);

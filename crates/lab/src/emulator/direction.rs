@@ -9,7 +9,7 @@ use super::course::Course;
 use super::spec::DirectionSpec;
 use super::sys::Tun;
 
-/// Packets that are read, and that are written, before the other direction has its turn.
+/// Packets read or written before it is the other direction's turn.
 const TURN: usize = 8;
 
 /// One direction.
@@ -33,12 +33,12 @@ impl LinkDirection {
         self.course.due_ns()
     }
 
-    /// When there is something to do beside, ns; a little later will do.
+    /// When other work is due, ns; slightly later is acceptable.
     pub(crate) fn work_ns(&self) -> Option<u64> {
         self.course.work_ns()
     }
 
-    /// Hands over packets that are due, a turn's worth; returns how many.
+    /// Delivers due packets, up to one turn's worth; returns how many.
     pub(crate) fn deliver(&mut self, to: &Tun, now: impl Fn() -> u64) -> usize {
         let mut now_ns = now();
         if self.course.work_ns().is_some_and(|work| work <= now_ns) {
@@ -51,13 +51,13 @@ impl LinkDirection {
             let taken = to.write(packet).is_ok();
             self.course.handed(now_ns, taken);
             done += 1;
-            // A write runs the receiving host's stack: the next packet may be due, and late, because of it.
+            // A write runs the receiving host's stack, which may make the next packet due, and late.
             now_ns = now();
         }
         done
     }
 
-    /// Takes packets that the sending host has for us, a turn's worth; returns how many.
+    /// Reads packets from the sending host, up to one turn's worth; returns how many.
     pub(crate) fn take(&mut self, from: &Tun, now: impl Fn() -> u64) -> Result<usize, Errno> {
         for taken in 0..TURN {
             let length = match from.read(self.course.slot()) {

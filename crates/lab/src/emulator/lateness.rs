@@ -1,11 +1,11 @@
-//! How late the emulator was.
+//! Delivery delays caused by the emulator.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::counts::add;
 
-/// Times are counted in buckets: 16 to each power of two, so that a quantile is at most 1/16 too high.
+/// Times are counted in buckets: 16 per power of two, so that a quantile is at most 1/16 too high.
 const SUB: u32 = 4;
 const BUCKETS: usize = (64 - SUB as usize + 1) << SUB;
 
@@ -22,7 +22,7 @@ impl Default for LateCounters {
 }
 
 impl LateCounters {
-    /// Counts a packet that was handed over so many ns after it was due.
+    /// Counts a packet delivered this many ns after it was due.
     pub(crate) fn record(&self, ns: u64) {
         add(&self.buckets[bucket(ns)], 1);
         add(&self.sum_ns, ns);
@@ -36,7 +36,7 @@ impl LateCounters {
 
 fn bucket(ns: u64) -> usize {
     let power = (ns >> SUB).checked_ilog2().map_or(0, |power| power + 1);
-    // Below 2^SUB each value has its own bucket; above, the leading bits after the first number it.
+    // Below 2^SUB each value has its own bucket; above, a bucket is numbered by the leading bits after the first.
     if power == 0 { ns as usize } else { ((power as usize) << SUB) + ((ns >> (power - 1)) as usize - (1 << SUB)) }
 }
 
@@ -46,7 +46,7 @@ fn edge(bucket: usize) -> u64 {
     if power == 0 { offset } else { ((offset + (1 << SUB) + 1) << (power - 1)).wrapping_sub(1) }
 }
 
-/// How long after their time packets were handed over. A packet of several segments is due when its last one is.
+/// How late packets were delivered. A packet of several segments is due when its last one is.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Lateness {
     buckets: Vec<u64>,
@@ -54,7 +54,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Packets handed over.
+    /// Packets delivered.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -88,7 +88,7 @@ impl Lateness {
         self.quantile_ns(1.0)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let length = self.buckets.len().max(other.buckets.len());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_what_was_recorded_since() {
+    fn quantiles_are_those_of_the_new_records() {
         let counters = LateCounters::default();
         counters.record(5_000_000);
         let before = counters.read();

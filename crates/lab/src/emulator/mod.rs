@@ -1,13 +1,13 @@
-//! A path of given delay, rate, queue and loss between two hosts, carried by a thread of this process.
+//! A path with a given delay, rate, queue and loss between two hosts, carried by a thread of this process.
 //!
-//! Each host has a TUN device. The thread reads a packet at one end, lets each of its segments wait for the link ([`queue`]),
-//! finds out when it would then reach the other end of such a path, if at all ([`stage`]), keeps it so long ([`ring`],
-//! [`schedule`]) and writes it to the other device. TSO and USO packets stay together as far as the path lets them
-//! ([`packet`]): that is where the speed comes from. All of that but the devices is in [`course`], which a test can drive
-//! through simulated time.
+//! Each host has a TUN device. The thread reads a packet at one end, lets each of its segments wait for the link
+//! ([`queue`]), determines when it reaches the other end, if at all ([`stage`]), stores it until then ([`ring`],
+//! [`schedule`]) and writes it to the other device. TSO and USO packets stay together as far as the path allows
+//! ([`packet`]), which makes it fast. Everything except the devices is in [`course`], which tests run in simulated
+//! time.
 //!
-//! The thread cannot be on time to the nanosecond. It counts how late it was with each packet, and a measurement over the
-//! path can tell that from what it measured.
+//! The thread cannot be on time to the nanosecond. It counts how late it was with each packet, so that a measurement
+//! over the path can account for it.
 
 mod alter;
 mod checksum;
@@ -43,15 +43,15 @@ pub use spec::{Bursts, Change, Codel, DirectionSpec, Discipline, Distribution, J
 use sys::Tun;
 pub(crate) use sys::within;
 
-/// Priority among real-time threads, where 99 is the most urgent: above ordinary threads is all that is needed.
+/// Priority among real-time threads, where 99 is the highest: above ordinary threads is enough.
 const PRIORITY: i32 = 10;
-/// A core that sleeps wakes up some 40 us after its timer. So the thread sleeps until this long before a packet is due and
-/// then watches the clock, ns.
+/// A sleeping core wakes up about 40 µs after its timer. So the thread sleeps until this long before a packet is due
+/// and then polls the clock, ns.
 const WATCH_NS: u64 = 60_000;
-/// It does so at most once in this time, ns: with many packets the core does not sleep deeply, and watching would take it
-/// away from the hosts.
+/// It does so at most once in this time, ns: with many packets the core does not sleep deeply, and polling would take
+/// it away from the hosts.
 const SPIN_INTERVAL_NS: u64 = 500_000;
-/// The longest sleep, ns: then the thread looks whether it is still wanted.
+/// The longest sleep, ns: then the thread checks the stop flag.
 const NAP_NS: u64 = 20_000_000;
 
 /// A running path. It ends when this is dropped.
@@ -62,13 +62,13 @@ pub struct Emulator {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and its owner both see.
+/// State shared by the thread and its owner.
 #[derive(Debug)]
 struct Shared {
     /// Time 0 of the emulator's clock.
     origin: Instant,
     stop: AtomicBool,
-    /// When the changes of the path are to begin anew, ns; 0 where that is done.
+    /// When the path's changes restart, ns; 0 once that is done.
     restart_ns: AtomicU64,
     directions: [Arc<Counters>; 2],
     failure: OnceLock<String>,
@@ -91,9 +91,9 @@ impl Shared {
 }
 
 impl Emulator {
-    /// Makes a device in each of two namespaces, called as `interfaces` says, and starts the thread between them. Both devices are
-    /// down and without addresses. `directions[0]` leads from the first namespace to the second; `mtu` is that which the devices will
-    /// have.
+    /// Makes a device in each of two namespaces, with the names in `interfaces`, and starts the thread between them.
+    /// Both devices are down and without addresses. `directions[0]` leads from the first namespace to the second;
+    /// `mtu` is the MTU that the devices will have.
     pub(crate) fn start(
         namespaces: [String; 2],
         interfaces: [String; 2],
@@ -131,24 +131,25 @@ impl Emulator {
         Ok(Self { shared, realtime, thread: Some(thread) })
     }
 
-    /// What each direction has done: from `a` to `b`, and back.
+    /// The counts of each direction: from `a` to `b`, and the reverse.
     #[must_use]
     pub fn counts(&self) -> [PathCounts; 2] {
         [0, 1].map(|direction| self.shared.directions[direction].read())
     }
 
-    /// Makes the path what it is at first, and counts the times of its changes from now on.
+    /// Resets the path to its initial state, and counts the times of its changes from now on.
     pub(crate) fn restart(&self) {
         self.shared.restart_ns.store(self.shared.now_ns().max(1), Relaxed);
     }
 
-    /// Whether the thread goes before all ordinary ones (SCHED_FIFO). Where that was not allowed it is later, and more often.
+    /// Whether the thread has priority over all ordinary ones (SCHED_FIFO). Without that permission it is later, and
+    /// more often.
     #[must_use]
     pub fn realtime(&self) -> bool {
         self.realtime
     }
 
-    /// Why the path has stopped carrying anything; `None` while it works.
+    /// Why the path has stopped carrying packets; `None` while it works.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.shared.failure.get().map(String::as_str)
@@ -168,10 +169,11 @@ fn devices([a, b]: &[String; 2], [near, far]: &[String; 2]) -> io::Result<[Tun; 
     Ok([sys::within(a, || Tun::new(near))?, sys::within(b, || Tun::new(far))?])
 }
 
-/// Carries packets both ways until it is stopped, or a device fails.
+/// Carries packets in both directions until it is stopped, or a device fails.
 fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -> Result<(), Errno> {
     let now = || shared.now_ns();
-    // Timers of an ordinary thread may be 50 us late on purpose (PR_SET_TIMERSLACK, prctl(2)); where this is refused they are.
+    // Timers of an ordinary thread may be 50 µs late by design (PR_SET_TIMERSLACK, prctl(2)); if this is refused they
+    // are.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut until_ns = 0;
     while !shared.stop.load(Relaxed) {
@@ -197,7 +199,7 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
             .map_or(NAP_NS, |work| work.saturating_sub(now_ns));
         let sleep_ns = match left_ns {
             Some(left) if watch && left <= WATCH_NS => {
-                // From here on the loop goes round until the packet is due.
+                // From here on the loop polls until the packet is due.
                 until_ns = now_ns + left;
                 continue;
             }
@@ -210,7 +212,7 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
     Ok(())
 }
 
-/// Sleeps until a packet comes, at most so long.
+/// Sleeps until a packet arrives, at most for this time.
 fn wait(ends: &[Tun; 2], ns: u64) -> Result<(), Errno> {
     let limit = Timespec { tv_sec: 0, tv_nsec: ns as i64 };
     let mut watched = [PollFd::new(&ends[0], PollFlags::IN), PollFd::new(&ends[1], PollFlags::IN)];

@@ -1,9 +1,9 @@
-//! Packets as a TUN device with virtio headers hands them over: one IP packet, or many segments that share one header.
+//! Packets of a TUN device with virtio headers: one IP packet, or many segments that share one header.
 //!
-//! The header is `struct virtio_net_hdr` (VIRTIO 1.2, section 5.1.6): flags, type of segmentation, length of the headers,
-//! segment size, start and offset of the checksum, in the machine's byte order. With TSO or USO the stack leaves the cutting
-//! to the device. Here nothing cuts to single packets; a run of neighbouring segments becomes a smaller packet of the same
-//! kind, which the receiving stack cuts or takes whole.
+//! The header is `struct virtio_net_hdr` (VIRTIO 1.2, section 5.1.6): flags, type of segmentation, length of the
+//! headers, segment size, start and offset of the checksum, in the machine's byte order. With TSO or USO the stack
+//! leaves the segmentation to the device. The emulator does not split into single packets; a run of neighbouring
+//! segments becomes a smaller packet of the same kind, which the receiving stack splits or takes as a whole.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::checksum;
 pub(crate) const VIRTIO: usize = 10;
 /// The largest packet with its header: 64 KiB of IP, and room for odd headers.
 pub(crate) const LARGEST: usize = VIRTIO + 65_536 + 256;
-/// Most segments that one packet is taken apart into; a payload of 64 KiB in segments of 512 bytes has 128.
+/// Maximum segments of one packet; a payload of 64 KiB in segments of 512 bytes has 128.
 const MAX_SEGMENTS: usize = 4_096;
 
 const GSO_TCP_V4: u8 = 1;
@@ -26,14 +26,14 @@ pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// What kind of segments a packet holds.
+/// The kind of a packet's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Tcp,
     Udp,
 }
 
-/// How a packet is made up. Offsets count from the start of the virtio header.
+/// The structure of a packet. Offsets count from the start of the virtio header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The packet's segments share a header and have this kind; `None` is one packet, left as it is.
@@ -48,7 +48,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Reads a packet. What is not understood counts as a single segment, which is passed on unchanged.
+    /// Reads a packet. An unknown one counts as a single segment, which is passed on unchanged.
     pub(crate) fn of(packet: &[u8]) -> Self {
         Self::segmented(packet).unwrap_or(Self {
             kind: None,
@@ -69,7 +69,7 @@ impl Layout {
             GSO_UDP => (Kind::Udp, if packet.get(VIRTIO)? >> 4 == 4 { 20 } else { 40 }),
             _ => return None,
         };
-        // Without a pending checksum there is no telling where the transport starts; a stack always leaves one.
+        // Without a pending checksum the start of the transport header is unknown; a stack always leaves one.
         if header[0] & NEEDS_CHECKSUM == 0 || segment == 0 {
             return None;
         }
@@ -92,7 +92,7 @@ impl Layout {
         })
     }
 
-    /// Packets that would be on a wire.
+    /// The number of packets on a wire.
     pub(crate) fn segments(&self) -> usize {
         if self.kind.is_none() { 1 } else { self.total.div_ceil(self.segment) }
     }
@@ -105,16 +105,16 @@ impl Layout {
         }
     }
 
-    /// Where the payload of some segments stands within the whole payload.
+    /// Position of some segments' payload within the whole payload.
     fn part(&self, run: &Range<usize>) -> Range<usize> {
         run.start * self.segment..(run.end * self.segment).min(self.total)
     }
 
     /// Makes a packet of the segments `run` of `source` at the start of `target` and returns its length in bytes.
     ///
-    /// The fields that depend on the place in the sequence follow it: IP length, identification and header checksum; TCP's
-    /// sequence number, and its FIN and PSH, which belong to the last segment, and CWR, which belongs to the first; UDP's
-    /// length; and the pseudo-header's sum, on which the receiver's checksum builds.
+    /// The fields that depend on the position in the sequence are set: IP length, identification and header checksum;
+    /// TCP's sequence number, and its FIN and PSH, which belong to the last segment, and CWR, which belongs to the
+    /// first; UDP's length; and the pseudo-header's sum, on which the receiver's checksum builds.
     pub(crate) fn write_run(&self, source: &[u8], run: &Range<usize>, target: &mut [u8]) -> usize {
         let Some(kind) = self.kind else {
             target[..source.len()].copy_from_slice(source);
@@ -125,7 +125,7 @@ impl Layout {
         let packet = &mut target[..length];
         packet[..self.payload].copy_from_slice(&source[..self.payload]);
         packet[self.payload..].copy_from_slice(&source[self.payload..][part.clone()]);
-        // A host that forwards names the whole packet as headers, for it has all of it in one piece; a run is shorter.
+        // A forwarding host gives the whole packet as header length, because it has it in one piece; a run is shorter.
         packet[2..4].copy_from_slice(&((self.payload - VIRTIO) as u16).to_ne_bytes());
         if run.len() == 1 {
             packet[1] = 0;
@@ -185,7 +185,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A packet as a stack would hand it over, with a payload of counting bytes.
+    /// A packet as a stack passes it on, with a payload of counting bytes.
     pub(in crate::emulator) fn build(udp: bool, v6: bool, segment: usize, total: usize) -> Vec<u8> {
         let ip = if v6 { 40 } else { 20 };
         let own = if udp { 8 } else { 32 };
@@ -277,7 +277,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Cut anywhere, the runs together carry every byte once and in order, and each is a packet that adds up.
+        /// With any split, the runs together carry every byte once and in order, and each is a consistent packet.
         #[test]
         fn runs_are_whole_packets(udp: bool, v6: bool, segment in 1_usize..9_000, total in 1_usize..65_000, cut in 0.0..1.0_f64) {
             prop_assume!(total.div_ceil(segment) <= MAX_SEGMENTS);

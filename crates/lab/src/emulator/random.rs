@@ -13,7 +13,7 @@ impl Random {
         Self { state: seed }
     }
 
-    /// The start of another series from the same seed, which has nothing to do with this one.
+    /// The start of another, independent series from the same seed.
     pub(crate) fn split(seed: u64, series: u64) -> Self {
         Self::new(Self::new(seed ^ series.wrapping_mul(0xd134_2543_de82_ef95)).bits())
     }
@@ -26,7 +26,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to below 1, even to 2^-53.
+    /// A uniform number in [0, 1), in steps of 2^-53.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -68,7 +68,7 @@ mod tests {
             ("normal", moments(|| random.normal()), (0.0, 1.0)),
             ("exponential", moments(|| random.exponential()), (1.0, 1.0)),
         ] {
-            // Five deviations of the mean of so many draws, and of their variance, are less.
+            // The bounds are five standard deviations of the mean of this many draws, and of their variance.
             assert!((mean - expected.0).abs() < 0.02, "{name}: mean {mean}");
             assert!((variance - expected.1).abs() < 0.05, "{name}: variance {variance}");
         }

@@ -1,4 +1,4 @@
-//! Packets that wait for their time, in memory that is taken once.
+//! Packets that wait for their time, in memory that is allocated once.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ struct QueuedPacket {
     layout: Layout,
     start: usize,
     length: usize,
-    /// How many still want it.
+    /// How many users still need it.
     wanted: usize,
 }
 
-/// A ring of bytes in which each packet stands in one piece. A packet that begins before the end may reach beyond it, into
+/// A ring of bytes in which each packet is contiguous. A packet that begins before the end may extend beyond it, into
 /// room for one more; the next one begins at 0 again.
 ///
-/// Packets are called by their number, counted from 0 as they came. The room of one that nobody wants any more is used again
-/// when those before it are gone too.
+/// Packets are identified by their number, counted from 0 on arrival. The room of a released packet is reused once
+/// those before it are released too.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: Vec<u8>,
@@ -45,8 +45,8 @@ impl Ring {
         room.then(|| &mut self.memory[self.tail..self.tail + self.slot])
     }
 
-    /// Keeps the first `length` bytes of the [`slot`](Self::slot) until as many have [`released`](Self::release) it as want it;
-    /// returns the packet's number.
+    /// Keeps the first `length` bytes of the [`slot`](Self::slot) until `wanted` users have
+    /// [`released`](Self::release) it; returns the packet's number.
     pub(crate) fn keep(&mut self, length: usize, layout: Layout, wanted: usize) -> u64 {
         self.kept.push_back(QueuedPacket { layout, start: self.tail, length, wanted });
         self.used += length;
@@ -63,12 +63,12 @@ impl Ring {
         (&kept.layout, &self.memory[kept.start..kept.start + kept.length])
     }
 
-    /// One more wants a packet that is kept.
+    /// Adds a user to a kept packet.
     pub(crate) fn want(&mut self, number: u64) {
         self.kept[(number - self.first) as usize].wanted += 1;
     }
 
-    /// One less wants a packet.
+    /// Removes a user from a packet.
     pub(crate) fn release(&mut self, number: u64) {
         self.kept[(number - self.first) as usize].wanted -= 1;
         while self.kept.front().is_some_and(|kept| kept.wanted == 0)
@@ -87,7 +87,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Whatever is put in stays unchanged until it is released, in any order, and a full ring refuses instead of
+        /// Every packet stays unchanged until it is released, in any order, and a full ring refuses instead of
         /// overwriting.
         #[test]
         fn packets_stay_as_they_went_in(steps in prop::collection::vec((any::<bool>(), 1_usize..100, any::<prop::sample::Index>()), 1..400)) {
@@ -96,7 +96,7 @@ mod tests {
             let mut lengths = Vec::new();
             for (step, (put, length, which)) in steps.into_iter().enumerate() {
                 if put {
-                    // What was released behind one that is kept still takes room.
+                    // A packet released behind a kept one still takes room.
                     let oldest = model.keys().next().map_or(lengths.len(), |number| *number as usize);
                     let kept: usize = lengths[oldest..].iter().sum();
                     let room = ring.slot();

@@ -1,11 +1,11 @@
-//! What is on its way, by the time at which it is due.
+//! What is in flight, by the time at which it is due.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Things that are due at a time, in order of time, and in the order in which they came where the times are the same.
+/// Entries with due times, in order of time, and in order of arrival for equal times.
 ///
-/// What comes in order, which on most paths is all, stands in a line; only the rest has to be sorted in.
+/// Entries that arrive in order, which on most paths is all, are in a queue; only the others need sorting.
 #[derive(Debug)]
 pub(crate) struct Schedule<T> {
     line: VecDeque<Due<T>>,
@@ -41,7 +41,7 @@ impl<T> PartialOrd for Due<T> {
 }
 
 impl<T> Ord for Due<T> {
-    /// The other way round: the heap gives the greatest first.
+    /// Reversed, because the heap returns the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -52,7 +52,7 @@ impl<T> Schedule<T> {
         Self { line: VecDeque::with_capacity(capacity), strays: BinaryHeap::with_capacity(1_024), pushed: 0 }
     }
 
-    /// Adds something. `astray` says that what follows will be due before it.
+    /// Adds an entry. `astray`: later entries will be due before it.
     pub(crate) fn push(&mut self, at_ns: u64, what: T, astray: bool) {
         let due = Due { at_ns, order: self.pushed, what };
         self.pushed += 1;
@@ -70,13 +70,13 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// What is due first, and when, ns.
+    /// The first due entry, and its time, ns.
     pub(crate) fn first(&self) -> Option<(u64, &T)> {
         let first = if self.stray_is_first() { self.strays.peek() } else { self.line.front() };
         first.map(|due| (due.at_ns, &due.what))
     }
 
-    /// Takes it out.
+    /// Removes it.
     pub(crate) fn pop(&mut self) -> Option<(u64, T)> {
         let first = if self.stray_is_first() { self.strays.pop() } else { self.line.pop_front() };
         first.map(|due| (due.at_ns, due.what))

@@ -21,7 +21,7 @@ const TSO: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 /// USO for IPv4 and IPv6 (Linux 6.2).
 const USO: libc::c_ulong = 0x20 | 0x40;
 
-/// A TUN device whose packets come with virtio headers and uncut. It goes away with this.
+/// A TUN device whose packets have virtio headers and are not segmented. It is removed with this.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: OwnedFd,
@@ -66,7 +66,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Calls `work` with this thread in the network namespace called `name`, and comes back.
+/// Calls `work` with this thread in the network namespace called `name`, and returns to the old one.
 pub(crate) fn within<T>(name: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let own = File::open("/proc/thread-self/ns/net")?;
     let there = File::open(Path::new("/run/netns").join(name))?;
@@ -76,7 +76,8 @@ pub(crate) fn within<T>(name: &str, work: impl FnOnce() -> io::Result<T>) -> io:
     done
 }
 
-/// Puts this thread before all ordinary ones (SCHED_FIFO, sched(7)). What it starts is ordinary again.
+/// Gives this thread priority over all ordinary ones (SCHED_FIFO, sched(7)). Threads that it starts are ordinary
+/// again.
 pub(crate) fn realtime(priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

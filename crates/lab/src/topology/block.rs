@@ -21,7 +21,7 @@ impl Block {
     pub(crate) const PAIRS: u16 = 1 << 8;
     const TRIES: usize = 1_000;
 
-    /// A block that meets no destination in `routes`, such as `10.0.0.0/8`.
+    /// A block that overlaps no destination in `routes`, such as `10.0.0.0/8`.
     pub(crate) fn choose(routes: &[String]) -> Result<Self, LabError> {
         let routes: Vec<_> = routes.iter().filter_map(|route| prefix(route)).collect();
         let free = |block: &Self| !routes.iter().any(|(network, length)| block.meets(*network, *length));

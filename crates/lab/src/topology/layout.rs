@@ -7,20 +7,20 @@ use super::route::{Step, steps};
 use super::{NodeKind, Topology};
 use crate::LabError;
 
-/// What a lab of a topology looks like.
+/// The layout of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// One for each node, in the topology's order.
+    /// One per node, in the topology's order.
     pub(crate) nodes: Vec<NodeLayout>,
 }
 
-/// What a node has. Switches have interfaces without addresses, and nothing else.
+/// A node's configuration. Switches have interfaces without addresses, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct NodeLayout {
     /// In the order of the links.
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) routes: Vec<Route>,
-    /// Where this node finds the others: their place and the address at which the way there ends.
+    /// The other nodes: their index and the address at which this node reaches them.
     pub(crate) names: Vec<(usize, Ipv4Addr, Ipv6Addr)>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct NodeLayout {
 pub(crate) struct Interface {
     /// `eth0` and so on.
     pub(crate) name: String,
-    /// The link, by its place.
+    /// The link's index.
     pub(crate) link: usize,
     /// Its network; `None` on a switch.
     pub(crate) address: Option<Address>,
@@ -57,9 +57,9 @@ impl Layout {
         let segments = segments(topology, block)?;
         let mut nodes = vec![NodeLayout::default(); topology.nodes.len()];
         let mut members = vec![0; topology.nodes.len()];
-        for (place, link) in topology.links.iter().enumerate() {
+        for (index, link) in topology.links.iter().enumerate() {
             for (end, node) in link.between.into_iter().enumerate() {
-                let number = match switch_of(topology, place) {
+                let number = match switch_of(topology, index) {
                     Some(switch) if switch == node => None,
                     Some(switch) => {
                         members[switch] += 1;
@@ -67,28 +67,28 @@ impl Layout {
                     }
                     None => Some(end as u32 + 1),
                 };
-                let segment = segments[place];
+                let segment = segments[index];
                 let address = number.map(|number| {
                     let (v4, v6) = segment.member(number);
                     Address { segment, v4, v6 }
                 });
                 let name = format!("eth{}", nodes[node].interfaces.len());
-                nodes[node].interfaces.push(Interface { name, link: place, address });
+                nodes[node].interfaces.push(Interface { name, link: index, address });
             }
         }
         let mut layout = Self { nodes };
-        for place in 0..topology.nodes.len() {
-            if topology.nodes[place].kind != NodeKind::Switch {
-                layout.lead(topology, place, &segments);
+        for index in 0..topology.nodes.len() {
+            if topology.nodes[index].kind != NodeKind::Switch {
+                layout.lead(topology, index, &segments);
             }
         }
         Ok(layout)
     }
 
-    /// Fills in where a node's packets go.
+    /// Sets a node's routes.
     fn lead(&mut self, topology: &Topology, from: usize, segments: &[Segment]) {
         let steps = steps(topology, from);
-        let others = || (0..topology.nodes.len()).filter(|place| *place != from);
+        let others = || (0..topology.nodes.len()).filter(|index| *index != from);
         let mut names = Vec::new();
         for (other, step) in others().filter_map(|other| Some((other, steps[other]?))) {
             if let Some(address) = step.last.and_then(|link| self.address(other, segments[link])) {
@@ -100,7 +100,7 @@ impl Layout {
             if self.address(from, *segment).is_some() || routes.iter().any(|route| route.to == *segment) {
                 continue;
             }
-            // The nearest router that is a member passes it on.
+            // The nearest router that is a member forwards it.
             let nearest = others()
                 .filter(|other| {
                     topology.nodes[*other].kind == NodeKind::Router && self.address(*other, *segment).is_some()
@@ -133,17 +133,17 @@ impl Layout {
 
 /// The switch that a link ends at.
 fn switch_of(topology: &Topology, link: usize) -> Option<usize> {
-    topology.links[link].between.into_iter().find(|place| topology.nodes[*place].kind == NodeKind::Switch)
+    topology.links[link].between.into_iter().find(|index| topology.nodes[*index].kind == NodeKind::Switch)
 }
 
 /// The network of each link; the links of a switch share one.
 fn segments(topology: &Topology, block: Block) -> Result<Vec<Segment>, LabError> {
-    let is_switch = |place: &usize| topology.nodes[*place].kind == NodeKind::Switch;
+    let is_switch = |index: &usize| topology.nodes[*index].kind == NodeKind::Switch;
     let switches: Vec<usize> = (0..topology.nodes.len()).filter(is_switch).collect();
     let mut next = switches.len() as u64 * u64::from(Segment::SWITCH_PAIRS);
     let mut segments = Vec::with_capacity(topology.links.len());
-    for place in 0..topology.links.len() {
-        let switch = switch_of(topology, place).and_then(|switch| switches.iter().position(|other| *other == switch));
+    for index in 0..topology.links.len() {
+        let switch = switch_of(topology, index).and_then(|switch| switches.iter().position(|other| *other == switch));
         segments.push(match switch {
             Some(number) => Segment::of_switch(block, number as u16 * Segment::SWITCH_PAIRS),
             None => {

@@ -1,5 +1,5 @@
-//! What a lab of any shape is made of: nodes and the links between them, as plain data. `layout` finds out addresses and
-//! routes; only [`Network`](crate::Network) makes anything.
+//! The definition of a lab of any shape: nodes and the links between them, as plain data. `layout` computes addresses
+//! and routes; only [`Network`](crate::Network) builds anything.
 
 mod block;
 mod layout;
@@ -13,15 +13,15 @@ use crate::{DirectionSpec, LabError};
 /// Nodes and links.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topology {
-    /// What it is called; the start of the lab's name. Up to 32 lower-case letters, digits and hyphens.
+    /// Its name; the start of the lab's name. Up to 32 lower-case letters, digits and hyphens.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Its description, a sentence.
     pub about: Option<String>,
-    /// Start of the random choices of all emulated links.
+    /// Seed of the random choices of all emulated links.
     pub seed: u64,
-    /// Hosts, routers and switches. The first host is where a command runs that names none.
+    /// Hosts, routers and switches. A command without a host runs on the first one.
     pub nodes: Vec<Node>,
-    /// What joins them.
+    /// The links between them.
     pub links: Vec<Link>,
     /// Settings of every host and router, as `net.ipv4.tcp_rmem` and its value.
     pub sysctls: Vec<(String, String)>,
@@ -32,11 +32,11 @@ pub struct Topology {
 pub struct Node {
     /// Its name: 1 to 15 lower-case letters, digits and hyphens, a letter first.
     pub name: String,
-    /// What it does.
+    /// Its role.
     pub kind: NodeKind,
 }
 
-/// What a node does.
+/// The role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     /// Runs programs, and an agent.
@@ -50,20 +50,20 @@ pub enum NodeKind {
 /// What joins two nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// Places of the two in [`Topology::nodes`].
+    /// Indexes of the two in [`Topology::nodes`].
     pub between: [usize; 2],
     /// MTU in bytes, 1280 to 65535.
     pub mtu: u32,
-    /// The ways from the first to the second, and back.
+    /// The directions from the first to the second, and the reverse.
     pub directions: [DirectionSpec; 2],
-    /// What carries its packets; `None` chooses by what the ways ask for.
+    /// What carries its packets; `None` chooses by the properties of its directions.
     pub carrier: Option<Carrier>,
 }
 
 /// What carries the packets of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
-    /// A veth pair of the kernel; where a rate is asked for, behind a token bucket (tc-tbf(8)) at either end.
+    /// A veth pair of the kernel; with a rate, behind a token bucket (tc-tbf(8)) at either end.
     Veth,
     /// The emulator.
     Emulator,
@@ -76,7 +76,7 @@ impl Link {
         Self { between, mtu: 1_500, directions: [DirectionSpec::default(), DirectionSpec::default()], carrier: None }
     }
 
-    /// What carries its packets: what was asked for, or the kernel where it can do all of it.
+    /// What carries its packets: the requested carrier, or the kernel if it supports everything requested.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
         let kernel = self.directions.iter().all(is_plain);
@@ -85,27 +85,27 @@ impl Link {
 }
 
 impl Topology {
-    /// Most nodes of a lab: each is a namespace and, where it is a host, two processes.
+    /// Maximum nodes of a lab: each is a namespace and, if it is a host, two processes.
     pub const NODES: usize = 128;
     /// Longest name of a node.
     const NAME: usize = 15;
 
-    /// Place of the node of that name.
+    /// Index of the node of that name.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<usize> {
+    pub fn index_of(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
     /// Name of a link, such as `a-b`.
     #[must_use]
     pub fn link_name(&self, link: &Link) -> String {
-        link.between.map(|place| self.nodes[place].name.as_str()).join("-")
+        link.between.map(|index| self.nodes[index].name.as_str()).join("-")
     }
 
-    /// Refuses a name that is none for a node: it becomes part of a namespace's name, of a host name and of a variable's.
+    /// Refuses an invalid node name: it becomes part of a namespace's name, of a host name and of a variable's.
     ///
     /// # Errors
-    /// Says what a name may be.
+    /// Says which names are valid.
     pub fn check_name(name: &str) -> Result<(), LabError> {
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let first = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -117,7 +117,7 @@ impl Topology {
         Err(LabError::Spec { what: format!("'{name}' is not a valid name"), remedy })
     }
 
-    /// Refuses what no lab can be.
+    /// Refuses an invalid lab.
     ///
     /// # Errors
     /// Names the node or link and the remedy.
@@ -130,13 +130,13 @@ impl Topology {
         if !self.nodes.iter().any(|node| node.kind == NodeKind::Host) {
             return refuse("a lab without hosts".into(), "add a [[host]] with a name");
         }
-        for (place, node) in self.nodes.iter().enumerate() {
+        for (index, node) in self.nodes.iter().enumerate() {
             Self::check_name(&node.name)?;
-            if self.place(&node.name) != Some(place) {
+            if self.index_of(&node.name) != Some(index) {
                 return refuse(format!("two nodes are called '{}'", node.name), "give one of them another name");
             }
             if node.kind == NodeKind::Switch {
-                self.check_switch(place)?;
+                self.check_switch(index)?;
             }
         }
         for link in &self.links {
@@ -151,7 +151,7 @@ impl Topology {
         self.check_whole()
     }
 
-    /// Refuses what cannot be a link.
+    /// Refuses an invalid link.
     ///
     /// # Errors
     /// Names the link and the remedy.
@@ -163,7 +163,7 @@ impl Topology {
         }
         crate::crossover::check_mtu(link.mtu)?;
         link.directions.iter().try_for_each(|direction| direction.check(link.mtu))?;
-        let switches = link.between.iter().filter(|place| self.nodes[**place].kind == NodeKind::Switch).count();
+        let switches = link.between.iter().filter(|index| self.nodes[**index].kind == NodeKind::Switch).count();
         if switches == 2 {
             return refuse("it joins two switches", "use one switch, or a router between them");
         }
@@ -180,16 +180,16 @@ impl Topology {
         }
     }
 
-    /// All links of a switch have one MTU: a bridge does not cut packets, it drops what is too long.
-    fn check_switch(&self, place: usize) -> Result<(), LabError> {
+    /// All links of a switch have one MTU: a bridge does not fragment packets, it drops what is too long.
+    fn check_switch(&self, index: usize) -> Result<(), LabError> {
         let mtus: Vec<u32> =
-            self.links.iter().filter(|link| link.between.contains(&place)).map(|link| link.mtu).collect();
+            self.links.iter().filter(|link| link.between.contains(&index)).map(|link| link.mtu).collect();
         if mtus.windows(2).all(|pair| pair[0] == pair[1]) {
             return Ok(());
         }
         let what = format!(
             "the links of switch '{}' have different MTUs, and a switch does not fragment packets",
-            self.nodes[place].name
+            self.nodes[index].name
         );
         Err(LabError::Spec { what, remedy: "use one MTU, or a router instead of the switch" })
     }
@@ -209,10 +209,11 @@ impl Topology {
     }
 }
 
-/// The shortest queue of the kernel's, bytes: it takes and drops TSO packets of 64 KiB as one.
+/// The kernel's shortest queue, bytes: it takes and drops TSO packets of 64 KiB as one.
 const KERNEL_QUEUE: u64 = 256 << 10;
 
-/// Whether the kernel can do all of it without the emulator: a rate with a drop-tail queue, or nothing at all. It knows no framing but its own.
+/// Whether the kernel can carry it without the emulator: a rate with a drop-tail queue, or no limit at all. It has no
+/// framing but its own.
 fn is_plain(direction: &DirectionSpec) -> bool {
     let DirectionSpec { rate_bps, queue_bytes, .. } = *direction;
     let short = rate_bps.is_some() && queue_bytes < KERNEL_QUEUE;

@@ -16,11 +16,11 @@ pub(crate) fn topology(nodes: &str, links: &str) -> Topology {
             },
         })
         .collect();
-    let place = |name: &str| nodes.iter().position(|node| node.name == name).unwrap();
+    let index = |name: &str| nodes.iter().position(|node| node.name == name).unwrap();
     let links = links
         .split_whitespace()
         .map(|link| link.split_once('-').unwrap())
-        .map(|(one, other)| Link::new([place(one), place(other)]))
+        .map(|(one, other)| Link::new([index(one), index(other)]))
         .collect();
     Topology { name: "test".into(), nodes, links, ..Topology::default() }
 }
@@ -92,7 +92,7 @@ fn routers_and_switches_lead_from_end_to_end() {
 }
 
 #[test]
-fn a_direct_link_is_taken_before_a_way_around() {
+fn a_direct_link_is_preferred_to_a_detour() {
     let triangle = topology("a b r!", "a-r r-b a-b");
     let layout = layout(&triangle);
     assert_eq!(trace(&triangle, &layout, 0, 1), [0, 1]);
@@ -101,7 +101,7 @@ fn a_direct_link_is_taken_before_a_way_around() {
 }
 
 #[test]
-fn hosts_pass_nothing_on() {
+fn hosts_forward_nothing() {
     let chain = topology("a b c", "a-b b-c");
     assert!(chain.check().unwrap_err().to_string().contains("from 'a' to 'c'"));
     assert_eq!(steps(&chain, 0)[2], None);
@@ -151,7 +151,7 @@ fn the_kernel_carries_what_it_can() {
 }
 
 proptest! {
-    /// Whatever the links are: who has a name for another one reaches it, and by the fewest links.
+    /// With any links, a node that has a name for another one reaches it, over the fewest links.
     #[test]
     fn every_named_host_is_reached(kinds in prop::collection::vec(0_u8..3, 2..8), ends in prop::collection::vec((0_usize..8, 0_usize..8), 1..14)) {
         let kind = |k: &u8| [NodeKind::Host, NodeKind::Router, NodeKind::Switch][*k as usize];

@@ -1,4 +1,4 @@
-//! Without the feature `load`.
+//! The loader's interface without the feature `load`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::{Request, StackError};
 /// Whether this build can load stacks.
 pub const BUILT: bool = false;
 
-/// Registers a stack with the kernel, where the program was built with the loader.
+/// Registers a stack with the kernel, if the program was built with the loader.
 ///
 /// # Errors
 /// [`StackError::NotBuilt`].

@@ -15,16 +15,16 @@ use crate::{Request, StackError, missing_rights, obstacle};
 /// Whether this build can load stacks.
 pub const BUILT: bool = true;
 
-/// What libbpf and the verifier say. libbpf has one printer for the process, so one object is loaded at a time.
+/// Messages of libbpf and the verifier. libbpf has one printer per process, so one object is loaded at a time.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Registers a stack with the kernel until the result is dropped. `any_user` lets users without CAP_NET_ADMIN choose it. Takes some
-/// 15 ms.
+/// Registers a stack with the kernel until the result is dropped. `any_user` lets users without CAP_NET_ADMIN choose
+/// it. Takes about 15 ms.
 ///
 /// # Errors
-/// [`StackError::Exists`] where the kernel has it already, and [`StackError::Taken`] where it has another one of that name;
-/// [`StackError::Kernel`], [`StackError::Rights`] and [`StackError::Refused`] say what stood in the way.
+/// [`StackError::Exists`] if the kernel has it already, and [`StackError::Taken`] if it has another one of that name;
+/// [`StackError::Kernel`], [`StackError::Rights`] and [`StackError::Refused`] give other reasons.
 pub fn load(request: &Request, any_user: bool) -> Result<Loaded, StackError> {
     let name = request.kernel_name();
     let link = register(request, &name, any_user)?;
@@ -58,7 +58,7 @@ fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, Stack
     link
 }
 
-/// What was registered at one moment and is not found at the next has ended between them, most likely.
+/// A registration that is found at one moment and missing at the next has probably ended in between.
 const TRIES: usize = 3;
 
 fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
@@ -82,7 +82,7 @@ fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackEr
     }
 }
 
-/// Writes name, parameters and rules where the program will find them.
+/// Writes name, parameters and rules to the program's tables.
 fn fill(open: &mut OpenObject, request: &Request, name: &str, any_user: bool) -> Option<()> {
     for mut map in open.maps_mut() {
         let is = |wanted: &str| map.name().to_str() == Some(wanted);
@@ -122,7 +122,7 @@ fn said(change: impl FnOnce(&mut String)) {
     change(&mut WORDS.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// The end of what was said, where the reason stands.
+/// The end of the messages, which has the reason.
 fn last_lines() -> String {
     const LINES: usize = 12;
     let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);

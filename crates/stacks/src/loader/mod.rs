@@ -1,4 +1,4 @@
-//! The loader, where it was built in.
+//! The loader, if it was built in.
 
 use std::os::fd::OwnedFd;
 
@@ -21,12 +21,12 @@ pub use chosen::{BUILT, load};
 #[cfg(feature = "load")]
 const NON_RESTRICTED: u32 = 1;
 
-/// A stack that this process has registered with the kernel. It is there for all sockets of the host until this is dropped or
-/// the process ends; connections that use it by then keep it until they close.
+/// A stack that this process has registered with the kernel. All sockets of the host can use it until this is dropped
+/// or the process ends; connections that use it then keep it until they close.
 #[derive(Debug)]
 pub struct Loaded {
     name: String,
-    /// The registration is the kernel's object behind this descriptor.
+    /// This descriptor's kernel object is the registration.
     _link: OwnedFd,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel has registered under a name, beside what this program would have registered.
+//! Compares the registration of a name with what this program would register.
 
 use std::os::fd::AsFd;
 
@@ -8,19 +8,19 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo, MapType, Object};
 
 use super::NON_RESTRICTED;
 
-/// What was found.
+/// Result of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// The same programs with the same constants.
     Same,
-    /// Others.
+    /// Different ones.
     Another,
-    /// Nothing: it has gone meanwhile, it is no registration of a BPF link, or this process may not look.
+    /// Nothing: it has ended since, it is not a registration of a BPF link, or this process may not read it.
     Nothing,
 }
 
-/// Compares what is registered as `name` with an object that was loaded, but not registered since that name was taken. Looking needs
-/// CAP_SYS_ADMIN.
+/// Compares the registration of `name` with an object that was loaded but not registered, because that name was in
+/// use. Needs CAP_SYS_ADMIN.
 pub(super) fn compare(object: &Object, name: &str) -> Found {
     let ours = object.maps().find(|map| map.map_type() == MapType::StructOps).and_then(|map| contents(&map));
     let mut called = name.as_bytes().to_vec();
@@ -47,15 +47,16 @@ pub(super) fn compare(object: &Object, name: &str) -> Found {
 /// TCP_CA_NAME_MAX, include/net/tcp.h.
 const NAME_BYTES: usize = 16;
 
-/// A map of one entry: a structure that is registered, or constants.
+/// A map of one entry: a registered structure, or constants.
 fn contents(map: &impl MapCore) -> Option<Vec<u8>> {
     map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten()
 }
 
-/// Whether two structures register the same. The kernel shows a callback as the id of its program. Before the structure stand the
-/// count of its users and its state, in 8 bytes (struct bpf_struct_ops_common_value, include/linux/bpf.h).
+/// Whether two structures register the same. The kernel shows a callback as the id of its program. The structure is
+/// preceded by its reference count and state, in 8 bytes (struct bpf_struct_ops_common_value, include/linux/bpf.h).
 fn same(ours: &[u8], theirs: &[u8]) -> bool {
-    // Any user may choose the one, and only root the other: that changes nothing about what they do. Key and flags share a word.
+    // One may be open to every user and the other to root only: that does not change their function. Key and flags
+    // share a word.
     const FLAG: u64 = NON_RESTRICTED as u64 | (NON_RESTRICTED as u64) << 32;
     let programs: Vec<ProgramInfo> =
         ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true)).collect();
@@ -79,7 +80,7 @@ fn same_program(ours: &ProgramInfo, theirs: &ProgramInfo) -> bool {
         && maps.all(|(ours, theirs)| constants(*ours).is_some_and(|ours| Some(ours) == constants(*theirs)))
 }
 
-/// The constants of a program, parameters and rules say; no bytes for what it may write itself.
+/// The constants of a program: parameters and rules, for example. Empty for the data that it may write itself.
 fn constants(map_id: u32) -> Option<Vec<u8>> {
     let map = MapHandle::from_map_id(map_id).ok()?;
     let flags = MapInfo::new(map.as_fd()).ok()?.info.map_flags;

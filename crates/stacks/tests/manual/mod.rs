@@ -1,4 +1,4 @@
-//! The congestion control that the manual writes.
+//! The congestion control in the manual.
 
 use std::path::Path;
 

@@ -237,7 +237,7 @@ fn all_plans_of_the_repository_can_be_read() {
             let topology = if lab.topology.contains('/') { file } else { lab.topology.clone() };
             let topology = crate::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
             let hosts = read.plan.to.iter().chain(&read.plan.from);
-            assert!(hosts.into_iter().all(|host| topology.place(host).is_some()), "{name}");
+            assert!(hosts.into_iter().all(|host| topology.index_of(host).is_some()), "{name}");
         }
         count += 1;
     }

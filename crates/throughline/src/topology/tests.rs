@@ -23,7 +23,7 @@ fn every_ready_topology_can_be_read_and_has_a_description() {
 fn nordunet_2002_has_the_round_trips_of_the_record() {
     let topology = find("nordunet-2002", &BTreeMap::new()).unwrap();
     let rtt = |one: &str, other: &str| {
-        let ends = [one, other].map(|name| topology.place(&format!("r-{name}")).unwrap());
+        let ends = [one, other].map(|name| topology.index_of(&format!("r-{name}")).unwrap());
         let link = topology.links.iter().find(|link| ends.iter().all(|end| link.between.contains(end))).unwrap();
         (link.directions[0].delay + link.directions[1].delay).as_micros()
     };

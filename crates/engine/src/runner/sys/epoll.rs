@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ready_comes_at_once_with_its_mark() {
+    fn a_ready_descriptor_is_returned_at_once_with_its_data() {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         epoll::add(&set, &one, epoll::EventData::new_u64(7), epoll::EventFlags::IN).unwrap();

@@ -41,13 +41,13 @@ impl Rank {
 
     /// Sends a text to the other process, which must [`receive`](Self::receive) it.
     pub fn send(&self, text: &str) -> Result<(), EngineError> {
-        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
+        let failed = |source| EngineError::socket("send a message to", "the other MPI process", source);
         Turn::wait(now_ns() + HELLO_LIMIT_NS)?.send_control(CONTROL, text.as_bytes()).map_err(failed)
     }
 
     /// The text that the other process sends, waiting at most `limit_ns`.
     pub fn receive(&self, limit_ns: u64) -> Result<String, EngineError> {
-        let failed = |source| EngineError::socket("hear from", "the other MPI process", source);
+        let failed = |source| EngineError::socket("receive a message from", "the other MPI process", source);
         let deadline = now_ns().saturating_add(limit_ns);
         let bytes = Turn::wait(deadline)?.receive_control(CONTROL, deadline).map_err(failed)?;
         String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
@@ -55,7 +55,7 @@ impl Rank {
 
     /// Announces to the other process that no trial will follow.
     pub fn end(&self) -> Result<(), EngineError> {
-        let failed = |source| EngineError::socket("tell", "the other MPI process", source);
+        let failed = |source| EngineError::socket("send a message to", "the other MPI process", source);
         Turn::wait(now_ns() + CLOSE_NS)?.send_control(OVER, &[]).map_err(failed)
     }
 

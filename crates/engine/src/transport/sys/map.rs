@@ -41,7 +41,7 @@ pub(crate) struct Window {
     length: usize,
 }
 
-// SAFETY: the window is memory of this process that nobody reads through; moving the handle to another thread changes nothing.
+// SAFETY: the window is memory of this process that no code reads through; moving the handle to another thread changes nothing.
 unsafe impl Send for Window {}
 
 impl Window {

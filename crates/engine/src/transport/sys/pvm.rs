@@ -188,7 +188,7 @@ impl Pvm {
         if length == 0 {
             return Ok(());
         }
-        // SAFETY: room for exactly as many bytes as are asked for; a message with fewer is an error, not a short read.
+        // SAFETY: room for exactly as many bytes as are requested; a message with fewer is an error, not a short read.
         checked("pvm_upkbyte", unsafe { (self.calls.upkbyte)(into.as_mut_ptr().cast(), length, 1) }).map(|_| ())
     }
 }

@@ -121,15 +121,15 @@ impl SharedRings {
     fn spill(&mut self) {
         let count = std::mem::take(&mut self.inlined);
         let from = self.own().word.bytes.get().cast::<u8>();
-        // SAFETY: this end alone writes those bytes; the ring was empty when they were pushed, so their places in it are free, or
-        // were read by nobody since.
+        // SAFETY: this end alone writes those bytes; the ring was empty when they were pushed, so their positions in it are free, or
+        // were read since.
         unsafe { self.fill(self.pushed.wrapping_sub(count as u64), from, count) };
     }
 
     /// Copies `count` bytes, at most the capacity, to position `at` of the outgoing ring.
     ///
     /// # Safety
-    /// `from` has as many, and the other end reads none of the places.
+    /// `from` has as many, and the other end reads none of these positions.
     #[inline]
     unsafe fn fill(&self, at: u64, from: *const u8, count: usize) {
         let at = at as usize & (self.segment.capacity - 1);

@@ -71,7 +71,7 @@ fn remedy(code: i32) -> String {
 
 fn build(operations: usize, completions: usize) -> io::Result<IoUring> {
     IoUring::builder()
-        // Completions are processed when this thread asks for them, in one go, not whenever one arrives (Linux 6.1).
+        // Completions are processed when this thread requests them, in one go, not whenever one arrives (Linux 6.1).
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_cqsize(completions.next_power_of_two().clamp(16, 1 << 16) as u32)
@@ -105,7 +105,7 @@ impl Uring {
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
-            // SAFETY: the entry points into `source` or `sink`, which live until no order is out (see `drop`), are as long as
+            // SAFETY: the entry points into `source` or `sink`, which live until no operation is outstanding (see `drop`), are as long as
             // the entry says, and are touched by the kernel alone; its socket is registered with the ring.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.out += 1;
@@ -155,7 +155,7 @@ impl Drop for Uring {
         // The kernel releases the sockets now, not when it cleans up the ring.
         let _ = self.ring.submitter().unregister_files();
         if self.out == 0 {
-            // SAFETY: no order is out, so nobody points into the memory any more, and it is not used after this.
+            // SAFETY: no operation is outstanding, so nothing points into the memory any more, and it is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }

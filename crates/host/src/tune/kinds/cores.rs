@@ -105,7 +105,7 @@ impl Control for Governor {
     }
 }
 
-/// The cores that an interrupt goes to.
+/// The cores that serve an interrupt.
 struct Irq {
     path: String,
 }
@@ -146,14 +146,14 @@ impl Control for Irq {
     }
 }
 
-/// The cores that receive for a queue.
+/// The cores that process a receive queue.
 struct Rps {
     device: String,
     queue: String,
 }
 
 impl Rps {
-    /// The file, where /sys shows the interface of this network namespace and not another one's of the same name.
+    /// The file, if /sys shows the interface of this network namespace and not that of another with the same name.
     fn path(&self, backend: &dyn Backend) -> io::Result<String> {
         let shown = backend.read(&format!("/sys/class/net/{}/ifindex", self.device));
         let own = backend.link(&self.device)?.get(INDEX).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! Properties of an interface that routing netlink sets.
+//! Properties of an interface that are set by routing netlink.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Rings, interrupt moderation and queues of an interface: numbers that ethtool shows.
+//! Rings, interrupt moderation and queues of an interface: numbers of ethtool.
 
 use std::io;
 
@@ -80,7 +80,8 @@ impl Control for Number {
         self.same(requested, now) || (self.group != Group::Queues && whole(now).is_ok())
     }
 
-    /// Many cards take their link down for a moment, or for good where the driver fails, when rings or queues are made anew.
+    /// Many NICs take their link down for a moment (or for good if the driver fails) when rings or queues are
+    /// recreated.
     fn cuts(&self) -> bool {
         self.group != Group::Coalesce
     }

@@ -17,45 +17,45 @@ use super::fits;
 
 /// A kind of setting.
 pub(crate) trait Kind: Sync {
-    /// How its keys look, and a word about them, for people.
+    /// The form of its keys and a short description, for display.
     fn forms(&self) -> &'static [(&'static str, &'static str)];
 
-    /// The setting that a key names; `None` where it is not of this kind. Whether the host has it is found out by reading it.
+    /// The setting that a key names; `None` if it is not of this kind. Whether the host has it shows when it is read.
     fn setting(&self, key: &str) -> Option<Knob>;
 
-    /// The keys of this kind that there are here.
+    /// The keys of this kind on this host.
     fn keys(&self, backend: &dyn Backend) -> Vec<String>;
 }
 
-/// What can be done with one setting.
+/// The operations on one setting.
 pub(crate) trait Control: Send + Sync {
-    /// What it is now, as it can be written again.
+    /// Its current value, in a form that can be written again.
     fn read(&self, backend: &dyn Backend) -> io::Result<String>;
 
     /// Sets it.
     fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()>;
 
-    /// What is wrong with a value, as far as that can be known without trying.
+    /// What is wrong with a value, as far as that is known without trying.
     fn check(&self, _value: &str) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether two values mean the same: the kernel writes other separators than people do.
+    /// Whether two values are equal: the kernel writes other separators than people do.
     fn same(&self, one: &str, other: &str) -> bool {
         one.split_whitespace().eq(other.split_whitespace())
     }
 
-    /// Whether a value that was read back can be what became of the one that was asked for: devices round.
+    /// Whether a value that was read back can result from the requested one: devices round.
     fn took(&self, requested: &str, now: &str) -> bool {
         self.same(requested, now)
     }
 
-    /// Whether it acts beyond its network namespace.
+    /// Whether it affects more than its network namespace.
     fn host_wide(&self) -> bool {
         false
     }
 
-    /// Whether changing it could cut the connection by which the change was ordered.
+    /// Whether changing it could cut the connection that carries the request.
     fn cuts(&self) -> bool {
         false
     }
@@ -63,9 +63,10 @@ pub(crate) trait Control: Send + Sync {
 
 /// A setting that a key names.
 pub(crate) struct Knob {
-    /// The key in its one form: what the journal knows it by.
+    /// The key in canonical form, as the journal records it.
     pub(crate) key: String,
-    /// What nobody else may set meanwhile: the key, or whatever else it is that other keys lead to as well (`*`: all of its like).
+    /// What no other process may set at the same time: the key, or the object that other keys also lead to (`*`: all
+    /// of its kind).
     leases: Vec<String>,
     pub(crate) control: Box<dyn Control>,
 }
@@ -115,12 +116,12 @@ impl Knob {
     }
 }
 
-/// Whether an error says that the object is not there.
+/// Whether an error means that the object does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 
-/// Every kind. The first that knows a key has it.
+/// Every kind. The first that recognises a key gets it.
 pub(crate) const KINDS: [&dyn Kind; 8] = [
     &sysctl::Sysctl,
     &ethtool::Ethtool,
@@ -142,7 +143,7 @@ pub(crate) fn knob(backend: &dyn Backend, key: &str) -> Result<Knob, TuneError> 
         .ok_or_else(|| TuneError::Unknown { key: key.into(), hint: near(backend, key) })
 }
 
-/// Keys of this host that come close to one that is not there.
+/// Existing keys of this host that are similar to a missing one.
 fn near(backend: &dyn Backend, key: &str) -> String {
     let mut close: Vec<(usize, String)> = KINDS
         .iter()
@@ -159,13 +160,13 @@ fn near(backend: &dyn Backend, key: &str) -> String {
     format!("keys look like {}; `thru tune show` lists those of this host", forms.join(", "))
 }
 
-/// The parts of `dev.NAME.REST` where REST begins with one of `groups`: a name may hold dots itself.
+/// The parts of `dev.NAME.REST`, if REST begins with one of `groups`: a name may contain dots itself.
 fn of_device<'a>(key: &'a str, group: &str) -> Option<(&'a str, &'a str)> {
     let (device, property) = key.strip_prefix("dev.")?.rsplit_once(&format!(".{group}."))?;
     (good_name(device) && !property.is_empty()).then_some((device, property))
 }
 
-/// Whether an interface can be called that (linux/net/core/dev.c, dev_valid_name).
+/// Whether an interface can have this name (linux/net/core/dev.c, dev_valid_name).
 fn good_name(device: &str) -> bool {
     !device.is_empty()
         && device.len() < 16

@@ -1,4 +1,4 @@
-//! Offloads of an interface: what ethtool -k shows.
+//! Offloads of an interface: the output of ethtool -k.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::tune::backend::Backend;
 /// `dev.NAME.offload.tso`.
 pub(crate) struct Offload;
 
-/// ethtool's short names, and the kernel's features that each stands for (ethtool(8); linux/net/ethtool/common.c).
+/// ethtool's short names, and the kernel's features of each (ethtool(8); linux/net/ethtool/common.c).
 const SHORT: [(&str, &[&str]); 9] = [
     ("gro", &["rx-gro"]),
     ("gso", &["tx-generic-segmentation"]),
@@ -33,7 +33,7 @@ const SHORT: [(&str, &[&str]); 9] = [
     ("txvlan", &["tx-vlan-hw-insert"]),
 ];
 
-/// One offload of an interface: a feature or several that have one short name.
+/// One offload of an interface: one or more features with one short name.
 struct Feature {
     device: String,
     names: Vec<String>,
@@ -77,7 +77,7 @@ impl Feature {
     }
 }
 
-/// `on`, `off`, or each feature by itself where they differ.
+/// `on`, `off`, or each feature separately if they differ.
 fn words(states: &[(String, bool)]) -> String {
     let word = |on: bool| if on { "on" } else { "off" };
     match states {

@@ -1,4 +1,4 @@
-//! The root queueing discipline of an interface, in the words of tc.
+//! The root queueing discipline of an interface, in tc's syntax.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::tune::backend::Backend;
 /// `qdisc.NAME`.
 pub(crate) struct Qdisc;
 
-/// The value that stands for whatever the kernel gives a device by itself.
+/// The value for the kernel's default of a device.
 const DEFAULT: &str = "default";
 
 /// The root of one interface.
@@ -34,8 +34,8 @@ impl Kind for Qdisc {
     }
 }
 
-/// The words of a root that was set by hand, or `default`. tc prints `qdisc KIND HANDLE root refcnt N WORDS`; a root that nobody
-/// set has the handle `0:`.
+/// The arguments of a configured root, or `default`. tc prints `qdisc KIND HANDLE root refcnt N ARGUMENTS`; a root
+/// that was not configured has the handle `0:`.
 fn words(shown: &str) -> Option<String> {
     let line = shown.lines().find(|line| line.contains(" root "))?;
     let mut words = line.split_whitespace().skip(1);
@@ -50,7 +50,8 @@ fn words(shown: &str) -> Option<String> {
     Some([&[kind], rest.as_slice()].concat().join(" "))
 }
 
-/// Whether tc can take a word for a name or a number only, and for no path: `50ms`, `1:10`, and `32kb/8`, a size with its cells.
+/// Whether tc can take a word only as a name or a number, and not as a path: `50ms`, `1:10`, and `32kb/8`, a size with
+/// its cells.
 fn is_word(word: &str) -> bool {
     let (word, cells) = word.split_once('/').unwrap_or((word, "1"));
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:%@+-".contains(letter);
@@ -58,7 +59,7 @@ fn is_word(word: &str) -> bool {
 }
 
 impl Root {
-    /// Whether the root holds classes of its own, which its words do not tell.
+    /// Whether the root has classes of its own, which its arguments do not show.
     fn holds_classes(&self, backend: &dyn Backend) -> io::Result<bool> {
         Ok(!backend.run("tc", &["class", "show", "dev", &self.device])?.trim().is_empty())
     }
@@ -67,7 +68,7 @@ impl Root {
 impl Control for Root {
     fn read(&self, backend: &dyn Backend) -> io::Result<String> {
         let shown = backend.run("tc", &["qdisc", "show", "dev", &self.device])?;
-        // An interface without a root at all (down, or one that never queues).
+        // An interface without a root (down, or one that never queues).
         Ok(words(&shown).unwrap_or_else(|| DEFAULT.into()))
     }
 
@@ -103,7 +104,7 @@ impl Control for Root {
         Ok(())
     }
 
-    /// tc writes other words than it reads: the kind must be the one that was asked for.
+    /// tc prints other arguments than it reads: the kind must be the requested one.
     fn took(&self, requested: &str, now: &str) -> bool {
         requested.split_whitespace().next() == now.split_whitespace().next()
     }

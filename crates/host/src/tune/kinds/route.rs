@@ -13,7 +13,7 @@ pub(crate) struct Route;
 const METRICS: [&str; 7] = ["initcwnd", "initrwnd", "quickack", "congctl", "mtu", "advmss", "rto_min"];
 /// The value of a metric that a route does not have.
 const NONE: &str = "none";
-/// Words of `ip route show` that tell a state and are not understood when written.
+/// Words of `ip route show` that describe a state and are not accepted as input.
 const STATES: [&str; 5] = ["linkdown", "dead", "offload", "trap", "rt_offload"];
 
 /// One metric of one route.
@@ -56,7 +56,8 @@ impl Kind for Route {
     }
 }
 
-/// A destination in its one form, as ip prints it: no bits beyond the prefix, none for a single host, a name for the whole Internet.
+/// A destination in canonical form, as ip prints it: no bits beyond the prefix, none for a single host, a name for the
+/// whole Internet.
 fn network(destination: &str) -> Option<String> {
     if ["default", "default6"].contains(&destination) {
         return Some(destination.into());
@@ -78,14 +79,14 @@ fn network(destination: &str) -> Option<String> {
     })
 }
 
-/// Whether a value is one word that ip takes for a name of a congestion control.
+/// Whether a value is one word that ip accepts as a name of a congestion control.
 fn is_name(value: &str) -> bool {
     (1..16).contains(&value.len())
         && value.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && value.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
 }
 
-/// Whether a value is one word that ip takes for a time.
+/// Whether a value is one word that ip accepts as a time.
 fn is_time(value: &str) -> bool {
     let number = value.strip_suffix("ms").or(value.strip_suffix("us")).or(value.strip_suffix('s')).unwrap_or(value);
     let (before, after) = number.split_once('.').unwrap_or((number, "0"));
@@ -114,7 +115,7 @@ impl Metric {
     }
 }
 
-/// Takes a metric out of a route's words; its value, or `none`.
+/// Removes a metric from a route's words; returns its value, or `none`.
 fn take(words: &mut Vec<String>, metric: &str) -> String {
     let Some(at) = words.iter().position(|word| word == metric) else { return NONE.into() };
     let lock = words.get(at + 1).is_some_and(|word| word == "lock");
@@ -155,7 +156,7 @@ impl Control for Metric {
         true
     }
 
-    /// ip writes times in other units than they were given in.
+    /// ip prints times in other units than they were given in.
     fn took(&self, requested: &str, now: &str) -> bool {
         self.same(requested, now) || (self.metric == "rto_min" && requested != NONE && now != NONE)
     }

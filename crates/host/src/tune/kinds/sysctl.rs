@@ -9,7 +9,7 @@ use crate::tune::backend::Backend;
 pub(crate) struct Sysctl;
 
 const ROOT: &str = "/proc/sys/";
-/// What is listed: all of the network, but not each interface's own.
+/// What is listed: the network's settings, except those of each interface.
 const LISTED: [&str; 5] = ["net/core/", "net/ipv4/", "net/ipv6/", "net/mptcp/", "net/unix/"];
 
 /// Names below net that the kernel keeps once for all network namespaces: the tables that net/core/sysctl_net_core.c,
@@ -28,7 +28,7 @@ const SHARED: [&str; 12] = [
     "net.ipv6.mld_max_msf",
     "net.ipv4.cipso_cache_enable",
 ];
-/// Names below net.core that each namespace has for itself; all others there are the host's.
+/// Names below net.core that each namespace has for itself; all others there are host-wide.
 const OWN_CORE: [&str; 6] = [
     "net.core.somaxconn",
     "net.core.optmem_max",
@@ -38,15 +38,15 @@ const OWN_CORE: [&str; 6] = [
     "net.core.bypass_prot_mem",
 ];
 
-/// Last parts of names whose values are secrets of the kernel's (ip-sysctl.rst); it lets only root read them, and an agent is
-/// root for others.
+/// Last parts of names whose values are secrets of the kernel (ip-sysctl.rst); only root may read them, and an agent
+/// acts as root for others.
 const SECRET: [&str; 2] = ["tcp_fastopen_key", "stable_secret"];
 
 /// Another name of net.ipv4.ip_forward (linux/net/ipv4/devinet.c).
 const FORWARDING: &str = "net.ipv4.conf.all.forwarding";
 
-/// What must not be set twice at a time: a value of all interfaces is written to each (ip-sysctl.rst, conf/all), and a neighbour's
-/// times have two files, one in ms.
+/// What must not be set twice at a time: a value of all interfaces is written to each (ip-sysctl.rst, conf/all), and
+/// the times of a neighbour have two files, one in ms.
 fn lease(name: &str) -> String {
     let parts: Vec<&str> = name.split('.').collect();
     match parts.as_slice() {
@@ -66,7 +66,7 @@ struct File {
     path: String,
 }
 
-/// The other of the two separators (sysctl(8): where a name's first separator is a slash, dots belong to names).
+/// The other of the two separators (sysctl(8): if a name's first separator is a slash, dots belong to names).
 fn swapped(name: &str) -> String {
     name.chars()
         .map(|letter| match letter {
@@ -117,7 +117,7 @@ impl Control for File {
         if SECRET.iter().any(|secret| self.name.ends_with(secret)) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a secret: thru neither shows nor changes it"));
         }
-        // Tabs become spaces, so that what is shown can be typed.
+        // Tabs become spaces, so that the displayed value can be typed.
         Ok(backend.read(&self.path)?.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 

@@ -15,7 +15,7 @@ const MTU: u32 = 1_500;
 /// Bytes of the headers of IPv4 and TCP that `build` makes.
 const HEADERS: usize = 52;
 
-/// A course, its clock, and what came out: when, and the packet.
+/// A course, its clock, and its output: times and packets.
 struct Sim {
     course: Course,
     counters: Arc<Counters>,
@@ -29,7 +29,7 @@ impl Sim {
         Self { course: Course::new(direction, MTU, 3, Arc::clone(&counters)), counters, out: Vec::new() }
     }
 
-    /// Goes on to a time, as the thread would that is never late.
+    /// Advances to a time, like a thread that is never late.
     fn until(&mut self, end_ns: u64) {
         loop {
             let next = self.course.due_ns().into_iter().chain(self.course.work_ns()).min();
@@ -54,18 +54,18 @@ impl Sim {
     }
 }
 
-/// A TCP packet of so many full segments, and the length of each as a link sees it.
+/// A TCP packet of this many full segments, and the length of each on the link.
 fn packet(segments: usize) -> (Vec<u8>, u64) {
     let payload = MTU as usize - HEADERS;
     (build(false, false, payload, payload * segments), u64::from(MTU) + 38)
 }
 
-/// Segments in a packet that came out.
+/// Segments of a packet that was delivered.
 fn segments(packet: &[u8]) -> u64 {
     Layout::of(packet).segments() as u64
 }
 
-/// TCP's sequence numbers of the segments in a packet that came out, from that of the first one that `build` gives.
+/// TCP's sequence numbers of the segments of a delivered packet, relative to the first one of `build`.
 fn numbers(packet: &[u8]) -> Vec<usize> {
     let transport = &packet[VIRTIO + 20..];
     let number = u32::from_be_bytes(transport[4..8].try_into().unwrap());
@@ -73,7 +73,7 @@ fn numbers(packet: &[u8]) -> Vec<usize> {
     (first..first + segments(packet) as usize).collect()
 }
 
-/// Whether the transport's checksum is one that the receiver would find wrong.
+/// Whether the receiver would find the transport's checksum wrong.
 fn broken(packet: &[u8]) -> bool {
     let ip = &packet[VIRTIO..];
     let pseudo = super::super::checksum::pseudo_header(&ip[12..20], 6, ip.len() - 20);
@@ -127,8 +127,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the path does: every segment and every copy is delivered or counted at one place, once the path is empty; and
-    /// what was counted is what came out.
+    /// On any path, every segment and every copy is delivered or counted at one location once the path is empty; and
+    /// the counts match the output.
     #[test]
     fn every_segment_is_accounted_for(
         direction in directions(),
@@ -157,8 +157,8 @@ proptest! {
         prop_assert_eq!(counts.late.max_ns(), Some(0).filter(|_| counts.late.count() > 0));
     }
 
-    /// Without noise and with room for all, the stream comes out whole and in order, whatever the delay does, and each segment
-    /// at its time or up to the time later that segments wait for each other.
+    /// Without noise and with enough room, the stream arrives complete and in order with any delay, and each segment
+    /// at its time or at most the time later that segments wait for each other.
     #[test]
     fn a_quiet_path_keeps_order_and_time(
         rate in 100_000_000_u64..10_000_000_000,
@@ -226,7 +226,7 @@ fn a_packet_that_is_too_long_for_the_path_is_dropped_whole() {
 }
 
 #[test]
-fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
+fn a_changed_rate_applies_to_the_queue_and_a_changed_delay_to_leaving_segments() {
     let change = |ms, rate, delay| Change {
         at: Duration::from_millis(ms),
         rate_bps: Some(Some(rate)),
@@ -252,7 +252,7 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
     assert_eq!(sim.end().delivered, 7);
     // Sent at 1, 2, 3; at 5, 7, after which the delay is 20; then at 8 and 9 without delay, but not before those.
     assert_eq!(arrivals(&mut sim), [11, 12, 13, 25, 27, 27, 27]);
-    // And once more: the changes count from the restart.
+    // And once more: the times of the changes count from the restart.
     sim.course.restart(100 * MS);
     sim.arrive(100 * MS, &packet(4).0);
     sim.end();
@@ -260,7 +260,7 @@ fn a_changed_rate_holds_for_what_waits_and_a_changed_delay_for_what_leaves() {
 }
 
 #[test]
-fn what_the_queue_drops_of_a_packet_takes_no_memory() {
+fn dropped_segments_of_a_packet_take_no_memory() {
     let direction = DirectionSpec {
         rate_bps: Some(1_000_000),
         queue_bytes: 4_000,

@@ -1,17 +1,18 @@
-//! Controlled delay, by the pseudocode of RFC 8289, section 5, which is of a queue that hands out one packet at a time. Here
-//! each packet that reaches the head is asked about: what follows a drop is the packet that the pseudocode takes out next.
+//! Controlled delay, by the pseudocode of RFC 8289, section 5, whose queue delivers one packet at a time. Here the
+//! code is called for each packet at the head: the call after a drop is for the packet that the pseudocode dequeues
+//! next.
 
 use super::Fate;
 use crate::emulator::spec;
 
-/// What the pseudocode was about to do when it took the packet out.
+/// The state of the pseudocode when it dequeued the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// A packet is wanted.
     Begin,
-    /// A packet is wanted instead of one that was dropped at its time.
+    /// A packet is wanted after one that was dropped at its time.
     Instead,
-    /// A packet is wanted instead of the first one dropped; it is sent whatever it waited.
+    /// A packet is wanted after the first drop; it is sent however long it waited.
     First,
 }
 
@@ -44,8 +45,8 @@ impl Codel {
         }
     }
 
-    /// What becomes of a segment that leaves the queue at `now` after waiting for `sojourn` ns. `more` says whether more than
-    /// one packet of the MTU waits behind it, `allows` whether it may be marked.
+    /// The fate of a segment that leaves the queue at `now` after waiting for `sojourn` ns. `more`: more than one MTU
+    /// waits behind it; `allows`: it may be marked.
     pub(super) fn fate(&mut self, now: u64, sojourn: u64, more: bool, allows: bool) -> Fate {
         let over = self.ok_to_drop(now, sojourn, more);
         let step = std::mem::replace(&mut self.step, Step::Begin);
@@ -80,7 +81,7 @@ impl Codel {
         if mark { Fate::Mark } else { Fate::Drop }
     }
 
-    /// Begins to drop. Soon after the last time it begins with the rate that was enough then.
+    /// Begins to drop. Soon after the last time it begins with the drop rate of that time.
     fn enter(&mut self, now: u64) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.lastcount);

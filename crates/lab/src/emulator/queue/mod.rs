@@ -1,7 +1,7 @@
 //! A link of a given rate behind a queue.
 //!
-//! Segments wait here without their bytes. What becomes of one is settled when it leaves: only then is it known how long it
-//! waited, which rate the link has by then, and what came behind it.
+//! Segments wait here without their bytes. The fate of one is decided when it leaves: only then are known the time it
+//! waited, the link's rate at that time, and what arrived behind it.
 
 mod codel;
 mod red;
@@ -16,7 +16,7 @@ use red::{Arrival, Red};
 
 const BIT_NS: u128 = 8_000_000_000;
 
-/// What a discipline does with a segment.
+/// The discipline's decision for a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Send,
@@ -29,10 +29,10 @@ enum Fate {
 pub(crate) struct Batch {
     /// The packet's number in the ring.
     pub(crate) packet: u64,
-    /// The first that waits, and the first behind them.
+    /// The first waiting one, and the end of the range.
     pub(crate) next: usize,
     pub(crate) end: usize,
-    /// Bytes on the wire of each segment, and of the one that is the packet's last.
+    /// Bytes on the wire of each segment, and of the packet's last one.
     pub(crate) wire_bytes: u64,
     pub(crate) last: (usize, u64),
     pub(crate) arrived_ns: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Departure {
     pub(crate) wire_bytes: u64,
     /// Whether nothing of its batch waits any more.
     pub(crate) last: bool,
-    /// When it has been sent and whether it was marked on the way, or where it ended.
+    /// When it has been sent and whether it was marked, or where it was dropped.
     pub(crate) outcome: Result<(u64, bool), DropLocation>,
 }
 
@@ -69,8 +69,7 @@ enum State {
 
 /// The queue and the link behind it.
 ///
-/// Exact: what a byte takes beyond whole nanoseconds is carried over to the next, so that no rate drifts while the link is
-/// busy.
+/// Exact: fractions of a nanosecond are carried over to the next byte, so that no rate drifts while the link is busy.
 #[derive(Debug)]
 pub(crate) struct Link {
     rate_bps: Option<u64>,
@@ -84,7 +83,7 @@ pub(crate) struct Link {
     waiting: VecDeque<Batch>,
     waiting_bytes: u64,
     waiting_packets: u64,
-    /// When the segments that have been given to the link will have been sent.
+    /// When the segments passed to the link will have been sent.
     leaving: VecDeque<u64>,
     discipline: Discipline,
     state: State,
@@ -113,7 +112,7 @@ impl Link {
         link
     }
 
-    /// From now on the link is like this. The segment that is being sent keeps its time.
+    /// Changes the link from now on. The segment that is being sent keeps its time.
     pub(crate) fn set(&mut self, direction: &DirectionSpec) {
         if self.rate_bps != direction.rate_bps {
             self.rest = 0;
@@ -131,8 +130,8 @@ impl Link {
         }
     }
 
-    /// Whether an arriving segment gets into the queue, and whether it is marked; the caller then puts it into a batch for
-    /// [`push`](Self::push). What would leave before now has left.
+    /// Whether an arriving segment enters the queue, and whether it is marked; the caller then puts it into a batch
+    /// for [`push`](Self::push). Segments due to leave before now have left.
     pub(crate) fn admit(&mut self, now_ns: u64, wire_bytes: u64, allows: bool) -> Result<bool, DropLocation> {
         let Some(rate_bps) = self.rate_bps else {
             self.entered(wire_bytes);
@@ -170,23 +169,23 @@ impl Link {
         self.waiting_packets += 1;
     }
 
-    /// Segments that were admitted do not come after all.
+    /// Takes back admitted segments.
     pub(crate) fn withdraw(&mut self, packets: u64, wire_bytes: u64) {
         self.waiting_packets -= packets;
         self.waiting_bytes -= wire_bytes;
     }
 
-    /// Puts segments that were admitted at the end of the queue.
+    /// Appends admitted segments to the queue.
     pub(crate) fn push(&mut self, batch: Batch) {
         self.waiting.push_back(batch);
     }
 
-    /// When the next segment leaves the queue for the link; `None` when none waits.
+    /// When the next segment leaves the queue for the link; `None` if none waits.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.waiting.front().map(|batch| batch.arrived_ns.max(self.free_ns))
     }
 
-    /// Takes the next segment out of the queue if it leaves at `until_ns` or before.
+    /// Removes and returns the next segment if it leaves at `until_ns` or before.
     pub(crate) fn depart(&mut self, until_ns: u64) -> Option<Departure> {
         let leaves_ns = self.next_ns().filter(|leaves| *leaves <= until_ns)?;
         let head = self.waiting.front_mut()?;
@@ -214,7 +213,7 @@ impl Link {
         Some(Departure { packet, segment, wire_bytes, last, outcome })
     }
 
-    /// Sends a segment from a time on at which the link is free; returns when it has been sent.
+    /// Sends a segment from a time at which the link is free; returns when it has been sent.
     fn send(&mut self, from_ns: u64, wire_bytes: u64) -> u64 {
         let Some(rate_bps) = self.rate_bps else {
             self.free_ns = from_ns;
@@ -232,7 +231,8 @@ impl Link {
         self.free_ns
     }
 
-    /// Bytes that have not left at a time, rounded up: those that wait, and what is left of what the link has been given.
+    /// Bytes that have not left at a time, rounded up: those that wait, and the unsent rest of those passed to the
+    /// link.
     fn backlog_bytes(&self, now_ns: u64, rate_bps: u64) -> u64 {
         let busy = u128::from(self.free_ns.saturating_sub(now_ns));
         let left = if self.free_ns >= now_ns { busy * u128::from(rate_bps) + self.rest } else { 0 };
@@ -275,7 +275,7 @@ mod tests {
     }
 
     proptest! {
-        /// A link that never idles has sent so many bits at the time that its rate says, to the nanosecond.
+        /// A link that never idles has sent exactly rate times time bits, to the nanosecond.
         #[test]
         fn a_busy_link_keeps_its_rate(rate in 1_000_u64..100_000_000_000, sizes in prop::collection::vec(60_u64..9_100, 1..200)) {
             let mut link = link(&of(rate, u64::MAX / 2));
@@ -288,8 +288,8 @@ mod tests {
             }
         }
 
-        /// Nothing waits longer than the full queue takes, nothing overtakes, and what is refused did not fit; however far
-        /// ahead of the time segments are given to the link.
+        /// Nothing waits longer than the full queue takes, nothing overtakes, and what is refused did not fit, however
+        /// far ahead of time segments are passed to the link.
         #[test]
         fn the_queue_is_as_long_as_it_says(
             arrivals in prop::collection::vec((0_u64..20_000, 60_u64..9_100), 1..300),
@@ -297,7 +297,7 @@ mod tests {
         ) {
             let (rate, limit) = (1_000_000_000, 30_000);
             let mut link = link(&of(rate, limit));
-            // What each segment has before it, from a queue with packets in it: bytes and when they have left.
+            // What precedes each segment, from a queue with packets in it: bytes and the times when they have left.
             let mut inside: Vec<(u64, u64)> = Vec::new();
             let (mut now, mut free, mut expected, mut left) = (0_u64, 0_u64, Vec::new(), Vec::new());
             for (gap, wire_bytes) in arrivals {
@@ -327,20 +327,20 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_packets_counts_them_whatever_their_length() {
+    fn a_queue_in_packets_counts_packets_of_any_length() {
         let direction = DirectionSpec { queue_packets: Some(3), queue_bytes: 1, ..of(8_000_000, 0) };
         let mut link = link(&direction);
         // 1 ms each: one in sending and two that wait.
         let admitted: Vec<bool> = (0..5).map(|_| arrive(&mut link, 0, 1_000).is_ok()).collect();
         assert_eq!(admitted, [true, true, true, false, false]);
-        // One that was given to the link ahead of its time still counts until it has been sent.
+        // One passed to the link ahead of its time still counts until it has been sent.
         assert_eq!(link.depart(0).unwrap().outcome, Ok((1_000_000, false)));
         assert_eq!(arrive(&mut link, 999_999, 60), Err(DropLocation::Queue));
         assert!(arrive(&mut link, 1_000_000, 9_000).is_ok());
     }
 
     #[test]
-    fn a_new_rate_is_that_of_what_waits() {
+    fn a_new_rate_applies_to_waiting_segments() {
         let mut link = link(&of(8_000_000, 100_000));
         (0..3).for_each(|_| assert!(arrive(&mut link, 0, 1_000).is_ok()));
         assert_eq!(link.depart(0).unwrap().outcome, Ok((1_000_000, false)));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn codel_drops_at_the_head_what_waited_too_long() {
+    fn codel_drops_segments_at_the_head_that_waited_too_long() {
         let discipline = Discipline::Codel(spec::Codel::default());
         let mut link = link(&DirectionSpec { discipline, ..of(8_000_000, 10_000_000) });
         // 1,000 segments of 1 ms at once: the queue is far above 5 ms until the last ten or so.

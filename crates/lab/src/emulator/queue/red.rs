@@ -4,7 +4,8 @@ use super::Fate;
 use crate::emulator::random::Random;
 use crate::emulator::spec;
 
-/// The packet whose sending time is the step in which an average falls while the queue is empty (the paper's `s`), bytes.
+/// The packet whose sending time is the step by which the average falls while the queue is empty (the paper's `s`),
+/// bytes.
 const TYPICAL_BYTES: u64 = 1_000;
 
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(super) struct Red {
     count: Option<u64>,
 }
 
-/// What the gateway sees when a segment arrives.
+/// The gateway's view when a segment arrives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     /// Bytes in the queue before it.
@@ -62,7 +63,7 @@ impl Red {
         Fate::Send
     }
 
-    /// Takes an arrival into the average, whatever becomes of it.
+    /// Includes an arrival in the average, whatever its fate.
     pub(super) fn follow(&mut self, arrival: &Arrival) {
         let weight = self.spec.weight;
         if arrival.backlog_bytes > 0 {
@@ -89,7 +90,7 @@ mod tests {
         }
     }
 
-    /// How many of 10,000 segments each fate has with a queue that has long been so long.
+    /// How many of 10,000 segments have each fate with a queue that has long had this length.
     fn fates(spec: spec::Red, backlog: u64) -> [usize; 3] {
         let mut red = Red { average: backlog as f64, ..Red::new(&spec) };
         let mut random = Random::new(3);

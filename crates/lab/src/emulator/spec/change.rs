@@ -1,4 +1,4 @@
-//! A path that changes while it is used.
+//! Changes of a path during its use.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bursts, DirectionSpec, Discipline, Jitter, Reorder, text};
 
-/// What a direction of a path is like from a time on. What is not named stays as it is.
+/// The properties of a direction from a time on. Those that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Change {
-    /// When, since the path could be used.
+    /// When, counted from the time the path could be used.
     #[serde(with = "text::time")]
     pub at: Duration,
-    /// See [`DirectionSpec::delay`]. What is on its way keeps the delay that it left with.
+    /// See [`DirectionSpec::delay`]. Segments in flight keep the delay that they left with.
     #[serde(default, with = "text::time::maybe", skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
     /// See [`DirectionSpec::jitter`].
@@ -23,13 +23,13 @@ pub struct Change {
     /// gets the new one.
     #[serde(default, rename = "rate", with = "text::rate::maybe", skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<Option<u64>>,
-    /// See [`DirectionSpec::queue_bytes`]; a limit in packets ends. What waits already stays.
+    /// See [`DirectionSpec::queue_bytes`]; a limit in packets ends. What already waits stays.
     #[serde(default, rename = "queue", with = "text::size::maybe", skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
     /// See [`DirectionSpec::queue_packets`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
-    /// See [`DirectionSpec::discipline`]. It begins anew, without a memory of the queue.
+    /// See [`DirectionSpec::discipline`]. It restarts without history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discipline: Option<Discipline>,
     /// See [`DirectionSpec::loss`].
@@ -53,7 +53,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Makes `direction` what it is from this change on.
+    /// Applies this change to `direction`.
     pub(crate) fn apply(&self, direction: &mut DirectionSpec) {
         fn set<T: Clone>(field: &mut T, new: Option<&T>) {
             if let Some(new) = new {

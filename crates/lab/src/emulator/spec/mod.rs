@@ -1,4 +1,4 @@
-//! What an emulated path is like: plain data, that a file can hold.
+//! The properties of an emulated path: plain data that a file can hold.
 
 mod change;
 mod parts;
@@ -13,14 +13,14 @@ pub use parts::{Bursts, Codel, Discipline, Distribution, Jitter, Red, Reorder};
 
 use crate::LabError;
 
-/// One direction of a path. The default is a wire of no length, without a limit and without noise.
+/// One direction of a path. The default is a wire without length, limit or noise.
 ///
-/// A segment that enters meets, in this order: the MTU, the queue and its discipline, the link, loss in bursts, random loss,
-/// corruption, duplication, and the delay with its jitter and reordering.
+/// A segment passes these stages in this order: the MTU, the queue and its discipline, the link, burst loss, random
+/// loss, corruption, duplication, and the delay with its jitter and reordering.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DirectionSpec {
-    /// Propagation: how long a segment travels after it was sent. Up to 10 s.
+    /// Propagation delay: how long a segment travels after it was sent. Up to 10 s.
     #[serde(with = "text::time")]
     pub delay: Duration,
     /// How the delay varies.
@@ -28,21 +28,21 @@ pub struct DirectionSpec {
     /// Rate of the link in bit/s, framing included; `None` for no limit (and then no queue). From 1 kbit/s.
     #[serde(rename = "rate", with = "text::rate")]
     pub rate_bps: Option<u64>,
-    /// Bytes, framing included, that may wait for the link or be in sending; what would go beyond is dropped (drop-tail).
+    /// Bytes, framing included, that may wait for the link or be in transmission; more is dropped (drop-tail).
     #[serde(rename = "queue", with = "text::size")]
     pub queue_bytes: u64,
-    /// Packets that may wait for the link or be in sending, whatever their length; the limit in bytes does not count then.
+    /// Packets of any length that may wait for the link or be in transmission; the limit in bytes does not count then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
     /// What the queue does before it is full.
     pub discipline: Discipline,
-    /// Probability from 0 to 1 that a segment is lost on its way, independent of all others.
+    /// Probability from 0 to 1 that a segment is lost on the path, independent of all others.
     #[serde(with = "text::share")]
     pub loss: f64,
-    /// Loss in bursts, beside that.
+    /// Burst loss, in addition.
     #[serde(rename = "burst-loss")]
     pub bursts: Bursts,
-    /// Probability from 0 to 1 that a bit of a segment's IP payload is flipped, which its checksum shows.
+    /// Probability from 0 to 1 that a bit of a segment's IP payload is flipped, which its checksum reveals.
     #[serde(with = "text::share")]
     pub corrupt: f64,
     /// Probability from 0 to 1 that a segment arrives twice.
@@ -50,14 +50,14 @@ pub struct DirectionSpec {
     pub duplicate: f64,
     /// Segments that are overtaken.
     pub reorder: Reorder,
-    /// The longest IP packet in bytes that passes: a longer one is dropped without a word, as by a switch that does not take
-    /// such frames. `None` for all that the hosts' interfaces send.
+    /// The longest IP packet in bytes that passes: a longer one is dropped silently, as by a switch that does not
+    /// accept such frames. `None` for all that the hosts' interfaces send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Bytes that each segment takes on the wire beside its IP packet.
+    /// Bytes that each segment takes on the wire in addition to its IP packet.
     #[serde(rename = "framing")]
     pub framing_bytes: u32,
-    /// What becomes different later, in order of time.
+    /// Later changes, in order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -88,10 +88,10 @@ impl DirectionSpec {
     pub const ETHERNET: u32 = 38;
 
     const LONGEST: Duration = Duration::from_secs(10);
-    /// What a path without a rate is taken to carry, for the size of the ring.
+    /// The assumed rate of a path without one, for the size of the ring.
     const FAST_BPS: u64 = 20_000_000_000;
 
-    /// What the direction is like at each time: from the start, then from each change on.
+    /// The direction's properties at each time: from the start, then from each change on.
     pub(crate) fn phases(&self) -> Vec<(Duration, Self)> {
         let mut now = Self { changes: Vec::new(), ..self.clone() };
         let mut phases = vec![(Duration::ZERO, now.clone())];
@@ -102,10 +102,10 @@ impl DirectionSpec {
         phases
     }
 
-    /// Refuses what no path can be. `mtu` is that of the hosts' interfaces, in bytes.
+    /// Refuses invalid paths. `mtu` is that of the hosts' interfaces, in bytes.
     ///
     /// # Errors
-    /// [`LabError::Spec`] names what is wrong and what would do.
+    /// [`LabError::Spec`] names the error and the remedy.
     pub fn check(&self, mtu: u32) -> Result<(), LabError> {
         let times = || self.changes.iter().map(|change| change.at);
         if times().zip(times().skip(1)).any(|(one, next)| next < one) {
@@ -184,13 +184,13 @@ impl DirectionSpec {
         }
     }
 
-    /// Bytes that can be on their way at once: what the link sends within the longest delay, and the full queue, at any of the
-    /// path's times. Half as much again and at least 4 MiB, for a thread that wakes up late; at most 1 GiB.
+    /// Bytes that can be in flight at once: what the link sends within the longest delay, and the full queue, at any
+    /// of the path's times. Plus 50 %, for a thread that wakes up late; at least 4 MiB and at most 1 GiB.
     pub(crate) fn ring_bytes(&self, mtu: u32) -> usize {
         let phases = self.phases();
         let most = |of: fn(&Self) -> u128| phases.iter().map(|(_, direction)| of(direction)).max().unwrap_or(0);
         let rate = most(|direction| u128::from(direction.rate_bps.unwrap_or(Self::FAST_BPS)));
-        // A normal difference is practically never more than four deviations, an exponential one more than eight means.
+        // A normal difference practically never exceeds four deviations, an exponential one eight means.
         let travel =
             most(|direction| (direction.delay + direction.jitter.spread * 8 + direction.reorder.by).as_nanos());
         let packet = u128::from(mtu) + 1_000;

@@ -1,4 +1,4 @@
-//! What a direction of a path does beside delay and rate, each in terms of its source.
+//! The impairments of a direction besides delay and rate, each in terms of its source.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::text;
 
-/// How the delay of a segment differs from the delay of the path, at random.
+/// Random differences of a segment's delay from the path's delay.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Jitter {
-    /// How far it differs; what that means says the distribution. 0 for none.
+    /// How much it differs; the distribution defines the meaning. 0 for none.
     #[serde(with = "text::time")]
     pub spread: Duration,
     /// How the differences are distributed.
     pub distribution: Distribution,
-    /// A drawn difference holds this long, by the time at which segments leave the link; 0 draws one for each segment.
+    /// How long a drawn difference holds, by the time at which segments leave the link; 0 draws one for each segment.
     #[serde(with = "text::time")]
     pub every: Duration,
-    /// Whether a segment with less delay may overtake one with more. A path that may not keeps the later one back until the
-    /// earlier one is there.
+    /// Whether a segment with less delay may overtake one with more. Otherwise the path delays the later one until the
+    /// earlier one has arrived.
     pub overtake: bool,
 }
 
-/// Distributions of [`Jitter`]. None makes a delay negative: what would be below 0 is 0.
+/// Distributions of [`Jitter`]. None makes a delay negative: a result below 0 becomes 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -37,23 +37,24 @@ pub enum Distribution {
     Exponential,
 }
 
-/// Segments that are kept back, so that those behind them overtake.
+/// Delayed segments, which those behind them overtake.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Reorder {
-    /// Probability from 0 to 1 that a segment is kept back.
+    /// Probability from 0 to 1 that a segment is delayed.
     #[serde(with = "text::share")]
     pub probability: f64,
-    /// How much longer it travels.
+    /// The additional delay.
     #[serde(with = "text::time")]
     pub by: Duration,
 }
 
-/// Loss in bursts: a channel with a good and a bad state, which changes after each segment (E. N. Gilbert, "Capacity of a
+/// Burst loss: a channel with a good and a bad state, which changes after each segment (E. N. Gilbert, "Capacity of a
 /// burst-noise channel", Bell System Technical Journal 39, 1960; E. O. Elliott, "Estimates of error rates for codes on
 /// burst-noise channels", the same 42, 1963). It begins in the good state.
 ///
-/// In the long run the part `p / (p + r)` of all segments meets the bad state, in bursts of `1 / r` segments in the mean.
+/// In the long run the fraction `p / (p + r)` of all segments meets the bad state, in bursts of `1 / r` segments on
+/// average.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Bursts {
@@ -79,7 +80,7 @@ impl Default for Bursts {
 }
 
 impl Bursts {
-    /// The part of all segments that is lost in the long run.
+    /// The fraction of all segments that is lost in the long run.
     #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let bad = if self.p > 0.0 { self.p / (self.p + self.r) } else { 0.0 };
@@ -87,7 +88,7 @@ impl Bursts {
     }
 }
 
-/// What the queue before the link does beside dropping what has no room.
+/// What the queue before the link does besides dropping when it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -102,22 +103,22 @@ pub enum Discipline {
 }
 
 /// Random early detection (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM
-/// Transactions on Networking 1(4), 1993): the longer the queue was on average, the more of the arriving segments are dropped
-/// or marked, evenly spread. The average is of bytes.
+/// Transactions on Networking 1(4), 1993): the longer the average queue, the more of the arriving segments are dropped
+/// or marked, evenly spread. The average is in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Red {
     /// Average queue in bytes below which nothing happens (min_th).
     #[serde(with = "text::size")]
     pub min: u64,
-    /// Average queue in bytes from which every segment is dropped (max_th); also those that could be marked, as RFC 3168,
-    /// section 7, wants it.
+    /// Average queue in bytes from which every segment is dropped (max_th), including those that could be marked, as
+    /// RFC 3168, section 7, requires.
     #[serde(with = "text::size")]
     pub max: u64,
     /// Probability just below `max` (max_p).
     #[serde(with = "text::share")]
     pub probability: f64,
-    /// Weight of the queue of now in the average (w_q).
+    /// Weight of the current queue in the average (w_q).
     #[serde(with = "text::share")]
     pub weight: f64,
     /// Whether segments that allow it are marked instead of dropped (ECN, RFC 3168).
@@ -131,12 +132,12 @@ impl Default for Red {
     }
 }
 
-/// Controlled delay (RFC 8289): segments are dropped or marked while they have waited longer than `target` for longer than
-/// `interval`, ever faster until they wait less.
+/// Controlled delay (RFC 8289): once segments have waited longer than `target` for longer than `interval`, segments
+/// are dropped or marked at an increasing rate until they wait less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Codel {
-    /// The wait that is always allowed (TARGET).
+    /// The acceptable waiting time (TARGET).
     #[serde(with = "text::time")]
     pub target: Duration,
     /// How long it may be exceeded; a round trip of the flows (INTERVAL).

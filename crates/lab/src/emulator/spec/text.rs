@@ -1,5 +1,5 @@
-//! Quantities in files: text with a unit (`"91.5ms"`, `"2.5Gbit"`, `"56MB"`, `"0.1%"`), or a bare number in seconds, bit/s,
-//! bytes or parts of 1. They are written back exactly.
+//! Quantities in files: text with a unit (`"91.5ms"`, `"2.5Gbit"`, `"56MB"`, `"0.1%"`), or a bare number in seconds,
+//! bit/s, bytes or fractions of 1. They are written back exactly.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::{BitRate, ByteSize, Nanos, Ratio};
 use serde::de::{Error, Visitor};
 
-/// How a rate without a limit is written.
+/// The text for a rate without a limit.
 const UNLIMITED: &str = "unlimited";
 
 /// Reads a quantity of either form.

@@ -1,4 +1,4 @@
-//! Loss in bursts, by the channel of Gilbert and Elliott ([`Bursts`]). As random loss, it has used the link.
+//! Burst loss, by the channel of Gilbert and Elliott ([`Bursts`]). Like random loss, it comes after the link.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;
@@ -22,7 +22,7 @@ impl BurstLoss {
 impl Stage for BurstLoss {
     fn set(&mut self, direction: &DirectionSpec) -> bool {
         self.bursts = direction.bursts;
-        // Where bursts cease to be, the next ones begin in the good state.
+        // When burst loss ends, the next one begins in the good state.
         self.bad &= direction.bursts.p > 0.0;
         direction.bursts.mean_loss() > 0.0
     }
@@ -56,8 +56,8 @@ mod tests {
             let n = 2_000_000;
             let share = lost(bursts, 5, n).iter().filter(|lost| **lost).count() as f64 / n as f64;
             let mean = bursts.mean_loss();
-            // Neighbours are lost together: the variance is that of independent segments times (1 + c) / (1 - c) with the
-            // chain's correlation c = 1 - p - r, at most.
+            // Neighbours are lost together: the variance is at most that of independent segments times (1 + c) / (1 -
+            // c), with the chain's correlation c = 1 - p - r.
             let correlation = (1.0 - bursts.p - bursts.r).max(0.0);
             let deviation = (mean * (1.0 - mean) / n as f64 * (1.0 + correlation) / (1.0 - correlation)).sqrt();
             assert!((share - mean).abs() < 4.0 * deviation, "{share} instead of {mean}");

@@ -1,4 +1,4 @@
-//! Bits that arrive wrong: in each segment one at most, with the same probability.
+//! Corruption: at most one flipped bit per segment, each segment with the same probability.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;

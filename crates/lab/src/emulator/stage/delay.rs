@@ -1,18 +1,18 @@
-//! The length of the path, and how it varies.
+//! The propagation delay of the path, and its variation.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::{DirectionSpec, Distribution, Jitter};
 
-/// A delay with jitter. Unless segments may overtake, none arrives before one that left earlier, also where the delay has
-/// become shorter meanwhile.
+/// A delay with jitter. Unless segments may overtake, none arrives before one that left earlier, even if the delay has
+/// decreased in between.
 #[derive(Debug)]
 pub(super) struct Delay {
     delay_ns: u64,
     jitter: Jitter,
     random: Random,
-    /// The difference that was drawn last, ns, and until when it holds.
+    /// The last drawn difference, ns, and the time until which it holds.
     drawn_ns: f64,
     until_ns: u64,
     latest_ns: u64,
@@ -49,7 +49,7 @@ impl Stage for Delay {
             self.until_ns = 0;
         }
         self.jitter = direction.jitter;
-        // A path that had a delay before must still keep the order when it has none.
+        // A path that had a delay before must keep the order even without one.
         self.delay_ns > 0 || !self.jitter.spread.is_zero() || self.latest_ns > 0
     }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_holds_as_long_as_it_should() {
+    fn a_difference_holds_for_its_time() {
         let mut stage = stage(&jittery(Distribution::Uniform, true, 10 * MS));
         let mut delays = delays(&mut stage, (0..100).map(|n| n * MS));
         delays.dedup();

@@ -1,4 +1,4 @@
-//! Segments that arrive twice, each with the same probability. The copy follows at once and is not drawn for again.
+//! Segments that arrive twice, each with the same probability. The copy follows at once and is not duplicated again.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;

@@ -1,6 +1,6 @@
-//! Noise on the path: each segment is lost with the same probability, independent of all others.
+//! Random loss: each segment is lost with the same probability, independent of all others.
 //!
-//! It stands after the queue: what is lost has used the link.
+//! It comes after the queue: a lost segment has used the link.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;

@@ -1,7 +1,7 @@
-//! What a segment meets after the link, one stage after the other: noise, and the length of the path.
+//! The stages that a segment passes after the link: noise and delay.
 //!
-//! A stage is told the time; it reads no clock. A new one is a file here with a type that implements [`Stage`], and a line in
-//! [`Stages::new`], which fixes the order.
+//! A stage receives the time; it reads no clock. A new one is a file here with a type that implements [`Stage`], and a
+//! line in [`Stages::new`], which fixes the order.
 
 mod bursts;
 mod corrupt;
@@ -14,36 +14,36 @@ use super::counts::DropLocation;
 use super::random::Random;
 use super::spec::DirectionSpec;
 
-/// A segment on its way.
+/// A segment on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Passage {
     /// When it reaches the next stage, ns of the emulator's clock.
     pub(crate) at_ns: u64,
-    /// The bit of its IP payload that is flipped, counted around.
+    /// The bit of its IP payload that is flipped, modulo the payload's length.
     pub(crate) flip: Option<u64>,
     /// It arrives twice.
     pub(crate) twice: bool,
-    /// It was kept back for others to overtake.
+    /// It was delayed so that others overtake it.
     pub(crate) kept_back: bool,
 }
 
 /// A part of the path in one direction.
 pub(crate) trait Stage: Send {
-    /// From now on the path is like this. Returns whether the stage has anything to do then.
+    /// Changes the stage from now on. Returns whether the stage is active then.
     fn set(&mut self, direction: &DirectionSpec) -> bool;
 
-    /// Takes the segment through, in the order in which the link sent it: sets when it leaves, or says where it ended.
+    /// Processes a segment, in the link's sending order: sets when it leaves, or returns where it was dropped.
     fn pass(&mut self, segment: &mut Passage) -> Result<(), DropLocation>;
 }
 
 /// The stages of one direction.
 pub(crate) struct Stages {
-    /// In order, each with whether it has anything to do.
+    /// In order, each with whether it is active.
     stages: Vec<(bool, Box<dyn Stage>)>,
 }
 
 impl Stages {
-    /// `seed` makes the random choices repeatable: those of one stage do not depend on what others do.
+    /// `seed` makes the random choices repeatable: those of one stage do not depend on the others.
     pub(crate) fn new(direction: &DirectionSpec, seed: u64) -> Self {
         let random = |series| Random::split(seed, series);
         let stages: [Box<dyn Stage>; 6] = [
@@ -59,14 +59,14 @@ impl Stages {
         stages
     }
 
-    /// From now on the path is like this.
+    /// Changes the path from now on.
     pub(crate) fn set(&mut self, direction: &DirectionSpec) {
         for (busy, stage) in &mut self.stages {
             *busy = stage.set(direction);
         }
     }
 
-    /// Takes a segment that the link has sent at a time through all stages.
+    /// Passes a segment that the link sent at a time through all stages.
     pub(crate) fn pass(&mut self, at_ns: u64) -> Result<Passage, DropLocation> {
         let mut segment = Passage { at_ns, ..Passage::default() };
         for (busy, stage) in &mut self.stages {
@@ -84,13 +84,13 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_path_of_nothing_changes_nothing() {
+    fn a_path_without_impairments_changes_nothing() {
         let mut stages = Stages::new(&DirectionSpec::default(), 1);
         assert_eq!(stages.pass(7), Ok(Passage { at_ns: 7, ..Passage::default() }));
     }
 
     #[test]
-    fn a_stage_draws_the_same_whatever_the_others_do() {
+    fn a_stage_draws_independently_of_the_others() {
         let quiet = DirectionSpec { loss: 0.1, ..DirectionSpec::default() };
         let noisy = DirectionSpec { corrupt: 0.3, duplicate: 0.3, delay: Duration::from_millis(1), ..quiet.clone() };
         let lost = |direction: &DirectionSpec, seed| {

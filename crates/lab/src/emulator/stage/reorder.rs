@@ -1,11 +1,11 @@
-//! Segments that are kept back behind the rest of the path, so that those after them arrive before them.
+//! Segments that are delayed longer than the path, so that those after them arrive before them.
 
 use super::{Passage, Stage};
 use crate::emulator::counts::DropLocation;
 use crate::emulator::random::Random;
 use crate::emulator::spec::{DirectionSpec, Reorder};
 
-/// Keeps segments back at random, independent of each other.
+/// Delays segments at random, independently of each other.
 #[derive(Debug)]
 pub(super) struct KeepBack {
     reorder: Reorder,

@@ -72,16 +72,16 @@ fn what_was_read_is_published_with_the_reply_or_the_next_read() {
     assert_eq!(a.push(&[1; 4096]), 4096);
     assert_eq!(a.push(&[2]), 0);
     assert_eq!(b.pop(&mut room), 4096);
-    assert_eq!(a.push(&[2]), 0, "nobody said yet that there is room");
+    assert_eq!(a.push(&[2]), 0, "the room is not published yet");
     assert_eq!(b.push(&[3]), 1);
     assert_eq!(a.push(&[2]), 1, "the answer said it");
     assert_eq!(b.pop(&mut room), 1);
     assert_eq!(b.pop(&mut room), 0);
-    assert_eq!(a.push(&[4; 4096]), 4096, "the look at the empty ring said it");
+    assert_eq!(a.push(&[4; 4096]), 4096, "the read of the empty ring published it");
 }
 
 #[test]
-fn a_message_beside_the_ring_is_found_in_parts_and_before_others() {
+fn a_message_beside_the_ring_is_read_in_parts_and_before_later_ones() {
     let (mut a, mut b) = ends(4096);
     assert_eq!(a.push(&bytes(0, 50)), 50);
     let mut room = [0; 400];
