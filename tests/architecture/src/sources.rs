@@ -5,7 +5,7 @@ use crate::{Rule, Violation};
 
 /// Crates that are pure functions.
 const PURE: &[&str] = &["analysis", "report"];
-/// What a pure function does not use.
+/// What a pure function must not use.
 const IMPURE: &[[&str; 2]] = &[["std", "fs"], ["std", "net"], ["Instant", "now"], ["SystemTime", "now"]];
 /// Lines that a file may have before its tests.
 const LONGEST: usize = 599;
