@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_impure_passes() {
+    fn names_that_are_only_similar_pass() {
         for source in [
             "// std::fs is not used\nconst A: &str = \"std::fs Instant::now()\";",
             "/// Never `std::fs`.\nfn a() {}",

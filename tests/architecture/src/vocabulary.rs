@@ -374,8 +374,8 @@ fn members(tokens: &[Token], from: usize, is_enum: bool) -> Vec<(&str, usize)> {
         return found;
     };
     let mut depth = 0_usize;
-    for at in open..tokens.len() {
-        match text(at) {
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.text.as_str() {
             "{" | "(" | "[" => depth += 1,
             "}" | ")" | "]" => {
                 depth -= 1;
@@ -389,7 +389,7 @@ fn members(tokens: &[Token], from: usize, is_enum: bool) -> Vec<(&str, usize)> {
                 let field = text(at + 1) == ":" && text(at + 2) != ":" && before != ":";
                 let variant = is_enum && depth == 1 && ["{", "(", ",", "}", "="].contains(&text(at + 1));
                 if starts && (field || variant) {
-                    found.push((tokens[at].text.as_str(), tokens[at].line));
+                    found.push((token.text.as_str(), token.line));
                 }
             }
             _ => {}
