@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_measured_takes_the_place_of_the_guess() {
+    fn measured_durations_replace_the_guess() {
         let mut left = Remaining::new(vec![("stream", "thru", 3, 2.0), ("curve", "thru", 3, 30.0)]);
         assert_eq!(left.to_string(), "about 2 min left");
         left.took("curve", "thru", 10.0);

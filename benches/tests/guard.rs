@@ -24,7 +24,7 @@ fn read(report: &Path) -> Value {
 }
 
 #[test]
-fn what_a_program_says_and_how_it_ends_come_through() {
+fn output_and_exit_code_are_passed_on() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
     let mut guard = guarded(&report, "echo out; exit 7");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Job, JobContext, Peer, Read, Reading, command_line, everywhere_on_path, says, version_of};
+use super::{Job, JobContext, Peer, Read, Reading, command_line, everywhere_on_path, output_of, version_of};
 use crate::process::Ended;
 use crate::work::Task;
 
@@ -55,7 +55,7 @@ impl Peer for Iperf3 {
             .into_iter()
             .map(|file| (version_of(&file, "--version").as_deref().map(parts).unwrap_or_default(), file))
             .collect();
-        choose(self.kind, &here, |file| says(file, "--help").contains("--gsro"))
+        choose(self.kind, &here, |file| output_of(file, "--help").contains("--gsro"))
     }
 
     fn job(&self, task: Task, context: &JobContext) -> Option<Job> {

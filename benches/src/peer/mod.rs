@@ -253,13 +253,13 @@ fn everywhere_on_path(program: &str) -> Vec<PathBuf> {
 }
 
 /// A program's output with one flag.
-fn says(program: &Path, flag: &str) -> String {
+fn output_of(program: &Path, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else { return String::new() };
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 fn version_of(program: &Path, flag: &str) -> Option<String> {
-    find_version(&says(program, flag))
+    find_version(&output_of(program, flag))
 }
 
 /// The first version number such as `3.12` or `6.1.2`.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_work_has_ours_and_a_peer_and_every_server_is_told_where_it_is_waited_for() {
+    fn every_work_has_peers_and_every_server_gets_its_port() {
         for work in WORKS {
             let jobs: Vec<(&str, Job)> =
                 PEERS.iter().filter_map(|peer| Some((peer.name(), peer.job(work.task, &context())?))).collect();

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_three_legs_is_kept_beside_what_all_three_say() {
+    fn the_best_of_three_legs_is_kept_with_the_mean() {
         let text = r#"{"outcomes":[{"summary":{"goodput_bps":5e9,"transactions_per_s":20000.0,"bytes_received":7.0,"duration_ns":2e9},
             "trials":[{"value":4e9,"near":{"rtt":{"mean_ns":52000.0}}},{"value":6e9,"near":{"rtt":{"mean_ns":48000.0}}}]}]}"#;
         let stream = best_goodput(&Ended::default(), text).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_says_how_many_of_its_points_are_sure_and_has_the_least_mean_of_three_parts() {
+    fn a_curve_counts_its_converged_points_and_has_the_shortest_mean_of_three_parts() {
         let text = r#"{"outcomes":[{"spec":{"transport":"tcp","block":1},"summary":{"verdicts":["one-host"]},
               "trials":[{"near":{"rtt":{"count":1,"mean_ns":9.0}}},{"near":{"rtt":{"count":3,"mean_ns":5.0}}},
                         {"near":{"rtt":{"count":2,"mean_ns":9.0}}},{"near":{}},{"near":{"rtt":{"count":1,"mean_ns":7.0}}}]},

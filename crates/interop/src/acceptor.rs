@@ -37,7 +37,7 @@ impl ClientSession<'_> {
     pub(crate) fn may_continue(&mut self) -> impl FnMut() -> bool + '_ {
         let Self { service, line, session_deadline, .. } = self;
         move || {
-            let left = matches!(line.glance(&mut [0; 64]), Ok(Input::Ended) | Err(_));
+            let left = matches!(line.try_receive(&mut [0; 64]), Ok(Input::Ended) | Err(_));
             !left && !session_deadline.is_over() && !service.stopping()
         }
     }

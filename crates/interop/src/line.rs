@@ -17,7 +17,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a refused connection is retried.
 const REFUSED_LIMIT: Duration = Duration::from_millis(300);
 /// Time limit for the peer to accept written bytes.
-const SAY_LIMIT: Duration = Duration::from_secs(10);
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Interval between checks for cancellation.
 const STEP: Duration = Duration::from_millis(50);
@@ -74,7 +74,7 @@ impl Line {
     pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", peer, source);
         socket.set_nodelay(true).map_err(failed)?;
-        socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)?;
+        socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)?;
         Ok(Self { socket, peer })
     }
 
@@ -103,7 +103,7 @@ impl Line {
     pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
         let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
         self.socket.set_nonblocking(false).map_err(failed)?;
-        self.socket.set_write_timeout(Some(SAY_LIMIT)).map_err(failed)
+        self.socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)
     }
 
     pub(crate) fn peer(&self) -> SocketAddr {
@@ -111,11 +111,11 @@ impl Line {
     }
 
     /// The address of this end.
-    pub(crate) fn here(&self) -> Result<SocketAddr, InteropError> {
+    pub(crate) fn local_address(&self) -> Result<SocketAddr, InteropError> {
         self.socket.local_addr().map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
-    pub(crate) fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
@@ -127,7 +127,7 @@ impl Line {
     }
 
     /// Waits for bytes, at most this long.
-    pub(crate) fn hear(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
+    pub(crate) fn receive(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
         let failed = |source| InteropError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
@@ -141,7 +141,7 @@ impl Line {
             if (wait.cancelled)() {
                 return Err(InteropError::Interrupted);
             }
-            match self.hear(into, STEP)? {
+            match self.receive(into, STEP)? {
                 Input::Bytes(count) => return Ok(Some(count)),
                 Input::Ended => return Ok(None),
                 Input::Nothing if Instant::now() > deadline => {
@@ -158,7 +158,7 @@ impl Line {
     }
 
     /// Reads without waiting.
-    pub(crate) fn glance(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
+    pub(crate) fn try_receive(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
         let peer = self.peer;
         let failed = |source| InteropError::socket("receive from", peer, source);
         self.socket.set_nonblocking(true).map_err(failed)?;
@@ -201,14 +201,14 @@ impl Line {
         let mut rest = [0; 64];
         self.finish();
         while Instant::now() < deadline {
-            if let Ok(Input::Ended) | Err(_) = self.hear(&mut rest, limit) {
+            if let Ok(Input::Ended) | Err(_) = self.receive(&mut rest, limit) {
                 return;
             }
         }
     }
 
     /// A state machine's error with this peer's address.
-    pub(crate) fn wrong(&self, error: SpeakError) -> InteropError {
+    pub(crate) fn peer_error(&self, error: SpeakError) -> InteropError {
         InteropError::Peer { address: self.peer.to_string(), error }
     }
 }

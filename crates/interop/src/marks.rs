@@ -66,7 +66,7 @@ impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> foreign::Header for Marke
             DatagramKind::Data => {}
             DatagramKind::Begin => self.mark_times.begun_ns.store(now_ns(), Ordering::Relaxed),
             DatagramKind::End if !self.mark_times.ended() => {
-                self.mark_times.ended_ns.store(now_ns(), Ordering::Relaxed)
+                self.mark_times.ended_ns.store(now_ns(), Ordering::Relaxed);
             }
             DatagramKind::End => {}
         }

@@ -32,7 +32,7 @@ impl Served {
     }
 
     /// The control connection of this client, after its request.
-    fn asks(&self, client: u32, json: &str) -> TcpStream {
+    fn requests(&self, client: u32, json: &str) -> TcpStream {
         let mut socket = self.greets(client);
         assert_eq!(heard(&mut socket), [9]);
         socket.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
@@ -84,10 +84,10 @@ fn streams_that_a_test_does_not_want_are_turned_away() {
 #[test]
 fn datagrams_of_one_host_are_of_one_test_at_a_time() {
     let served = Served::start();
-    let mut first = served.asks(1, UDP);
+    let mut first = served.requests(1, UDP);
     assert_eq!(heard(&mut first), CREATE_STREAMS);
-    let mut second = served.asks(2, UDP);
-    let mut third = served.asks(3, UDP);
+    let mut second = served.requests(2, UDP);
+    let mut third = served.requests(3, UDP);
     assert!(is_silent(&second) && is_silent(&third), "the first one's stream has not come");
     // A waiting client is noticed.
     third.write_all(&TERMINATE).unwrap();
@@ -103,9 +103,9 @@ fn datagrams_of_one_host_are_of_one_test_at_a_time() {
 fn what_one_test_sets_on_the_listener_is_not_for_others() {
     let served = Served::start();
     let mss = |socket: &TcpStream| socket2::SockRef::from(socket).tcp_mss().unwrap();
-    let mut small = served.asks(1, r#"{"tcp":true,"time":1,"parallel":1,"MSS":600}"#);
+    let mut small = served.requests(1, r#"{"tcp":true,"time":1,"parallel":1,"MSS":600}"#);
     assert_eq!(heard(&mut small), CREATE_STREAMS);
-    let mut usual = served.asks(2, TCP);
+    let mut usual = served.requests(2, TCP);
     assert!(is_silent(&usual), "the listener is the first one's");
     let stream = served.greets(1);
     assert_eq!(heard(&mut small), STARTED);
@@ -115,7 +115,7 @@ fn what_one_test_sets_on_the_listener_is_not_for_others() {
     assert_eq!(heard(&mut usual), STARTED);
     assert!(mss(&stream) > 600, "{}", mss(&stream));
     // Tests without listener options do not wait for each other.
-    let mut both = [served.asks(3, TCP), served.asks(4, TCP)];
+    let mut both = [served.requests(3, TCP), served.requests(4, TCP)];
     both.iter_mut().for_each(|client| assert_eq!(heard(client), CREATE_STREAMS));
 }
 

@@ -106,7 +106,7 @@ fn play<T: Send + 'static>(part: impl FnOnce(TcpListener) -> T + Send + 'static)
 }
 
 /// Accepts a connection, sends `bytes` without reading, and then reads to the end.
-fn say_all(listener: &TcpListener, bytes: &[u8]) -> Vec<u8> {
+fn send_all(listener: &TcpListener, bytes: &[u8]) -> Vec<u8> {
     let (mut socket, _) = listener.accept().unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     socket.write_all(bytes).unwrap();
@@ -128,30 +128,30 @@ fn recite(socket: &mut TcpStream, said: &[u8], sizes: &[u64], most: usize) -> st
     let (mut at, mut came) = (0, Vec::new());
     for (mark, theirs, messages, size, pause_ms) in steps {
         let size = size as usize;
-        at = say(socket, said, at, mark, most)?;
+        at = send(socket, said, at, mark, most)?;
         if at == most {
             return Ok(came);
         }
-        hear(socket, theirs + size.min(messages * size), &mut came)?;
+        receive(socket, theirs + size.min(messages * size), &mut came)?;
         std::thread::sleep(Duration::from_millis(pause_ms));
-        at = say(socket, said, at, messages * size, most)?;
+        at = send(socket, said, at, messages * size, most)?;
         if at == most {
             return Ok(came);
         }
-        hear(socket, (messages * size).saturating_sub(size), &mut came)?;
+        receive(socket, (messages * size).saturating_sub(size), &mut came)?;
     }
-    say(socket, said, at, said.len() - at, most)?;
+    send(socket, said, at, said.len() - at, most)?;
     Ok(came)
 }
 
 /// Sends `length` bytes from `at` on, up to `most`; returns the end.
-fn say(socket: &mut TcpStream, said: &[u8], at: usize, length: usize, most: usize) -> std::io::Result<usize> {
+fn send(socket: &mut TcpStream, said: &[u8], at: usize, length: usize, most: usize) -> std::io::Result<usize> {
     let end = (at + length).min(most);
     socket.write_all(&said[at..end])?;
     Ok(end)
 }
 
-fn hear(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::Result<()> {
+fn receive(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io::Result<()> {
     let old = came.len();
     came.resize(old + length, 0);
     socket.read_exact(&mut came[old..])
@@ -245,7 +245,7 @@ fn both_ends_of_a_stream_go_through_the_reset_at_which_nptcp_hung() {
 
     let answers = answers.clone();
     let (address, player) = play(move |listener| {
-        let came = say_all(&listener, &answers);
+        let came = send_all(&listener, &answers);
         // As recorded: the connection that reached the old port is lost.
         drop(listener.accept().unwrap());
         // The first size: its sync and count, the sync of its first trial and its messages; then this end
@@ -414,14 +414,14 @@ fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
     // A time of 42.9 s, the longest possible; or 0, after which a second size follows.
     for (time, sizes) in [(u32::MAX, 1), (0, 2)] {
         let (address, player) = play(move |listener| {
-            say_all(&listener, &[&b"SyncMe"[..], &[b'a'; 100], b"SyncMeQUIT\0"].concat());
+            send_all(&listener, &[&b"SyncMe"[..], &[b'a'; 100], b"SyncMeQUIT\0"].concat());
             for size in 0..sizes {
                 let reported = if size > 0 { time.to_be_bytes().to_vec() } else { Vec::new() };
-                say_all(&listener, &[&reported[..], b"SyncMeSyncMeQUIT\0"].concat());
-                say_all(&listener, b"SyncMeQUIT\0");
-                say_all(&listener, b"SyncMeQUIT\0");
+                send_all(&listener, &[&reported[..], b"SyncMeSyncMeQUIT\0"].concat());
+                send_all(&listener, b"SyncMeQUIT\0");
+                send_all(&listener, b"SyncMeQUIT\0");
             }
-            say_all(&listener, &[&time.to_be_bytes()[..], b"QUIT\0"].concat());
+            send_all(&listener, &[&time.to_be_bytes()[..], b"QUIT\0"].concat());
         });
         let sizes_asked = NetpipeSizes { first: 1, last: if time == 0 { 2 } else { 64 }, perturbation: 0 };
         let curve = measure(&points(sizes_asked, one_direction), address, &AtomicBool::new(false)).unwrap();

@@ -123,7 +123,7 @@ fn invalid_replies_are_reported() {
         .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap_err();
     reflector.join().unwrap();
-    assert!(error.to_string().contains("its times are PTP's"), "{error}");
+    assert!(error.to_string().contains("PTP timestamps are not supported"), "{error}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn lengths_beyond_the_limit_are_refused_before_their_bytes() {
 }
 
 #[test]
-fn values_of_the_wrong_type_are_as_good_as_absent() {
+fn values_of_the_wrong_type_count_as_absent() {
     // CVE-2024-53580: a type that the reader did not expect.
     let wrong = [r#""x""#, "[]", "{}", "null", "[[[1]]]"];
     let keys = ["omit", "time", "num", "blockcount", "MSS", "parallel", "window", "len", "bandwidth", "burst", "TOS"];
@@ -201,7 +201,7 @@ fn a_servers_refusals_are_reported_as_text() {
 }
 
 #[test]
-fn results_of_streams_that_are_not_there_are_refused() {
+fn results_of_unknown_streams_are_refused() {
     let json = results(3).to_json();
     assert_eq!(Results::from_json(&json, 3).unwrap(), results(3));
     assert!(Results::from_json(&json, 2).unwrap_err().contains("stream 4"));

@@ -136,7 +136,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
 }
 
 #[test]
-fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
+fn later_requests_of_a_run_with_intervals_repeat_the_answer() {
     let recording = recording("netperf27_classic_table", 12_865);
     let control = &recording.connections[0];
     let (mut server, mut client) = (Server::default(), None::<Client>);
@@ -176,7 +176,7 @@ fn a_run_with_confidence_intervals_asks_each_time_for_what_it_has_got() {
 }
 
 #[test]
-fn a_call_for_each_transaction_is_asked_for_and_answered_as_recorded() {
+fn a_connection_per_transaction_is_requested_and_answered_as_recorded() {
     // The recording ends while calls are made: netserver's counts are not in it.
     let recording = recording("netperf27_TCP_CRR", 12_865);
     let control = &recording.connections[0];
@@ -229,7 +229,7 @@ fn request() -> Request {
 }
 
 #[test]
-fn a_classic_test_gets_its_flags_and_cpu_time_in_words_of_its_own() {
+fn a_classic_test_has_its_own_words_for_flags_and_cpu_time() {
     let recording = recording("netperf27_TCP_SENDFILE", 12_865);
     let mut requested = block(&recording.connections[0].from_client, 0);
     for at in [28, 32] {

@@ -31,7 +31,7 @@ impl Driver {
     }
 
     /// Processes the peer's bytes in pieces of up to `piece` bytes.
-    fn hear(&mut self, peer: &[u8], piece: usize) -> Result<(), SpeakError> {
+    fn receive(&mut self, peer: &[u8], piece: usize) -> Result<(), SpeakError> {
         let mut rest = peer;
         while !rest.is_empty() && !self.done {
             let (mut now, _) = rest.split_at(piece.min(rest.len()));
@@ -119,7 +119,7 @@ fn both_ends_send_what_the_real_ones_sent() {
                 (Role::Receiver, &session.from_client, &session.from_server),
             ] {
                 let mut driver = Driver::new(role, plan(name));
-                driver.hear(peer, piece).unwrap();
+                driver.receive(peer, piece).unwrap();
                 assert!(driver.done, "{name} {role:?}");
                 let counts: Vec<_> = plan(name).sizes.into_iter().map(|size| (size, 3)).collect();
                 assert_eq!(driver.points(), counts, "{name} {role:?}");
@@ -148,7 +148,7 @@ fn a_stream_resets_and_takes_its_time_from_the_receiver() {
         }
     }
     peer.extend(b"QUIT\0");
-    receiver.hear(&peer, usize::MAX).unwrap();
+    receiver.receive(&peer, usize::MAX).unwrap();
     assert!(receiver.done);
     let resets = receiver.turn.actions.iter().filter(|action| **action == Action::Reset).count();
     assert_eq!(resets, 1 + 2 * 3);
@@ -157,7 +157,7 @@ fn a_stream_resets_and_takes_its_time_from_the_receiver() {
 
     let mut transmitter = Driver::new(Role::Transmitter, plan);
     transmitter.exchange_s = 1.0;
-    transmitter.hear(&answers, 1).unwrap();
+    transmitter.receive(&answers, 1).unwrap();
     assert!(transmitter.done);
     assert_eq!(transmitter.said, peer);
     let seconds = transmitter.turn.actions.iter().rev().find_map(|action| match action {
@@ -176,7 +176,7 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
     let plan = Plan { first: 1, sizes, mode: Mode::Stream, reset: false, integrity: false, count: Some(3) };
     for piece in [1, 7, usize::MAX] {
         let mut driver = Driver::new(Role::Transmitter, plan.clone());
-        let error = driver.hear(&first.from_server, piece).unwrap_err();
+        let error = driver.receive(&first.from_server, piece).unwrap_err();
         assert_eq!(error.step, "while waiting for SyncMe", "nobody answers on the new connection");
         assert_eq!(driver.turn.actions.last(), Some(&Action::Reset));
         assert_eq!(
@@ -185,7 +185,7 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
         );
 
         let mut driver = Driver::new(Role::Receiver, plan.clone());
-        let error = driver.hear(&[&first.from_client[..], &second.from_client].concat(), piece).unwrap_err();
+        let error = driver.receive(&[&first.from_client[..], &second.from_client].concat(), piece).unwrap_err();
         assert_eq!(error.step, "while reading the repeat count");
         // The recording lacks its SyncMe on the new connection.
         assert!(second.from_server.is_empty());
@@ -199,7 +199,7 @@ fn a_receivers_limit_in_both_mode_is_not_an_error() {
     let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
     let at_limit = |mode, said: &[u8]| {
         let mut driver = Driver::new(Role::Transmitter, plan(mode));
-        assert!(driver.hear(said, usize::MAX).is_err(), "the connection ends within the run");
+        assert!(driver.receive(said, usize::MAX).is_err(), "the connection ends within the run");
         driver.machine.is_at_limit()
     };
     let echoed = [&measured[..], b"SyncM"].concat();
@@ -256,7 +256,7 @@ fn every_cut_of_a_session_is_an_error_that_names_its_step() {
     let session = &recording.connections[0];
     for (role, peer) in [(Role::Transmitter, &session.from_server), (Role::Receiver, &session.from_client)] {
         for cut in 0..peer.len() {
-            let error = Driver::new(role, plan("netpipe372_integrity")).hear(&peer[..cut], usize::MAX).unwrap_err();
+            let error = Driver::new(role, plan("netpipe372_integrity")).receive(&peer[..cut], usize::MAX).unwrap_err();
             assert_eq!(error.peer, "netpipe");
             assert!(error.step.starts_with("while "), "{role:?} {cut}: {error}");
         }
@@ -267,13 +267,13 @@ fn every_cut_of_a_session_is_an_error_that_names_its_step() {
 fn a_receiver_takes_the_end_where_a_size_was_due() {
     let mut driver = Driver::new(Role::Receiver, plan("netpipe372_pingpong"));
     let peer = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0"].concat();
-    driver.hear(&peer, 1).unwrap();
+    driver.receive(&peer, 1).unwrap();
     assert!(driver.done);
     assert!(driver.said.ends_with(b"QUIT\0"));
     assert!(driver.points().is_empty());
     // A transmitter does not: nothing but its own QUIT ends a run.
     let mut driver = Driver::new(Role::Transmitter, plan("netpipe372_pingpong"));
-    let error = driver.hear(&[&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0Q"].concat(), 1).unwrap_err();
+    let error = driver.receive(&[&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0Q"].concat(), 1).unwrap_err();
     assert_eq!(error.to_string(), "netpipe, while waiting for SyncMe: expected \"SyncMe\", received \"QUIT\\x00Q\"");
 }
 

@@ -190,7 +190,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(), SpeakErro
 
 proptest! {
     #[test]
-    fn options_are_read_as_they_were_said(
+    fn options_are_parsed_as_written(
         flags in any::<[bool; 5]>(), bytes in 1..100_000_000_u64, count in 1..1_000_000_000_u64, gap_us in 0..10_000_000_u64,
         seed in "[ -~]{1,60}", window_kib in prop::option::of(1_u32..1 << 21), number in 0_u8..10,
     ) {

@@ -148,7 +148,7 @@ fn what_cannot_be_is_refused_by_name() {
 
 proptest! {
     #[test]
-    fn options_are_read_as_they_were_said(
+    fn options_are_parsed_as_written(
         bytes in 1..1_u64 << 26, count in 1_u64.., window_kib in 0..1_u64 << 21, streams in 1_u32..=128,
         rate_kbps in prop_oneof![Just(NO_RATE), 1..1_u64 << 40], port in 1_u16.., flags in any::<[bool; 5]>(), seconds in 0_u32..86_400, tos: u8,
     ) {

@@ -4,7 +4,7 @@ use cargo_metadata::{DependencyKind, Metadata};
 
 use crate::{Rule, Violation};
 
-/// Each crate and those of ours that it may import. A new crate gets its row here and in docs/ARCHITECTURE.md.
+/// Each crate and those of our crates that it may import. A new crate needs a row here and in docs/ARCHITECTURE.md.
 const TABLE: &[(&str, &[&str])] = &[
     // Layer 0: data and pure functions.
     ("model", &[]),
@@ -16,7 +16,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
     ("speak", &[]),
-    // Layer 2: what strings them together, keeps and shows.
+    // Layer 2: coordination, storage and presentation.
     ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "speak"]),
     ("import", &["model", "analysis"]),
     ("interop", &["model", "engine", "speak"]),
@@ -33,7 +33,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates from outside that one of ours must not depend on.
+/// Third-party crates that one of ours must not depend on.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("model", &["tokio", "rustix", "libc", "socket2"]),
     ("analysis", &["tokio", "rustix", "libc", "socket2"]),
@@ -45,17 +45,16 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("speak", &["tokio", "rustix", "libc", "socket2"]),
 ];
 
-/// A crate of ours and what it depends on, tests apart.
+/// One of our crates and its dependencies, without those of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crate {
     /// Short name: `model` for the package `throughline-model`.
     pub name: String,
-    /// Packages that it is built with, by package name.
+    /// Its dependencies, by package name.
     pub dependencies: Vec<String>,
 }
 
-/// The packages under `crates/` with their normal and build dependencies. What only tests use is free: a test may set up
-/// what its crate must not know.
+/// The packages under `crates/` with their normal and build dependencies. Tests may use any crate.
 #[must_use]
 pub fn crates(metadata: &Metadata) -> Vec<Crate> {
     let ours = metadata.workspace_root.join("crates");

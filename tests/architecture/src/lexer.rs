@@ -1,6 +1,8 @@
-//! Rust sources as tokens, so that comments, strings and line breaks neither hide nor fake what a rule looks for.
+//! Rust sources as tokens, so that comments, strings and line breaks do not affect the rules.
 
 use proc_macro2::{Delimiter, LexError, Spacing, TokenStream, TokenTree};
+
+use crate::text::Passage;
 
 /// One identifier, or one character of punctuation or bracket. Literals and comments are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +11,7 @@ pub(crate) struct Token {
     pub(crate) line: usize,
 }
 
-/// A source taken apart.
+/// A source as tokens.
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
     /// Its tokens without the items under `#[cfg(test)]`.
@@ -20,7 +22,7 @@ pub(crate) struct Lexed {
     pub(crate) lines_before_tests: usize,
 }
 
-/// Takes `source` apart; fails where it is no Rust.
+/// Splits `source` into tokens; fails if it is not Rust.
 pub(crate) fn lex(source: &str) -> Result<Lexed, LexError> {
     let stream: TokenStream = source.parse()?;
     let mut lexed = Lexed { lines_before_tests: source.lines().count(), ..Lexed::default() };
@@ -31,6 +33,87 @@ pub(crate) fn lex(source: &str) -> Result<Lexed, LexError> {
         lexed.lines_before_tests = trees[start].span().start().line.saturating_sub(1);
     }
     Ok(lexed)
+}
+
+/// A string literal or a line of documentation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) line: usize,
+    /// Whether it is documentation.
+    pub(crate) doc: bool,
+}
+
+/// The string literals and the documentation of items of `source`, without that of modules (`//!`); fails if it is not Rust.
+pub(crate) fn strings(source: &str) -> Result<Vec<Text>, LexError> {
+    let mut texts = Vec::new();
+    collect(source.parse()?, false, &mut texts);
+    Ok(texts)
+}
+
+/// The texts of `strings` to search for phrases: each literal, and with `docs` also each block of documentation.
+pub(crate) fn passages(strings: &[Text], docs: bool) -> Vec<Passage> {
+    let mut passages: Vec<Passage> = Vec::new();
+    let mut last_doc: Option<usize> = None;
+    for text in strings.iter().filter(|text| docs || !text.doc) {
+        let continues = text.doc && last_doc.is_some_and(|line| line + 1 == text.line);
+        last_doc = text.doc.then_some(text.line);
+        match passages.last_mut().filter(|_| continues) {
+            Some(passage) => passage.push(text.line, &text.text),
+            None => passages.push(Passage::of(text.line, &text.text)),
+        }
+    }
+    passages
+}
+
+fn collect(stream: TokenStream, doc: bool, into: &mut Vec<Text>) {
+    let trees: Vec<TokenTree> = stream.into_iter().collect();
+    for (at, tree) in trees.iter().enumerate() {
+        match tree {
+            TokenTree::Literal(literal) => {
+                if let Some(text) = unquoted(&literal.to_string()) {
+                    into.push(Text { text, line: literal.span().start().line, doc });
+                }
+            }
+            TokenTree::Group(group) => {
+                // `///` stands for `#[doc = "…"]`, `//!` for `#![doc = "…"]`.
+                let before = at.checked_sub(1).map(|before| trees[before].to_string());
+                let first = group.stream().into_iter().next().map(|tree| tree.to_string());
+                let is_doc = group.delimiter() == Delimiter::Bracket && first.as_deref() == Some("doc");
+                match before.as_deref().filter(|_| is_doc) {
+                    Some("!") => {}
+                    before => collect(group.stream(), before == Some("#"), into),
+                }
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// The text of a string literal; `None` for other literals.
+fn unquoted(literal: &str) -> Option<String> {
+    let plain = literal.trim_start_matches(['b', 'c']);
+    if let Some(raw) = plain.strip_prefix('r') {
+        let raw = raw.trim_matches('#');
+        return Some(raw.strip_prefix('"')?.strip_suffix('"')?.to_owned());
+    }
+    let mut characters = plain.strip_prefix('"')?.strip_suffix('"')?.chars().peekable();
+    let mut text = String::new();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            text.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('\n') => while characters.next_if(|next| next.is_whitespace()).is_some() {},
+            Some('n' | 'r' | 't') => text.push(' '),
+            // Which character it is does not matter for words.
+            Some('u' | 'x' | '0') => text.push('\u{fffd}'),
+            Some(other) => text.push(other),
+            None => {}
+        }
+    }
+    Some(text)
 }
 
 fn flatten(stream: TokenStream, without_tests: bool, into: &mut Vec<Token>) {
@@ -91,11 +174,22 @@ mod tests {
     #[test]
     fn tests_comments_and_strings_are_no_code() {
         let lexed = lex(SOURCE).unwrap();
-        // The file's documentation is an attribute to the lexer.
+        // The lexer turns the file's documentation into an attribute.
         assert!(texts(&lexed.code).ends_with("fn a ( ) { b ( ) ; }"), "{}", texts(&lexed.code));
         assert!(!texts(&lexed.code).contains("unsafe"));
         assert!(texts(&lexed.all).contains("unsafe fn d"));
         assert_eq!(lexed.all.iter().find(|token| token.text == "unsafe").unwrap().line, 9);
+    }
+
+    #[test]
+    fn strings_are_read_as_the_program_has_them() {
+        let source = "//! Zero.\n/// One.\n/// Two.\nfn a() { b(\"x \\\n   y\\n\", r#\"\"z\"\"#, b'c', 1); }\n";
+        let texts: Vec<(String, usize, bool)> =
+            strings(source).unwrap().into_iter().map(|text| (text.text, text.line, text.doc)).collect();
+        let wanted = [(" One.", 2, true), (" Two.", 3, true), ("x y ", 4, false), ("\"z\"", 5, false)];
+        assert_eq!(texts, wanted.map(|(text, line, doc)| (text.to_owned(), line, doc)));
+        assert_eq!(passages(&strings(source).unwrap(), true).len(), 3, "documentation is one text");
+        assert_eq!(passages(&strings(source).unwrap(), false).len(), 2);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What breaks a rule, in words for whoever broke it.
+//! Violations of rules, and their messages.
 
 use std::fmt;
 
-/// Where the rules are written down for people.
+/// Where the rules are described.
 const WRITTEN: &str = "CONTRIBUTING.md, \"Rules that a test holds\"";
 
 /// A rule of the code.
@@ -14,17 +14,19 @@ pub enum Rule {
     Outside,
     /// Pure crates do no I/O and read no clock.
     Pure,
-    /// `unsafe` stands in `sys` modules only.
+    /// `unsafe` is used in `sys` modules only.
     Unsafe,
     /// A library does not end the process.
     Exit,
-    /// Files stay short.
+    /// Files are short.
     Length,
     /// The map of the code names every crate.
     Map,
-    /// No path of somebody's machine.
+    /// No path of a particular machine.
     Machine,
-    /// A source that cannot be read by these tests.
+    /// No retired word.
+    Vocabulary,
+    /// A source that these tests cannot parse.
     Readable,
 }
 
@@ -39,19 +41,20 @@ impl fmt::Display for Rule {
             Self::Length => "a file has less than 600 lines before its tests",
             Self::Map => "docs/ARCHITECTURE.md names every crate",
             Self::Machine => "no tracked file names a path of a particular machine",
+            Self::Vocabulary => "no retired term in names, keys, flags and texts; docs/GLOSSARY.md has the terms",
             Self::Readable => "every source is plain Rust",
         })
     }
 }
 
-/// One place that breaks a rule.
+/// One violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
     /// The crate, or the file with its line.
     pub place: String,
-    /// What is there.
+    /// What is wrong.
     pub what: String,
 }
 

@@ -3,14 +3,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test stops at the first surprise and says what it skips"
+    reason = "a test stops at the first error and prints what it skips"
 )]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use architecture::{Violation, imports, sources, text};
+use architecture::{Violation, imports, sources, text, vocabulary};
 use cargo_metadata::MetadataCommand;
 
 fn root() -> PathBuf {
@@ -26,27 +26,27 @@ fn crates() -> Vec<imports::Crate> {
 
 fn assert_none(violations: &[Violation]) {
     let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
-    assert!(list.is_empty(), "{} break a rule:\n{}", list.len(), list.join("\n"));
+    assert!(list.is_empty(), "{} violations:\n{}", list.len(), list.join("\n"));
 }
 
-/// All files with the ending `.rs` below `directory`, as paths from the root.
-fn rust_files(root: &Path, directory: &str, into: &mut Vec<String>) {
+/// All files with this ending below `directory`, as paths from the root.
+fn files_below(root: &Path, directory: &str, ending: &str, into: &mut Vec<String>) {
     for entry in fs::read_dir(root.join(directory)).unwrap() {
         let entry = entry.unwrap();
         let path = format!("{directory}/{}", entry.file_name().into_string().unwrap());
         if entry.file_type().unwrap().is_dir() {
             if entry.file_name() != "target" {
-                rust_files(root, &path, into);
+                files_below(root, &path, ending, into);
             }
-        } else if path.ends_with(".rs") {
+        } else if path.ends_with(ending) {
             into.push(path);
         }
     }
 }
 
-/// The tracked files, `None` where this is no git checkout.
+/// The tracked files; `None` outside of a git checkout.
 fn tracked(root: &Path) -> Option<Vec<String>> {
-    // The checkout may belong to another user than the one who tests.
+    // The checkout may belong to another user.
     let arguments = ["-c", "safe.directory=*", "ls-files", "-z"];
     let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
     let list = String::from_utf8(output.stdout).ok()?;
@@ -59,24 +59,51 @@ fn crates_import_only_what_the_table_allows() {
     assert_none(&imports::check(&crates()));
 }
 
-#[test]
-fn sources_keep_the_rules() {
-    let root = root();
+/// The sources of the workspace.
+fn all_sources(root: &Path) -> Vec<String> {
     let mut files = Vec::new();
     for directory in ["crates", "tests", "benches", "fuzz", "examples"] {
         if root.join(directory).is_dir() {
-            rust_files(&root, directory, &mut files);
+            files_below(root, directory, ".rs", &mut files);
         }
     }
     assert!(files.len() > 20, "only {} sources were found", files.len());
+    files.sort();
+    files
+}
+
+#[test]
+fn sources_keep_the_rules() {
+    let root = root();
+    let files = all_sources(&root);
     let violations = files.iter().flat_map(|path| sources::check(path, &fs::read_to_string(root.join(path)).unwrap()));
     assert_none(&violations.collect::<Vec<_>>());
 }
 
 #[test]
+fn no_retired_word_is_used() {
+    let root = root();
+    let read = |path: &String| fs::read_to_string(root.join(path)).unwrap();
+    let mut violations = Vec::new();
+    for path in all_sources(&root) {
+        violations.extend(vocabulary::check_rust(&path, &read(&path)));
+    }
+    let mut documents = vec!["README.md".to_owned(), "docs/ARCHITECTURE.md".to_owned()];
+    files_below(&root, "docs/manual", ".md", &mut documents);
+    for path in documents {
+        violations.extend(vocabulary::check_markdown(&path, &read(&path)));
+    }
+    let mut schemas = Vec::new();
+    files_below(&root, "docs/schema", ".json", &mut schemas);
+    for path in schemas {
+        violations.extend(vocabulary::check_schema(&path, &read(&path)));
+    }
+    assert_none(&violations);
+}
+
+#[test]
 fn the_map_names_every_crate() {
-    // The map came after the first crates; from then on it has to be complete.
-    let Ok(map) = fs::read_to_string(root().join("docs/ARCHITECTURE.md")) else { return };
+    let map = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
     let crates = crates();
     assert_none(&text::check_map(&map, crates.iter().map(|found| found.name.as_str())));
 }
@@ -90,7 +117,7 @@ fn no_tracked_file_names_a_path_of_a_machine() {
     };
     let mut violations = Vec::new();
     for path in files {
-        // A file that was deleted but not yet committed is gone; one that is not text has no lines to check.
+        // Skips files that were deleted but not committed.
         let Ok(bytes) = fs::read(root.join(&path)) else { continue };
         violations.extend(text::check_machine_paths(&path, &String::from_utf8_lossy(&bytes)));
     }

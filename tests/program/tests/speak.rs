@@ -199,7 +199,7 @@ fn our_server_refuses_as_iperf3_does() {
     let fast = refused(&["-t", "1", "-b", "2G"]);
     assert!(fast.contains("bandwidth") || fast.contains("rate"), "{fast}");
     let first = client(&sandbox, &port, &["-t", "1", "-b", "1M"]);
-    eventually("the first one measures", || agent.log().contains("measures tcp with 1 streams"));
+    eventually("the first one measures", || agent.log().contains("measures tcp with 1 stream"));
     assert!(refused(&["-t", "1", "-b", "1M"]).contains("busy"));
     first.wait().ok();
     // Our own coordinators and other programs' clients share the machine's one place, and the agent goes on.

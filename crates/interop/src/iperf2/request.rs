@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_and_its_header_say_the_same() {
+    fn a_spec_and_its_header_agree() {
         let time =
             Spec { direction: Direction::Reverse, stop: Stop::TimeNs(1_500_000_000), ..Spec::new("tcp", "stream") };
         let bytes = Spec { stop: Stop::Bytes(4_000), ..time.clone() };

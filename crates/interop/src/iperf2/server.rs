@@ -21,7 +21,7 @@ use crate::plain::{self, Work};
 use crate::{Admission, InteropError, Service};
 
 /// How long a client may take to say something.
-const SAY_LIMIT: Duration = Duration::from_secs(10);
+const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
 /// How long it may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a client may request the report again.
@@ -104,15 +104,15 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     let (mut requested, mut early) = (None, 0);
     let service = client_session.service;
     let cancelled = || service.stopping();
-    let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during: "at its start", cancelled: &cancelled };
+    let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "at its start", cancelled: &cancelled };
     // Bytes after the header are data that the engine does not count.
     let mut front = [0; HEADER_BYTES];
     while requested.is_none() && early == 0 {
         let Some(count) = client_session.line.wait(&mut front, &wait)? else {
-            machine.ended().map_err(|error| client_session.line.wrong(error))?;
+            machine.ended().map_err(|error| client_session.line.peer_error(error))?;
             return Ok("left without sending data".into());
         };
-        machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.wrong(error))?;
+        machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.peer_error(error))?;
         for action in turn.actions.drain(..) {
             match action {
                 ServerAction::Requested(header) => requested = Some(header),
@@ -130,7 +130,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     if let Some(why) = request::refusal(&spec, Arc::strong_count(&admission) as u64, &service.limits) {
         return Ok(format!("refused: {why}"));
     }
-    client_session.line.say(&turn.send)?;
+    client_session.line.send(&turn.send)?;
     let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
     let mut moved =
@@ -139,12 +139,12 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     if plain::sends(&spec, Role::Passive) {
         let wait = Wait { limit: CLOSE_LIMIT, during: "at the end", ..wait };
         while let Ok(Some(_)) = client_session.line.wait(&mut front, &wait) {}
-        return Ok(said("sent", tally.bytes_sent, tally.sending_ns));
+        return Ok(summary("sent", tally.bytes_sent, tally.sending_ns));
     }
-    Ok(said("received", tally.bytes_received + early, tally.receiving_ns))
+    Ok(summary("received", tally.bytes_received + early, tally.receiving_ns))
 }
 
-fn said(what: &str, bytes: u64, ns: u64) -> String {
+fn summary(what: &str, bytes: u64, ns: u64) -> String {
     format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
 }
 
@@ -221,9 +221,9 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                 }
                 match datagrams(service, &admission, twin.into(), counts, &report) {
                     Ok(Some(report)) => {
-                        let said = said("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
+                        let summary = summary("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
                         let (lost, all) = (report.lost, report.datagrams);
-                        (service.log)(&format!("{peer}: {} {said}, {lost} of {all} datagrams lost", PEER.name));
+                        (service.log)(&format!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
                     }
                     Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
                     Err(error) => (service.log)(&format!("{peer}: {error}")),

@@ -81,13 +81,13 @@ impl Test<'_> {
         let mut buffer = vec![0; 64 << 10];
         loop {
             let send = std::mem::take(&mut self.turn.send);
-            self.line.say(&send)?;
+            self.line.send(&send)?;
             let mut done = false;
             for action in std::mem::take(&mut self.turn.actions) {
                 done |= self.act(action)?;
             }
             if done {
-                self.line.say(&self.turn.send)?;
+                self.line.send(&self.turn.send)?;
                 return self.sides();
             }
             // The actions may have queued more output, and the server may continue before it has seen the last
@@ -108,9 +108,9 @@ impl Test<'_> {
         let heard = self.line.wait(buffer, &wait);
         if let Err(InteropError::Interrupted) = heard {
             self.machine.terminate(&mut self.turn);
-            self.line.say(&self.turn.send)?;
+            self.line.send(&self.turn.send)?;
         }
-        let wrong = |error| self.line.wrong(error);
+        let wrong = |error| self.line.peer_error(error);
         match heard? {
             Some(count) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong),
             None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
@@ -125,11 +125,11 @@ impl Test<'_> {
                 let streams = self.streams.take().ok_or(InteropError::Interrupted)?;
                 let ran = self.run(streams)?;
                 self.ran = Some(ran);
-                self.machine.end(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+                self.machine.end(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
             ClientAction::Results => {
                 let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
-                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
             ClientAction::PeerResults(peer_results) => self.peer_results = Some(peer_results),
             ClientAction::Done => return Ok(true),
@@ -153,17 +153,17 @@ impl Test<'_> {
     fn poll_control(&mut self) -> Result<(), InteropError> {
         if self.cancel.load(Ordering::SeqCst) {
             self.machine.terminate(&mut self.turn);
-            self.line.say(&self.turn.send)?;
+            self.line.send(&self.turn.send)?;
             return Err(InteropError::Interrupted);
         }
         let mut buffer = [0; 1024];
-        match self.line.glance(&mut buffer)? {
+        match self.line.try_receive(&mut buffer)? {
             Input::Nothing => Ok(()),
             Input::Bytes(count) => {
-                self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.wrong(error))
+                self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.peer_error(error))
             }
             Input::Ended => {
-                self.machine.ended().map_err(|error| self.line.wrong(error)).and(Err(InteropError::Interrupted))
+                self.machine.ended().map_err(|error| self.line.peer_error(error)).and(Err(InteropError::Interrupted))
             }
         }
     }
@@ -228,10 +228,12 @@ impl Test<'_> {
                 return;
             }
             // A message at this point means that the server stops or has an error.
-            wrong = match line.glance(&mut buffer) {
+            wrong = match line.try_receive(&mut buffer) {
                 Ok(Input::Nothing) => None,
-                Ok(Input::Bytes(count)) => machine.receive(&buffer[..count], turn).err().map(|error| line.wrong(error)),
-                Ok(Input::Ended) => machine.ended().err().map(|error| line.wrong(error)),
+                Ok(Input::Bytes(count)) => {
+                    machine.receive(&buffer[..count], turn).err().map(|error| line.peer_error(error))
+                }
+                Ok(Input::Ended) => machine.ended().err().map(|error| line.peer_error(error)),
                 Err(error) => Some(error),
             };
             if wrong.is_some() {

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_and_its_parameters_say_the_same() {
+    fn a_spec_and_its_parameters_agree() {
         let options = EndOptions { mss: Some(1_200), nodelay: Some(true), dscp: Some(10), ..EndOptions::default() };
         let spec = Spec {
             flows: 3,

@@ -18,7 +18,7 @@ use crate::session_deadline::SessionDeadline;
 use crate::{InteropError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
-const SAY_LIMIT: Duration = Duration::from_secs(30);
+const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit for all streams to open.
 const STREAMS_LIMIT: Duration = Duration::from_secs(30);
 /// Time that a test may take beyond its requested duration, as in iperf3's server.
@@ -67,7 +67,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
         };
         let result = session.conduct();
         // Send what the state machine queued, also after an error.
-        let _ = session.line.say(&session.turn.send);
+        let _ = session.line.send(&session.turn.send);
         result
     });
     acceptor::report(service, PEER.name, peer, &session_deadline, said.map(|()| format!("{} ended", PEER.name)));
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
         let mut buffer = vec![0; 16 << 10];
         loop {
             let send = std::mem::take(&mut self.turn.send);
-            self.line.say(&send)?;
+            self.line.send(&send)?;
             for action in std::mem::take(&mut self.turn.actions) {
                 if let Next::Over = self.act(action)? {
                     return Ok(());
@@ -94,9 +94,9 @@ impl<'a> Session<'a> {
         let service = self.service;
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
         let heard = self.line.wait(buffer, &wait);
-        let wrong = |error| self.line.wrong(error);
+        let wrong = |error| self.line.peer_error(error);
         match heard {
             Ok(Some(count)) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong)?,
             Ok(None) => {
@@ -116,11 +116,11 @@ impl<'a> Session<'a> {
         match action {
             ServerAction::Requested(requested) => return self.requested(*requested),
             ServerAction::End => {
-                self.machine.exchange(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+                self.machine.exchange(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
             ServerAction::PeerResults(_) => {
                 let ours = self.results()?;
-                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
             ServerAction::Terminated | ServerAction::Done => return Ok(Next::Over),
         }
@@ -154,13 +154,12 @@ impl<'a> Session<'a> {
             let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
             return Ok(self.refuse(fault, &error.to_string()));
         }
-        (self.service.log)(&format!(
-            "{}: {} {version} measures {} with {} streams",
-            self.line.peer(),
-            PEER.name,
-            spec.transport,
-            requested.streams()
-        ));
+        let streams = match requested.streams() {
+            1 => "1 stream".to_owned(),
+            count => format!("{count} streams"),
+        };
+        let (peer, transport) = (self.line.peer(), &spec.transport);
+        (self.service.log)(&format!("{peer}: {} {version} measures {transport} with {streams}", PEER.name));
         let accepted = self.accept_streams(&stream_lock, &spec, requested.wide_counters);
         if own_listener {
             // The options were for this test's streams only.
@@ -169,9 +168,9 @@ impl<'a> Session<'a> {
         drop(stream_lock);
         let Some(streams) = accepted? else { return Ok(Next::Over) };
         self.requested = Some((requested, spec));
-        self.machine.start(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.start(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
         let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)?;
+        self.line.send(&send)?;
         self.run(streams)
     }
 
@@ -197,7 +196,7 @@ impl<'a> Session<'a> {
                     "{peer}: {} refused: another test is still opening its streams",
                     PEER.name
                 ));
-                self.line.say(&REFUSAL)?;
+                self.line.send(&REFUSAL)?;
                 return Ok(None);
             }
             std::thread::sleep(STEP);
@@ -215,9 +214,9 @@ impl<'a> Session<'a> {
         if !matches!(stream_lock, StreamLock::Datagrams(_)) {
             self.registration.want(streams.wanted());
         }
-        self.machine.accept(&mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.accept(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
         let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)?;
+        self.line.send(&send)?;
         let deadline = Instant::now() + STREAMS_LIMIT;
         let mut arrived = Vec::new();
         while arrived.len() < streams.wanted() {
@@ -285,11 +284,11 @@ impl<'a> Session<'a> {
         let mut expired = false;
         let mut buffer = [0; 1024];
         // Whether the client or a limit has ended the test.
-        let mut ends = |elapsed: Duration| match line.hear(&mut buffer, STEP)? {
+        let mut ends = |elapsed: Duration| match line.receive(&mut buffer, STEP)? {
             Input::Bytes(count) => {
-                machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error)).map(|()| true)
+                machine.receive(&buffer[..count], turn).map_err(|error| line.peer_error(error)).map(|()| true)
             }
-            Input::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+            Input::Ended => machine.ended().map_err(|error| line.peer_error(error)).map(|()| true),
             Input::Nothing if service.stopping() => {
                 machine.terminate(turn);
                 turn.actions.push(ServerAction::Terminated);
@@ -382,13 +381,13 @@ fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
 /// Receives control messages while streams open; true if the client left in good order.
 fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
     let mut buffer = [0; 1024];
-    match line.glance(&mut buffer)? {
+    match line.try_receive(&mut buffer)? {
         Input::Nothing => Ok(false),
         Input::Bytes(count) => {
-            machine.receive(&buffer[..count], turn).map_err(|error| line.wrong(error))?;
+            machine.receive(&buffer[..count], turn).map_err(|error| line.peer_error(error))?;
             Ok(turn.actions.iter().any(|action| matches!(action, ServerAction::Terminated)))
         }
-        Input::Ended => machine.ended().map_err(|error| line.wrong(error)).map(|()| true),
+        Input::Ended => machine.ended().map_err(|error| line.peer_error(error)).map(|()| true),
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn measure(
             signals.stop();
         }
         if wrong.is_none() {
-            wrong = calls.iter_mut().find_map(|call| call.glance().err());
+            wrong = calls.iter_mut().find_map(|call| call.poll_control().err());
         }
         if wrong.is_some() {
             signals.abort();
@@ -129,7 +129,7 @@ impl Call {
         let request = request::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
         let mut turn = Turn::default();
         let machine = Client::open(&request, &mut turn);
-        line.say(&std::mem::take(&mut turn.send))?;
+        line.send(&std::mem::take(&mut turn.send))?;
         Ok(Self { spec, line, machine, turn, counted: None })
     }
 
@@ -145,15 +145,15 @@ impl Call {
     }
 
     /// Receives control messages while data flows. A server that has reported has closed its data connection.
-    fn glance(&mut self) -> Result<(), InteropError> {
+    fn poll_control(&mut self) -> Result<(), InteropError> {
         if self.counted.is_some() {
             return Ok(());
         }
         let mut buffer = [0; 1024];
-        match self.line.glance(&mut buffer)? {
+        match self.line.try_receive(&mut buffer)? {
             Input::Nothing => {}
-            Input::Bytes(count) => self.hear(&buffer[..count])?,
-            Input::Ended => self.machine.ended().map_err(|error| self.line.wrong(error))?,
+            Input::Bytes(count) => self.process(&buffer[..count])?,
+            Input::Ended => self.machine.ended().map_err(|error| self.line.peer_error(error))?,
         }
         self.counted = self.turn.actions.drain(..).find_map(counts);
         Ok(())
@@ -169,8 +169,8 @@ impl Call {
         }
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.machine.receive(bytes, &mut self.turn).map_err(|error| self.line.wrong(error))
+    fn process(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.machine.receive(bytes, &mut self.turn).map_err(|error| self.line.peer_error(error))
     }
 
     /// The server's next message.
@@ -184,9 +184,9 @@ impl Call {
                 return Ok(action);
             }
             match self.line.wait(&mut buffer, &wait)? {
-                Some(count) => self.hear(&buffer[..count])?,
+                Some(count) => self.process(&buffer[..count])?,
                 None => {
-                    self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                    self.machine.ended().map_err(|error| self.line.peer_error(error))?;
                     return Err(InteropError::Interrupted);
                 }
             }

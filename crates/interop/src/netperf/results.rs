@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_tells_comes_back_as_a_tally() {
+    fn a_servers_counts_come_back_as_a_tally() {
         let socket = SocketFacts { retransmits: Some(2), cc: Some("cubic".into()), ..SocketFacts::default() };
         let own = EndTally {
             bytes_received: 3000,

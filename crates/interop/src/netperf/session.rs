@@ -79,7 +79,7 @@ fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError
     let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
     let result = session.conduct();
     // Send what the state machine queued, also after an error.
-    let _ = session.line.say(&session.turn.send);
+    let _ = session.line.send(&session.turn.send);
     result.map(|()| "ended".into())
 }
 
@@ -89,7 +89,7 @@ impl Session<'_, '_> {
         let mut silent = Instant::now() + IDLE_LIMIT;
         loop {
             let send = std::mem::take(&mut self.turn.send);
-            self.line.say(&send)?;
+            self.line.send(&send)?;
             for action in std::mem::take(&mut self.turn.actions) {
                 let ServerAction::Requested(requested) = action;
                 if let Next::Over = self.test(&requested)? {
@@ -100,12 +100,12 @@ impl Session<'_, '_> {
             if !self.turn.send.is_empty() {
                 continue;
             }
-            match self.line.hear(&mut buffer, STEP)? {
+            match self.line.receive(&mut buffer, STEP)? {
                 Input::Bytes(count) => {
                     let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                    heard.map_err(|error| self.line.wrong(error))?;
+                    heard.map_err(|error| self.line.peer_error(error))?;
                 }
-                Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+                Input::Ended => return self.machine.ended().map_err(|error| self.line.peer_error(error)),
                 Input::Nothing if self.service.stopping() => return Ok(()),
                 Input::Nothing if Instant::now() > silent.min(self.deadline) => {
                     return Err(self.silent(IDLE_LIMIT, "on its control connection"));
@@ -142,9 +142,9 @@ impl Session<'_, '_> {
             // Without CPU time its flag must be off, or netperf would print 0.
             ready.flags = ready.flags.and(Flags::NODELAY);
         }
-        self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.ready(&ready, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)?;
+        self.line.send(&send)?;
         let ended = Arc::new(AtomicBool::new(false));
         let (link, last) = self.data(data_listener, &spec, &ended)?;
         let ran = self.run(&spec, link, &ended)?;
@@ -154,7 +154,7 @@ impl Session<'_, '_> {
         let cpu = before.and_then(|before| Some(HostCpu::now()?.since(&before)));
         let tally = ran.legs.first().cloned().unwrap_or_default();
         let counted = results::counted(&tally, cpu);
-        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         Ok(Next::Listen)
     }
 
@@ -167,7 +167,7 @@ impl Session<'_, '_> {
     /// Listens for a test's data on the address that the client has reached.
     fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), InteropError> {
         let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
-        let mut address = self.line.here()?;
+        let mut address = self.line.local_address()?;
         address.set_port(requested.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
         let (data_listener, address, buffers) = if requested.udp {
@@ -270,14 +270,14 @@ impl Session<'_, '_> {
             if gone.is_some() {
                 return;
             }
-            gone = match self.line.glance(&mut buffer) {
+            gone = match self.line.try_receive(&mut buffer) {
                 Ok(Input::Nothing) if self.service.stopping() => Some(Ok(())),
                 Ok(Input::Nothing) => None,
                 Ok(Input::Bytes(count)) => {
                     let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                    heard.err().map(|error| Err(self.line.wrong(error)))
+                    heard.err().map(|error| Err(self.line.peer_error(error)))
                 }
-                Ok(Input::Ended) => Some(self.machine.ended().map_err(|error| self.line.wrong(error))),
+                Ok(Input::Ended) => Some(self.machine.ended().map_err(|error| self.line.peer_error(error))),
                 Err(error) => Some(Err(error)),
             };
             if gone.is_some() {
@@ -291,11 +291,11 @@ impl Session<'_, '_> {
     /// Whether to go on waiting for data.
     fn keep_waiting(&mut self, limit: Instant) -> Result<(), InteropError> {
         let mut buffer = [0; 1024];
-        match self.line.glance(&mut buffer)? {
-            Input::Ended => return self.machine.ended().map_err(|error| self.line.wrong(error)),
+        match self.line.try_receive(&mut buffer)? {
+            Input::Ended => return self.machine.ended().map_err(|error| self.line.peer_error(error)),
             Input::Bytes(count) => {
                 let heard = self.machine.receive(&buffer[..count], &mut self.turn);
-                heard.map_err(|error| self.line.wrong(error))?;
+                heard.map_err(|error| self.line.peer_error(error))?;
             }
             Input::Nothing => {}
         }

@@ -117,7 +117,7 @@ impl Run {
     fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         loop {
             let send = std::mem::take(&mut self.turn.send);
-            self.line.say(&send)?;
+            self.line.send(&send)?;
             let actions = std::mem::take(&mut self.turn.actions);
             if cancel.load(Ordering::SeqCst) {
                 return Err(InteropError::Interrupted);
@@ -160,7 +160,7 @@ impl Run {
             "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for --both or -s for --stream";
         let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
         let heard = self.line.wait(&mut byte, &wait)?;
-        let wrong = |error| self.line.wrong(error);
+        let wrong = |error| self.line.peer_error(error);
         match heard {
             Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
             None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
@@ -182,7 +182,7 @@ impl Run {
                 }
             };
             if let Input::Bytes(_) = heard {
-                return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.wrong(error));
+                return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.peer_error(error));
             }
             if over() {
                 return Err(self.silent("after it had reopened its port"));
@@ -244,7 +244,7 @@ impl Run {
         };
         let timed = self.machine.is_timed();
         let reported = self.machine.exchanged(seconds, &mut self.turn);
-        reported.map_err(|error| self.line.wrong(error))?;
+        reported.map_err(|error| self.line.peer_error(error))?;
         if timed {
             self.trials.push([tally, EndTally::unreported()]);
         }

@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
         let mut points = 0;
         let mut buffer = [0; 4096];
         loop {
-            let said = self.say(&std::mem::take(&mut turn.send));
+            let said = self.send(&std::mem::take(&mut turn.send));
             let actions = std::mem::take(&mut turn.actions);
             // A transmitter that ends before the receiver's last size takes the SyncMe for the answer to its
             // QUIT and closes.
@@ -98,14 +98,14 @@ impl<'a> Session<'a> {
             if actions.is_empty() {
                 let mut input = std::mem::take(&mut self.ahead);
                 if input.is_empty() {
-                    let Some(count) = self.hear(&mut buffer)? else {
-                        machine.ended().map_err(|error| self.wrong(error))?;
+                    let Some(count) = self.receive(&mut buffer)? else {
+                        machine.ended().map_err(|error| self.peer_error(error))?;
                         return Ok(points);
                     };
                     input.extend_from_slice(&buffer[..count]);
                 }
                 let mut left = input.as_slice();
-                machine.receive(&mut left, &mut turn).map_err(|error| self.wrong(error))?;
+                machine.receive(&mut left, &mut turn).map_err(|error| self.peer_error(error))?;
                 self.ahead = left.to_vec();
             }
             for action in actions {
@@ -114,12 +114,12 @@ impl<'a> Session<'a> {
                         let begun = Instant::now();
                         self.exchange(&exchange)?;
                         let seconds = begun.elapsed().as_secs_f64();
-                        machine.exchanged(seconds, &mut turn).map_err(|error| self.wrong(error))?;
+                        machine.exchanged(seconds, &mut turn).map_err(|error| self.peer_error(error))?;
                     }
                     Action::Point { .. } => points += 1,
                     Action::Reset => {
                         self.reconnect()?;
-                        machine.reconnected(&mut turn).map_err(|error| self.wrong(error))?;
+                        machine.reconnected(&mut turn).map_err(|error| self.peer_error(error))?;
                     }
                     Action::Done => return Ok(points),
                 }
@@ -136,14 +136,14 @@ impl<'a> Session<'a> {
         let mut message = std::mem::take(&mut self.message);
         let moved = (0..exchange.count).try_for_each(|_| {
             if exchange.mode == Mode::Both {
-                self.say(&message[..size])?;
+                self.send(&message[..size])?;
             }
             self.take(&mut message[..size])?;
             if let Some(at) = exchange.first_wrong(&message[..size]) {
                 let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
-                return Err(self.wrong(SpeakError { peer: PEER.name, step: "during an exchange", what }));
+                return Err(self.peer_error(SpeakError { peer: PEER.name, step: "during an exchange", what }));
             }
-            if exchange.mode == Mode::PingPong { self.say(&message[..size]) } else { Ok(()) }
+            if exchange.mode == Mode::PingPong { self.send(&message[..size]) } else { Ok(()) }
         });
         self.message = message;
         moved
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         message[..filled].copy_from_slice(&self.ahead[..filled]);
         self.ahead.drain(..filled);
         while filled < message.len() {
-            let Some(count) = self.hear(&mut message[filled..])? else {
+            let Some(count) = self.receive(&mut message[filled..])? else {
                 return Err(InteropError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
             };
             filled += count;
@@ -182,12 +182,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn say(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
         self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
     }
 
     /// Reads the next bytes; `None` at the end.
-    fn hear(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
+    fn receive(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
         let silent = Instant::now() + SILENCE;
         loop {
             match self.socket.read(into) {
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn wrong(&self, error: SpeakError) -> InteropError {
+    fn peer_error(&self, error: SpeakError) -> InteropError {
         InteropError::Peer { address: self.peer.to_string(), error }
     }
 }

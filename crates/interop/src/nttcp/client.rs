@@ -49,11 +49,11 @@ pub(super) fn measure(
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let mut turn = Turn::default();
-    let machine = Local::open(&options, &mut turn).map_err(|error| line.wrong(error))?;
+    let machine = Local::open(&options, &mut turn).map_err(|error| line.peer_error(error))?;
     let (version, verbose_line, port, peer_statistics) = (None, None, None, None);
     let mut session =
         Session { spec, line, machine, turn, cancel, version, verbose_line, port, peer_statistics, ended: false };
-    session.say()?;
+    session.flush()?;
     let socket = if options.transmits { session.listen(&options)? } else { session.dial()? };
     observer.starting(begun.elapsed().as_nanos() as u64);
     let moved = session.run(socket, observer);
@@ -71,14 +71,14 @@ pub(super) fn measure(
 }
 
 impl Session<'_> {
-    fn say(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)
+        self.line.send(&send)
     }
 
     /// Processes what the remote side sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
-        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         for action in std::mem::take(&mut self.turn.actions) {
             match action {
                 LocalAction::Listen => {}
@@ -94,7 +94,7 @@ impl Session<'_> {
     }
 
     /// Waits for the remote side's next message.
-    fn hear(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
+    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
         let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
@@ -113,12 +113,12 @@ impl Session<'_> {
             (None, Some(error)) => error,
             (None, None) => closed("it closed the connection".into()),
         };
-        self.line.wrong(error)
+        self.line.peer_error(error)
     }
 
     /// Opens the data socket and waits until the remote side uses it.
     fn listen(&mut self, options: &Options) -> Result<OwnedFd, InteropError> {
-        let (here, peer) = (self.line.here()?.ip(), self.line.peer().ip());
+        let (here, peer) = (self.line.local_address()?.ip(), self.line.peer().ip());
         let ports = FIRST_DATA_PORT..FIRST_DATA_PORT + PORTS;
         let deadline = Instant::now() + ANSWER_LIMIT;
         let spec = self.spec;
@@ -146,14 +146,14 @@ impl Session<'_> {
 
     fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<(), InteropError> {
         let address = address.map_err(|source| InteropError::socket("receive data from", self.line.peer(), source))?;
-        self.machine.listening(address.port(), &mut self.turn).map_err(|error| self.line.wrong(error))?;
-        self.say()
+        self.machine.listening(address.port(), &mut self.turn).map_err(|error| self.line.peer_error(error))?;
+        self.flush()
     }
 
     /// Whether the remote side may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
-        self.ended |= match self.line.glance(&mut buffer) {
+        self.ended |= match self.line.try_receive(&mut buffer) {
             Ok(Input::Nothing) => false,
             Ok(Input::Bytes(count)) => self.take(&buffer[..count]).is_err(),
             Ok(Input::Ended) | Err(_) => true,
@@ -167,7 +167,7 @@ impl Session<'_> {
             if let Some(port) = self.port {
                 break port;
             }
-            self.hear(ANSWER_LIMIT, "while its data port was expected")?;
+            self.receive_next(ANSWER_LIMIT, "while its data port was expected")?;
         };
         plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
     }
@@ -215,7 +215,7 @@ impl Session<'_> {
                 return Ok(peer_statistics);
             }
             let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
-            match self.hear(limit, "while its statistics were expected") {
+            match self.receive_next(limit, "while its statistics were expected") {
                 Err(InteropError::Silent { .. }) if left > 0 => {
                     left -= 1;
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_and_its_options_say_the_same() {
+    fn a_spec_and_its_options_agree() {
         let far =
             EndOptions { sndbuf: Some(65_536), rcvbuf: Some(65_536), nodelay: Some(true), ..EndOptions::default() };
         let spec = Spec { direction: Direction::Reverse, rate_bps: Some(8_192_000), far, ..transfer() };

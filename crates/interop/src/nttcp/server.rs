@@ -18,7 +18,7 @@ use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say or do. nttcp waits 80 s for a connection.
-const SAY_LIMIT: Duration = Duration::from_secs(30);
+const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
 /// A receiver uses the first free port of these.
 const PORTS: std::ops::Range<u16> = FIRST_DATA_PORT..20_000;
 /// Interval between end marks, and their number.
@@ -51,13 +51,13 @@ impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
-        let _ = self.say();
+        let _ = self.flush();
         served
     }
 
-    fn say(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.client_session.line.say(&send)
+        self.client_session.line.send(&send)
     }
 
     fn verbose_line(&mut self, requested: &Options, line: &str) {
@@ -71,18 +71,22 @@ impl Session<'_, '_> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
         while self.turn.actions.is_empty() {
             let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
-                return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
+                return Err(self
+                    .machine
+                    .ended()
+                    .err()
+                    .map_or(InteropError::Interrupted, |error| self.peer_error(error)));
             };
-            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
+            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.peer_error(error))?;
         }
         Ok(self.turn.actions.remove(0))
     }
 
-    fn wrong(&self, error: SpeakError) -> InteropError {
-        self.client_session.line.wrong(error)
+    fn peer_error(&self, error: SpeakError) -> InteropError {
+        self.client_session.line.peer_error(error)
     }
 
     fn serve(&mut self) -> Result<String, InteropError> {
@@ -117,11 +121,11 @@ impl Session<'_, '_> {
         if requested.udp && !requested.transmits {
             self.verbose_line(&requested, "got EOF");
         }
-        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.wrong(error))?;
+        self.machine.counted(&counted, &mut self.turn).map_err(|error| self.peer_error(error))?;
         // The next client may follow as soon as this is sent.
         drop(admission);
         self.verbose_line(&requested, "exiting");
-        self.say()?;
+        self.flush()?;
         self.finish(&sockets, &requested);
         let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
         Ok(format!("{moved} {} bytes over {} ({mbps:.1} Mbit/s)", counted.bytes, spec.transport))
@@ -146,7 +150,7 @@ impl Session<'_, '_> {
             let accepted = plain::accept(&listener, peer, spec, Role::Passive, &mut self.waits())?;
             accepted.map(|socket| (socket, port))
         };
-        let Some((socket, port)) = data else { return Err(self.client_session.without_data(PEER.name, SAY_LIMIT)) };
+        let Some((socket, port)) = data else { return Err(self.client_session.without_data(PEER.name, MESSAGE_LIMIT)) };
         self.verbose_line(requested, &format!("accept from {peer}"));
         self.ready(requested, &socket, port)?;
         Ok(socket)
@@ -155,21 +159,21 @@ impl Session<'_, '_> {
     fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<u16, InteropError> {
         let failed = |source| InteropError::socket("receive data from", self.client_session.line.peer(), source);
         let port = address.map_err(failed)?.port();
-        self.machine.listening(port, &mut self.turn).map_err(|error| self.wrong(error))?;
-        self.say()?;
+        self.machine.listening(port, &mut self.turn).map_err(|error| self.peer_error(error))?;
+        self.flush()?;
         Ok(port)
     }
 
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
-        let deadline = Instant::now() + SAY_LIMIT;
+        let deadline = Instant::now() + MESSAGE_LIMIT;
         let mut may_continue = self.client_session.may_continue();
         move || may_continue() && Instant::now() < deadline
     }
 
     /// Connects to where the client listens.
     fn dial(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
-        self.say()?;
+        self.flush()?;
         let port = loop {
             if let RemoteAction::Transmit(port) = self.next()? {
                 break port;
@@ -193,7 +197,7 @@ impl Session<'_, '_> {
             requested,
             &format!("buflen={}, bufcnt={}, dataport={port}/{carrier}", requested.bytes, requested.count),
         );
-        self.say()
+        self.flush()
     }
 
     fn run(

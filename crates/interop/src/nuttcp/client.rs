@@ -55,7 +55,7 @@ pub(super) fn measure(
     let first = control.checked_add(1 + spec.flows as u16).map_or(PEER.port, |_| control) + 1;
     let receives = !plain::sends(spec, Role::Active);
     let (data_listener, port) = match receives {
-        true => DataListener::open(spec, line.here()?.ip(), first)
+        true => DataListener::open(spec, line.local_address()?.ip(), first)
             .map(|(data_listener, port)| (Some(data_listener), port))?,
         false => (None, first),
     };
@@ -109,21 +109,21 @@ impl DataListener {
 }
 
 impl Session<'_> {
-    fn say(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.line.say(&send)
+        self.line.send(&send)
     }
 
     /// Processes what the server sent.
     fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
         self.version = self.version.take().or_else(|| version(heard));
-        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.wrong(error))?;
+        self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         self.run |= std::mem::take(&mut self.turn.actions).contains(&ClientAction::Run);
-        self.say()
+        self.flush()
     }
 
     /// Waits for the server's next message; false at the end of the connection.
-    fn hear(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
+    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
         let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
@@ -135,10 +135,10 @@ impl Session<'_> {
 
     /// Sends the request and waits until the server accepts it.
     fn negotiate(&mut self) -> Result<(), InteropError> {
-        self.say()?;
+        self.flush()?;
         while !self.run {
-            if !self.hear(ANSWER_LIMIT, "while its OK was expected")? {
-                self.machine.ended().map_err(|error| self.line.wrong(error))?;
+            if !self.receive_next(ANSWER_LIMIT, "while its OK was expected")? {
+                self.machine.ended().map_err(|error| self.line.peer_error(error))?;
             }
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Session<'_> {
             Some(sockets) => Ok(sockets),
             None if self.cancel.load(Ordering::SeqCst) => Err(InteropError::Interrupted),
             None => {
-                self.machine.ended().map_err(|error| self.line.wrong(error))?;
+                self.machine.ended().map_err(|error| self.line.peer_error(error))?;
                 Err(InteropError::Silent {
                     address: self.line.peer().to_string(),
                     peer: PEER.name,
@@ -180,7 +180,7 @@ impl Session<'_> {
     /// Whether the server may still connect; processes its messages.
     fn waits(&mut self, deadline: Instant) -> bool {
         let mut buffer = [0; 4096];
-        self.ended |= match self.line.glance(&mut buffer) {
+        self.ended |= match self.line.try_receive(&mut buffer) {
             Ok(Input::Nothing) => false,
             Ok(Input::Bytes(count)) => self.take(&buffer[..count]).is_err(),
             Ok(Input::Ended) | Err(_) => true,
@@ -226,7 +226,7 @@ impl Session<'_> {
         let mut next = spare.next();
         while !self.ended {
             let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
-            match (self.hear(limit, "while its report was expected"), next) {
+            match (self.receive_next(limit, "while its report was expected"), next) {
                 (Err(InteropError::Silent { .. }), Some(number)) => {
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
                     next = spare.next();
@@ -234,7 +234,7 @@ impl Session<'_> {
                 (heard, _) => self.ended = !heard?,
             }
         }
-        self.machine.ended().map_err(|error| self.line.wrong(error))
+        self.machine.ended().map_err(|error| self.line.peer_error(error))
     }
 }
 

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_and_its_options_say_the_same() {
+    fn a_spec_and_its_options_agree() {
         let far =
             EndOptions { sndbuf: Some(1 << 20), rcvbuf: Some(1 << 20), nodelay: Some(true), ..EndOptions::default() };
         let requested = Spec {

@@ -18,7 +18,7 @@ use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
 /// How long a client may take for each thing that it has to say or do.
-const SAY_LIMIT: Duration = Duration::from_secs(30);
+const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until the service stops.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
@@ -44,17 +44,17 @@ impl Session<'_, '_> {
     fn conduct(mut self) -> Result<String, InteropError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
-        let _ = self.say();
+        let _ = self.flush();
         served
     }
 
-    fn say(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), InteropError> {
         let send = std::mem::take(&mut self.turn.send);
-        self.client_session.line.say(&send)
+        self.client_session.line.send(&send)
     }
 
-    fn wrong(&self, error: SpeakError) -> InteropError {
-        self.client_session.line.wrong(error)
+    fn peer_error(&self, error: SpeakError) -> InteropError {
+        self.client_session.line.peer_error(error)
     }
 
     /// The client's request.
@@ -62,13 +62,17 @@ impl Session<'_, '_> {
         let (service, mut buffer) = (self.client_session.service, [0; 1024]);
         let cancelled = || service.stopping();
         let during = "on its control connection";
-        let wait = Wait { program: PEER.name, limit: SAY_LIMIT, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
         loop {
             let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
-                return Err(self.machine.ended().err().map_or(InteropError::Interrupted, |error| self.wrong(error)));
+                return Err(self
+                    .machine
+                    .ended()
+                    .err()
+                    .map_or(InteropError::Interrupted, |error| self.peer_error(error)));
             };
-            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.wrong(error))?;
-            self.say()?;
+            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.peer_error(error))?;
+            self.flush()?;
             if let Some(ServerAction::Requested(requested)) = self.turn.actions.pop() {
                 return Ok(*requested);
             }
@@ -87,10 +91,10 @@ impl Session<'_, '_> {
         let sockets = self.open(&requested, &spec)?;
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
         let (report, sockets) = self.run(sockets, &spec)?;
-        self.machine.counted(&report, &mut self.turn).map_err(|error| self.wrong(error))?;
+        self.machine.counted(&report, &mut self.turn).map_err(|error| self.peer_error(error))?;
         // The next client may follow as soon as this is sent.
         drop(admission);
-        self.say()?;
+        self.flush()?;
         self.client_session.line.finish();
         if requested.udp && report.transmitted {
             self.spare_marks(&sockets);
@@ -128,17 +132,17 @@ impl Session<'_, '_> {
                 .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
                 .collect::<Result<Option<Vec<_>>, _>>()?
         };
-        sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, SAY_LIMIT))
+        sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, MESSAGE_LIMIT))
     }
 
     fn accept(&mut self) -> Result<(), InteropError> {
-        self.machine.accept(&mut self.turn).map_err(|error| self.wrong(error))?;
-        self.say()
+        self.machine.accept(&mut self.turn).map_err(|error| self.peer_error(error))?;
+        self.flush()
     }
 
     /// Whether the client's data may still come.
     fn waits(&mut self) -> impl FnMut() -> bool + '_ {
-        let deadline = Instant::now() + SAY_LIMIT;
+        let deadline = Instant::now() + MESSAGE_LIMIT;
         let mut may_continue = self.client_session.may_continue();
         move || may_continue() && Instant::now() < deadline
     }

@@ -142,7 +142,7 @@ impl Test<'_> {
                 due = gap.map_or(last + reply_wait, |gap| due + gap);
             }
             let until = if over { last + reply_wait } else { due };
-            let Some(arrived) = self.hear(&mut room, until)? else {
+            let Some(arrived) = self.receive(&mut room, until)? else {
                 self.entry(&mut clock, &mut entry, observer, false);
                 continue;
             };
@@ -213,7 +213,7 @@ impl Test<'_> {
     }
 
     /// Receives until the given time, at most [`STEP`].
-    fn hear(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<Arrived>> {
+    fn receive(&mut self, room: &mut [u8], until: Instant) -> std::io::Result<Option<Arrived>> {
         let left = until.saturating_duration_since(Instant::now()).min(STEP);
         // Socket timeouts are rounded to timer ticks; this wait is not.
         let limit = Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };

@@ -90,7 +90,7 @@ impl Server {
                     Err(refused) => Err(refused),
                 };
                 let requested = requested.map_err(|(fault, what)| {
-                    say(fault, turn);
+                    send_error(fault, turn);
                     error(name, what)
                 })?;
                 self.streams = requested.streams();
@@ -102,7 +102,7 @@ impl Server {
                 let refused = |what| error(name, what);
                 let Some(json) = results.take(input).map_err(refused)? else { return Ok(()) };
                 let peer_results = Results::from_json(&json, self.streams).map_err(|what| {
-                    say(Fault::Results, turn);
+                    send_error(Fault::Results, turn);
                     error(name, what)
                 })?;
                 turn.actions.push(Action::PeerResults(peer_results));
@@ -142,7 +142,7 @@ impl Server {
 
     /// Refuses the client with a fault; further messages are errors.
     pub fn refuse(&mut self, fault: Fault, turn: &mut Turn<Action>) {
-        say(fault, turn);
+        send_error(fault, turn);
         self.step = Step::Done;
     }
 
@@ -202,7 +202,7 @@ impl Server {
     }
 }
 
-fn say(fault: Fault, turn: &mut Turn<Action>) {
+fn send_error(fault: Fault, turn: &mut Turn<Action>) {
     turn.send.push(byte::SERVER_ERROR);
     turn.send.extend_from_slice(&fault.number().to_be_bytes());
     turn.send.extend_from_slice(&0_u32.to_be_bytes());

@@ -72,7 +72,7 @@ impl Server {
                         self.step = Step::Preparing;
                     }
                     Err(what) => {
-                        say(INVALID, turn);
+                        send_error(INVALID, turn);
                         return Err(what);
                     }
                 }
@@ -81,7 +81,7 @@ impl Server {
             // An unrequested passphrase gets no answer.
             kind::PASSPHRASE => {}
             unknown => {
-                say(NOT_SUPPORTED, turn);
+                send_error(NOT_SUPPORTED, turn);
                 return Err(format!("request {unknown}; only OMNI tests (97) and TCP_STREAM (10) are supported"));
             }
         }
@@ -114,7 +114,7 @@ impl Server {
 
     /// The test cannot be done: `number` is an errno or [`NOT_SUPPORTED`]. netperf then ends.
     pub fn refuse(&mut self, number: u32, turn: &mut Turn<Action>) {
-        say(number, turn);
+        send_error(number, turn);
         self.step = Step::Failed;
     }
 
@@ -149,7 +149,7 @@ impl Server {
     }
 }
 
-fn say(number: u32, turn: &mut Turn<Action>) {
+fn send_error(number: u32, turn: &mut Turn<Action>) {
     let mut block = Block::new(kind::OMNI_DONE);
     block.put(4, number);
     turn.send.extend_from_slice(&block.0);

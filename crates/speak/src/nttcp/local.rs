@@ -2,7 +2,7 @@
 
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::Statistics;
-use super::{data_port, error, say_port};
+use super::{data_port, error, write_port};
 use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
@@ -68,7 +68,7 @@ impl Local {
         if self.step != Step::Listening {
             return Err(error(self.name(), "no data socket was requested"));
         }
-        say_port(port, &mut turn.send);
+        write_port(port, &mut turn.send);
         self.step = Step::Statistics;
         Ok(())
     }

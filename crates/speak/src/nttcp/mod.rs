@@ -45,6 +45,6 @@ fn data_port(line: &str) -> Option<Result<u16, String>> {
 }
 
 /// The line that names a receiver's port.
-fn say_port(port: u16, into: &mut Vec<u8>) {
+fn write_port(port: u16, into: &mut Vec<u8>) {
     into.extend_from_slice(format!("dataport: {port}\n").as_bytes());
 }

@@ -2,7 +2,7 @@
 
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::{Format, Statistics};
-use super::{data_port, error, say_port};
+use super::{data_port, error, write_port};
 use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
 
@@ -85,7 +85,7 @@ impl Remote {
         if self.step != Step::Listening {
             return Err(error(self.name(), "no data socket was asked for"));
         }
-        say_port(port, &mut turn.send);
+        write_port(port, &mut turn.send);
         self.step = Step::Data;
         Ok(())
     }
