@@ -177,7 +177,10 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
     ];
     let measured = exec(&args).ok().doc();
     assert!(measured.goodput() > 50e6 && measured.goodput() < 200e6, "{}", measured.goodput());
-    assert!(measured.json["passes"][0]["lab"]["directions"].as_array().is_some_and(Vec::is_empty), "no link is emulated");
+    assert!(
+        measured.json["passes"][0]["lab"]["directions"].as_array().is_some_and(Vec::is_empty),
+        "no link is emulated"
+    );
     exec(&["env", "-u", "THRU_TOKEN_FILE", &binary::thru().display().to_string(), "rr", "h1", "--no-store"])
         .ended_with(4);
     assert!(run(&["exec", "--lab", &place.name, "h9", "--", "true"]).ended_with(2).stderr.contains("h1, h2, h3"));

@@ -89,10 +89,10 @@ fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
         )
     };
     Some(format!(
-        "The directions differ: {} outbound, {} return ({}).",
+        "The directions differ: {} outbound, {} return (ratio {}).",
         bits_per_second(rate(0)?),
         bits_per_second(rate(1)?),
-        format!("ratio {}", ratio(centre, interval.low, interval.high))
+        ratio(centre, interval.low, interval.high)
     ))
 }
 

@@ -71,7 +71,7 @@ fn nodes(table: &Table<'_>, kind: NodeKind, topology: &mut Topology) -> Result<(
     };
     for one in names {
         Topology::check_name(&one).map_err(|error| table.wrong_at(&name, error))?;
-        if topology.place(&one).is_some() {
+        if topology.index_of(&one).is_some() {
             return Err(table.wrong_at(&name, format!("two nodes have the name '{one}': rename one")));
         }
         topology.nodes.push(Node { name: one, kind });
