@@ -1,5 +1,5 @@
-# Removes the namespaces of a lab, with the processes in them and the files that name its hosts there, and then its record in
-# the journal and what lies beside it.
+# Removes the namespaces of a lab, with the processes in them and their hosts files, and then its record in the journal
+# and the files beside it.
 #
 # Arguments: path of the ip command, file of the record, namespaces. Starts when its standard input ends: the lab's owner
 # holds the only write end of that pipe and never writes. Exits with 0 when nothing is left.
@@ -11,7 +11,7 @@ ip=$1
 record=$2
 shift 2
 
-# Whether a namespace is there. When that cannot be told, it counts as there.
+# Whether a namespace exists. If that cannot be determined, it counts as existing.
 exists() {
     names=$("$ip" netns list) || return 0
     printf '%s\n' "$names" | while read -r name rest; do
@@ -33,7 +33,7 @@ for namespace; do
         fi
         pids=$("$ip" netns pids "$namespace" 2>/dev/null)
         if [ -n "$pids" ]; then
-            # One process number to a word. Killed ones need a moment to go.
+            # One process number per word. Killed processes need a moment to end.
             kill -KILL $pids 2>/dev/null
             sleep 0.05
         else
@@ -42,7 +42,7 @@ for namespace; do
     done
 done
 
-# The directory goes too if a lab made it and nobody else uses it.
+# The directory is removed too if a lab made it and nothing else uses it.
 made=/etc/netns/.throughline
 [ -e "$made" ] && [ "$(ls -A /etc/netns)" = .throughline ] && rm -f -- "$made" && rmdir /etc/netns
 

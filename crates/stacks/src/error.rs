@@ -34,10 +34,10 @@ pub enum StackError {
         what: String,
     },
     /// A file that is not a stack.
-    #[error("{place} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
+    #[error("{origin} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
     Object {
         /// The file, or the stack's name.
-        place: String,
+        origin: String,
         /// What it lacks.
         what: String,
     },

@@ -32,7 +32,7 @@ pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
     mounted()?;
     fs::create_dir_all(FOLDER).map_err(|source| StackError::io(format!("make {FOLDER}"), source))?;
     let name = request.kernel_name();
-    load_pinned(request, any_user, &place(&name))?;
+    load_pinned(request, any_user, &pin_path(&name))?;
     Ok(name)
 }
 
@@ -54,7 +54,7 @@ pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackErro
     // The kernel's name first: it may be that of a stack in a user's file.
     let listed = rules.is_empty() && kept().iter().any(|name| name == requested);
     let name = if listed { requested.to_owned() } else { named(requested, rules)? };
-    let path = place(&name);
+    let path = pin_path(&name);
     match fs::remove_file(&path) {
         Ok(()) => Ok(name),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StackError::NotKept { name }),
@@ -72,7 +72,7 @@ fn named(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
     }
 }
 
-fn place(name: &str) -> PathBuf {
+fn pin_path(name: &str) -> PathBuf {
     // A name from an object is checked to have no slash; a typed one may have any character.
     Path::new(FOLDER).join(name.replace('/', "_"))
 }

@@ -66,9 +66,9 @@ pub(crate) const PARAMETER_BYTES: usize = 28;
 pub(crate) const VALUE_AT: usize = 16;
 
 impl Object {
-    pub(crate) fn read(place: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, StackError> {
+    pub(crate) fn read(origin: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, StackError> {
         let bytes = bytes.into();
-        let wrong = |what: &str| StackError::Object { place: place.into(), what: what.into() };
+        let wrong = |what: &str| StackError::Object { origin: origin.into(), what: what.into() };
         let find = |name: &str| section(&bytes, name).map_err(wrong);
         let head = find(".struct_ops.link")?.and_then(|head| head.get(..16));
         let head = head.ok_or_else(|| wrong("it registers no congestion control"))?;

@@ -14,7 +14,7 @@ pub struct Request {
     /// As requested.
     requested: String,
     /// Its short name, or the file.
-    place: String,
+    name_or_path: String,
     /// Whether it is in a user's file instead of this program.
     from_file: bool,
     pub(crate) object: Object,
@@ -68,7 +68,7 @@ impl Request {
 
     fn new(
         requested: &str,
-        place: &str,
+        name_or_path: &str,
         object: Object,
         parameters: Option<&str>,
         from_file: bool,
@@ -78,7 +78,7 @@ impl Request {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let found = object.parameters.iter().position(|parameter| parameter.name == name.trim());
             let index = found.ok_or_else(|| StackError::Parameter {
-                stack: place.into(),
+                stack: name_or_path.into(),
                 what: format!("there is no parameter '{}'", name.trim()),
                 remedy: match object.parameters.as_slice() {
                     [] => "it has none".into(),
@@ -88,9 +88,16 @@ impl Request {
                     }
                 },
             })?;
-            values[index] = object.parameters[index].read(place, value.trim())?;
+            values[index] = object.parameters[index].read(name_or_path, value.trim())?;
         }
-        Ok(Self { requested: requested.into(), place: place.into(), from_file, object, values, rules: Vec::new() })
+        Ok(Self {
+            requested: requested.into(),
+            name_or_path: name_or_path.into(),
+            from_file,
+            object,
+            values,
+            rules: Vec::new(),
+        })
     }
 
     /// Adds rules for destinations.
@@ -100,7 +107,7 @@ impl Request {
     pub fn with_rules(mut self, rules: &[StackRule]) -> Result<Self, StackError> {
         if !rules.is_empty() && !self.object.takes_rules {
             return Err(StackError::Parameter {
-                stack: self.place,
+                stack: self.name_or_path,
                 what: "it has no rules for destinations".into(),
                 remedy: "use --cc-rules with --cc highspeed".into(),
             });

@@ -39,8 +39,8 @@ impl Scratch {
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
-        let gathered = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
-        let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(gathered);
+        let delayed_read = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
+        let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(delayed_read);
         let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
         let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
         Self {
