@@ -18,39 +18,7 @@ pub(crate) fn verdicts(list: &[Verdict]) -> String {
 
 /// What a verdict means to the reader, in one sentence.
 pub(crate) fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Stalled => "nothing moved for the stall time and the trial was ended there: do not use the rate",
-        Verdict::ResolutionLimited => "the trial was too short for its clock or its count of arrivals: measure longer",
-        Verdict::ByteCountMismatch => "the two ends' byte counts do not add up: do not use the rate",
-        Verdict::TargetMissed => "the interval stayed wider than asked: allow more trials or a larger budget",
-        Verdict::FewTrials => "fewer than 3 trials: a value without a claim",
-        Verdict::CutShort => "ended before its stop rule was met (interrupted, or the peer went away)",
-        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
-        Verdict::BatchTimed => "round trips were timed in batches: percentiles are of batch means",
-        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: the host's limit, not the path's",
-        Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were left out after this one (self-limit or budget)",
-        Verdict::OneHost => "both ends are on one host: no network lies between them",
-        Verdict::MetricsKept => {
-            "the TCP metrics cache of an end that sends was on: a trial may begin with what an earlier one learnt"
-        }
-        Verdict::AboveCeiling => "the goodput is above what the path could carry: one of the two figures is wrong",
-        Verdict::Unmet => "what the plan requires did not hold before a trial, which was left out",
-        Verdict::EmulatorLate => {
-            "the lab's emulator was more than 1 ms late: give it a core of its own, or measure again on a quieter machine"
-        }
-        Verdict::EmulatorUnreported => {
-            "the lab did not say whether its emulator was on time: measure again on a quieter machine"
-        }
-        Verdict::Starved => "a flow got nothing in a trial: see the flows' shares in the document",
-        Verdict::DelayedReads => {
-            "receivers were let sleep between their reads (--delayed-reads), as no application's does: not what another program would carry"
-        }
-        Verdict::OverlapClose => {
-            "each connection was closed while the next one was under way (--overlap-close): more transactions than one after the other"
-        }
-        _ => "see the manual of the version that measured",
-    }
+    analysis::outcome::explain(verdict)
 }
 
 /// All verdicts of these outcomes, each once, in their own order.

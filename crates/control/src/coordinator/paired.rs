@@ -26,7 +26,7 @@ impl Conduct<'_> {
         let rule = Paired::new(&self.header.stopping);
         let mut coin = SplitMix64::new(self.header.stopping.seed);
         let mut metrics = Metrics::of(self.header, self.pair);
-        let most = rule.looks().last().copied().unwrap_or(1);
+        let most = rule.analyses().last().copied().unwrap_or(1);
         let mut result = Ok(());
         for block in 0..most {
             let begun = self.elapsed_ns();

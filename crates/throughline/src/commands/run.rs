@@ -199,7 +199,7 @@ fn resumed(reference: &str, args: &RunArgs, read: &mut Read) -> Result<Resumed, 
 fn preview(read: &Read) -> Result<String, Failure> {
     let (slots, _) = plan::slots(&read.cells, &read.specs)?;
     let seed = (read.rule.order == Order::Random).then_some(read.rule.seed);
-    let steps = analysis::plan::block(&slots, seed, 0);
+    let steps = analysis::plan::round(&slots, seed, 0);
     let look = read.plan.require.as_ref().map_or(0, |_| LOOK_NS);
     let warmup = read.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS);
     let of = |first: &u32| {

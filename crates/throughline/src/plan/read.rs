@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::plan::{MOST_CELLS, PlannedCell};
+use analysis::plan::{MAX_CELLS, PlannedCell};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec, Stopping};
 use sha2::{Digest, Sha256};
 
@@ -107,8 +107,8 @@ fn with_sizes(
             .into());
     }
     let total = specs.iter().map(Vec::len).sum::<usize>();
-    if total > MOST_CELLS {
-        return Err(format!("{total} cells are too many: a plan has at most {MOST_CELLS}"));
+    if total > MAX_CELLS {
+        return Err(format!("{total} cells are too many: a plan has at most {MAX_CELLS}"));
     }
     let (mut cells, mut flat, mut sizes) = (Vec::with_capacity(total), Vec::with_capacity(total), BTreeSet::new());
     for (cell, specs) in planned.into_iter().zip(specs) {

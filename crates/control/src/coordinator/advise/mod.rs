@@ -6,7 +6,7 @@ mod search_state;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::advice::{Confirmation, PairBlock, Path, RaceBlock, Reading, Search, candidates, reading, rule, spec_of};
+use analysis::advice::{Confirmation, PairRound, PathFacts, RaceRound, Search, TrialScore, candidates, rule, score, spec_of};
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
@@ -121,7 +121,7 @@ impl Conduct<'_> {
         };
         let half = self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget / 2);
         let most =
-            (half / u64::from(Confirmation::least_trials(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
+            (half / u64::from(Confirmation::trials_needed(1))).saturating_sub(around).clamp(TRIAL_NS.0, TRIAL_NS.1);
         let suits = || rtt.map_or(TRIAL_NS.0, |ns| (ns * ROUND_TRIPS).clamp(TRIAL_NS.0, most));
         let time = match first.spec.stop {
             Stop::TimeNs(requested) if plan.fixed_time => requested,
@@ -140,10 +140,10 @@ impl Conduct<'_> {
         let look =
             search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(look);
         let transport = transport(search_state.start.transport.as_str())?;
-        let path = Path {
+        let path = PathFacts {
             goal: plan.goal,
             spec: &search_state.start,
-            look: &look,
+            pilot: &look,
             near: &self.header.near,
             far: &self.header.far,
             sends: transport.sends(),
@@ -156,12 +156,12 @@ impl Conduct<'_> {
     }
 
     /// The next block of the search; `None` when it is over, or the time is.
-    fn next_race(&self, search_state: &mut SearchState, keeps: bool) -> Option<RaceBlock> {
+    fn next_race(&self, search_state: &mut SearchState, keeps: bool) -> Option<RaceRound> {
         let each = search_state.each_ns();
         let search = search_state.search.as_mut()?;
         let changes = search.best().iter().filter(|level| **level != 0).count();
-        let block = search.next_block()?;
-        let kept = if keeps || changes > 0 { f64::from(Confirmation::least_trials(changes)) / PLANNED } else { 0.0 };
+        let block = search.next_round()?;
+        let kept = if keeps || changes > 0 { f64::from(Confirmation::trials_needed(changes)) / PLANNED } else { 0.0 };
         let needed = block.trials.len() as f64 + kept;
         (needed * each <= self.left_ns() as f64).then_some(block)
     }
@@ -169,9 +169,9 @@ impl Conduct<'_> {
     /// Takes the trials of a race's block.
     async fn race(
         &mut self,
-        block: &RaceBlock,
+        block: &RaceRound,
         search_state: &mut SearchState,
-    ) -> Result<Vec<Option<Reading>>, ControlError> {
+    ) -> Result<Vec<Option<TrialScore>>, ControlError> {
         let candidate = &search_state.candidates[block.dimension];
         let (name, levels) = (candidate.name, candidate.levels.len());
         let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[block.dimension]);
@@ -188,17 +188,17 @@ impl Conduct<'_> {
     }
 
     /// The next block of the confirmation, while there is time for it.
-    fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairBlock> {
+    fn next_pairs(&self, search_state: &mut SearchState) -> Option<PairRound> {
         // A block is not begun that would end more than a trial after the time.
         let needed = (4.0 - 1.0) * search_state.each_ns();
-        if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_block() }
+        if needed > self.left_ns() as f64 { None } else { search_state.fresh.as_mut()?.next_round() }
     }
 
     async fn pairs(
         &mut self,
-        block: &PairBlock,
+        block: &PairRound,
         search_state: &mut SearchState,
-    ) -> Result<[Option<Reading>; 4], ControlError> {
+    ) -> Result<[Option<TrialScore>; 4], ControlError> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let doing = format!("confirmation, {} more trials", left + 4);
@@ -223,7 +223,7 @@ impl Conduct<'_> {
         on: &str,
         what: Option<String>,
         search_state: &mut SearchState,
-    ) -> Result<Option<Reading>, ControlError> {
+    ) -> Result<Option<TrialScore>, ControlError> {
         let begun = self.elapsed_ns();
         let (spec, levels) = spec_of(&search_state.start, &search_state.candidates, at);
         let id = match search_state.cells.get(&levels) {
@@ -244,7 +244,7 @@ impl Conduct<'_> {
         let why = match tried {
             Ok(()) => {
                 let trial = self.cells.trials_of(id).last().filter(|trial| trial.pass == pass);
-                match trial.and_then(|trial| reading(search_state.goal, trial)) {
+                match trial.and_then(|trial| score(search_state.goal, trial)) {
                     Some(reading) => {
                         search_state.readings += 1;
                         return Ok(Some(reading));

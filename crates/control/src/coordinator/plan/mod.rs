@@ -106,7 +106,7 @@ impl Conduct<'_, Fleet> {
             if self.left_ns() < longest {
                 return Ok(());
             }
-            for step in analysis::plan::block(&schedule.slots, seed, block) {
+            for step in analysis::plan::round(&schedule.slots, seed, block) {
                 let due: Vec<u32> =
                     step.into_iter().filter(|cell| open.contains(cell) && turns.get(cell) == Some(&block)).collect();
                 if !due.is_empty() {
