@@ -1,4 +1,4 @@
-//! A curve over block sizes, as findings and refinement see it.
+//! A curve over block sizes, as findings and refinement use it.
 
 use model::{Estimate, Outcome};
 
@@ -6,7 +6,7 @@ use crate::outcome::Headline;
 use crate::stats::interval::t_critical;
 use crate::stats::median;
 
-/// A triple's outer members lie within this part of its centre.
+/// Largest distance of a triple's outer members from its centre, relative to the centre.
 const TRIPLE_REACH: f64 = 0.2;
 /// Efficiency loss of a median against a mean, as a factor on the standard error (the square root of pi / 2).
 const MEDIAN_LOSS: f64 = 1.25;
@@ -20,18 +20,18 @@ pub(crate) struct CurvePoint {
     pub(crate) block: u64,
     /// Natural logarithm of the time of a block in ns: half the round trip (NetPIPE's convention), or block over goodput.
     pub(crate) ln_time: f64,
-    /// Standard error of `ln_time`; `None` where the estimate has no interval.
+    /// Standard error of `ln_time`; `None` if the estimate has no interval.
     pub(crate) se: Option<f64>,
     /// Degrees of freedom of `se`.
     pub(crate) df: f64,
-    /// Whether the time is half a round trip.
+    /// Whether the time is half an RTT.
     pub(crate) round_trip: bool,
     /// The rate and its interval: NetPIPE's for round trips, the goodput for streams.
     pub(crate) rate: Estimate,
 }
 
 impl CurvePoint {
-    /// The point of an outcome; `None` for patterns that a curve does not have, and for outcomes without a value.
+    /// The point of an outcome; `None` for patterns without curves and for outcomes without a value.
     fn of(outcome: &Outcome) -> Option<Self> {
         let estimate = outcome.estimate.as_ref().filter(|estimate| estimate.value > 0.0)?;
         let bits = outcome.spec.block as f64 * 8e9;
@@ -63,11 +63,11 @@ impl CurvePoint {
     }
 }
 
-/// NetPIPE's rate from a round trip in ns: `bits` over it. A longer time is a lower rate, so the ends change places.
+/// NetPIPE's rate from an RTT in ns: `bits` over it. A longer time is a lower rate, so the ends of the interval are swapped.
 fn netpipe_rate(round_trip: &Estimate, bits: f64) -> Estimate {
     let end = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0).map(|ns| bits / ns);
     Estimate {
-        statistic: "block over half the mean over trials of the median round trip (NetPIPE's rate)".to_owned(),
+        statistic: "block size over half the mean of the trials' median RTTs (NetPIPE's rate)".to_owned(),
         unit: "bit/s".to_owned(),
         value: bits / round_trip.value,
         low: end(round_trip.high),
@@ -76,7 +76,7 @@ fn netpipe_rate(round_trip: &Estimate, bits: f64) -> Estimate {
     }
 }
 
-/// The points of a curve, ascending by block, one to a block.
+/// The points of a curve, ascending by block, one per block.
 pub(crate) fn points(outcomes: &[Outcome]) -> Vec<CurvePoint> {
     let mut points: Vec<CurvePoint> = outcomes.iter().filter_map(CurvePoint::of).collect();
     points.sort_by_key(|point| point.block);
@@ -93,7 +93,7 @@ pub(crate) struct Group {
     pub(crate) points: Vec<CurvePoint>,
     /// Median of the members' `ln_time`.
     pub(crate) ln_time: f64,
-    /// Standard error of `ln_time`; `None` where a member has none.
+    /// Standard error of `ln_time`; `None` if a member has none.
     pub(crate) se: Option<f64>,
     /// Degrees of freedom of `se`: the fewest of any member.
     pub(crate) df: f64,
@@ -130,7 +130,7 @@ impl Group {
     }
 }
 
-/// Groups the points of a curve: three neighbours at equal distances of at most a fifth of the middle one are a triple.
+/// Groups the points of a curve: three neighbours at equal distances of at most 20 % of the middle one are a triple.
 pub(crate) fn groups(points: &[CurvePoint]) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut rest = points;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rates_interval_is_the_times_turned_round() {
+    fn the_rates_interval_is_the_times_inverted() {
         let point = &points(&[made("pingpong", 0, 1000, &[3990.0, 4010.0, 4000.0, 3995.0, 4005.0, 4000.0])])[0];
         assert!(point.rate.low.unwrap() < point.rate.value && point.rate.value < point.rate.high.unwrap());
         // The standard error of the six values over their mean.

@@ -1,4 +1,4 @@
-//! One direction of a trial: who sends, who receives, and what is known of their hosts.
+//! One direction of a trial: its sender, its receiver and their hosts.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -10,23 +10,23 @@ pub(crate) struct DirectionView<'a> {
     pub(crate) receiver: Side<'a>,
 }
 
-/// One end of a way, in one trial.
+/// One end of a direction, in one trial.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) tally: &'a EndTally,
     pub(crate) options: &'a EndOptions,
     pub(crate) host: &'a Inventory,
-    /// Its host around the trial's pass, where that was kept.
+    /// Observations of its host around the trial's pass, if they were kept.
     pub(crate) pass: Option<&'a EndPass>,
 }
 
 impl<'a> Side<'a> {
-    /// Its flows that moved something.
+    /// Its flows that carried payload.
     pub(crate) fn flows(&self) -> impl Iterator<Item = &'a FlowTally> + use<'a> {
         self.tally.flows.iter().filter(|flow| flow.bytes_sent + flow.bytes_received > 0)
     }
 
-    /// The interface that its first flow's data takes; `None` where the inventory does not name it.
+    /// The interface of its first flow; `None` if the inventory does not contain it.
     pub(crate) fn interface(&self) -> Option<&'a Interface> {
         owner(self, local(self.flows().next()?)?, self.options.device.as_deref())
     }
@@ -42,23 +42,24 @@ pub(crate) fn directions<'a>(
     let [near, far] = hosts;
     let near = Side { tally: &trial.near, options: &spec.near, host: near, pass: pass.map(|pass| &pass.near) };
     let far = Side { tally: &trial.far, options: &spec.far, host: far, pass: pass.map(|pass| &pass.far) };
-    let (forth, back) = (DirectionView { sender: near, receiver: far }, DirectionView { sender: far, receiver: near });
+    let outbound = DirectionView { sender: near, receiver: far };
+    let return_trip = DirectionView { sender: far, receiver: near };
     match spec.direction {
-        Direction::Send => vec![forth],
-        Direction::Reverse => vec![back],
-        Direction::Both => vec![forth, back],
+        Direction::Send => vec![outbound],
+        Direction::Reverse => vec![return_trip],
+        Direction::Both => vec![outbound, return_trip],
     }
 }
 
 /// The largest packet that the kernel's TCP makes by default, bytes.
 const LARGEST_PACKET: u64 = 65_536;
 
-/// Payload that a flow's send buffer lets be under way, bytes: SO_SNDBUF as the kernel has it. That is twice what was asked for
-/// (socket(7)), and large packets fill it with little else than payload. The last one may go over it, so that more counts where more
-/// was seen, or may be where nobody looked.
+/// Payload in flight that a flow's send buffer allows, bytes: SO_SNDBUF as the kernel reports it, which is twice the requested size
+/// (socket(7)) and, with large packets, nearly all payload. The last packet may exceed it, so a larger observed value counts, or the
+/// largest packet if nothing was observed.
 pub(crate) fn send_buffer_bytes(flow: &FlowTally) -> Option<u64> {
-    let seen = flow.tcp.iter().map(|one| u64::from(one.unacked) * u64::from(one.mss)).max();
-    Some(flow.socket.sndbuf?.max(seen.unwrap_or(LARGEST_PACKET)))
+    let observed = flow.tcp.iter().map(|one| u64::from(one.unacked) * u64::from(one.mss)).max();
+    Some(flow.socket.sndbuf?.max(observed.unwrap_or(LARGEST_PACKET)))
 }
 
 /// The address of a flow's own end.
@@ -66,7 +67,7 @@ pub(crate) fn local(flow: &FlowTally) -> Option<IpAddr> {
     Some(flow.socket.local.as_ref()?.parse::<SocketAddr>().ok()?.ip().to_canonical())
 }
 
-/// The interface that a socket was bound to, else the one that has its address.
+/// The interface to which a socket is bound, else the one with its address.
 pub(crate) fn owner<'a>(side: &Side<'a>, address: IpAddr, device: Option<&str>) -> Option<&'a Interface> {
     let has = |interface: &&Interface| {
         interface.addresses.iter().any(|own| own.split('/').next().and_then(|ip| ip.parse().ok()) == Some(address))

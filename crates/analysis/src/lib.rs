@@ -1,9 +1,10 @@
 //! Throughline's statistics and findings: pure functions over `model`. Nothing here reads a clock, a file or a socket, and
-//! randomness comes only from a seed that the caller gives.
+//! randomness comes only from a seed that the caller passes.
 //!
-//! Shapes: the coordinator turns tallies into trials ([`trial_value`], [`ledger`], [`trial_verdicts`]), asks the stop rule
-//! after each ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]), sets it against what its path could carry ([`bound`]), says what held it back ([`why()`]) and findings of a run's outcomes
-//! ([`findings`]), and sets two cells or several runs against each other ([`compare`]). Values carry the unit of the statistic: bit/s, 1/s or ns.
+//! The coordinator turns tallies into trials ([`trial_value`], [`ledger`], [`trial_verdicts`]), consults the stop rule after each
+//! ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]), adds its ceiling ([`bound`]), its limiter ([`why()`])
+//! and the findings of a run's outcomes ([`findings`]), and compares cells or runs ([`compare`]). Values have the unit of their
+//! statistic: bit/s, 1/s or ns.
 
 pub mod advice;
 pub mod ceiling;

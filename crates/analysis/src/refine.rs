@@ -1,21 +1,20 @@
-//! Where a curve wants more block sizes.
+//! Where a curve needs more block sizes.
 
 use model::Outcome;
 
 use crate::curve::{Group, groups, points};
 
-/// Interpolation error that is worth a measurement, as a relative difference of rates.
-const WORTH: f64 = 0.01;
-/// Standard errors that a bend must exceed to be believed.
-const BELIEF: f64 = 2.0;
-/// Standard error assumed of points without an interval.
+/// Smallest interpolation error that justifies a measurement, as a relative difference of rates.
+const MIN_ERROR: f64 = 0.01;
+/// Standard errors that are subtracted from a bend.
+const BEND_ERRORS: f64 = 2.0;
+/// Standard error assumed for points without an interval.
 const UNKNOWN_ERROR: f64 = 0.02;
 
-/// Up to `limit` new block sizes in bytes, ascending: the middles (on the logarithmic axis) of the gaps in which a straight
-/// line between the points on the log-log graph of rate against block would be most wrong. The error of a gap is its width
-/// squared times the mean bend of its two ends over 8, as for linear interpolation, where the bend is the second divided
-/// difference less what the intervals explain. Gaps between adjacent integers get none, and neither do gaps
-/// where a measurement would change the curve by less than 1 %.
+/// Up to `limit` new block sizes in bytes, ascending: the middles (on the logarithmic axis) of the gaps with the largest
+/// interpolation error on the log-log graph of rate against block. The error of a gap is its width squared times the mean bend of
+/// its two ends over 8, as for linear interpolation, where the bend is the second divided difference less what the intervals
+/// explain. Gaps between adjacent integers get none, and neither do gaps with an error below 1 %.
 #[must_use]
 pub fn refine(outcomes: &[Outcome], limit: usize) -> Vec<u64> {
     let groups = groups(&points(outcomes));
@@ -27,7 +26,7 @@ pub fn refine(outcomes: &[Outcome], limit: usize) -> Vec<u64> {
             let width = pair[1].ln_block() - pair[0].ln_block();
             let error = (bends[0] + bends[1]) / 2.0 * width * width / 8.0;
             let block = middle(&pair[0], &pair[1])?;
-            (error > WORTH).then_some((error, block))
+            (error > MIN_ERROR).then_some((error, block))
         })
         .collect();
     gaps.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -36,7 +35,7 @@ pub fn refine(outcomes: &[Outcome], limit: usize) -> Vec<u64> {
     sizes
 }
 
-/// Size of the second derivative of ln rate by ln block at a group, less what its intervals explain; 0 at the ends.
+/// Absolute second derivative of ln rate by ln block at a group, less what its intervals explain; 0 at the ends.
 fn bend(groups: &[Group], at: usize) -> f64 {
     let Some((before, after)) = at.checked_sub(1).and_then(|before| groups.get(before)).zip(groups.get(at + 1)) else {
         return 0.0;
@@ -47,10 +46,10 @@ fn bend(groups: &[Group], at: usize) -> f64 {
     let weights = [(before, 1.0 / left), (here, 1.0 / left + 1.0 / right), (after, 1.0 / right)];
     let variance: f64 =
         weights.iter().map(|(group, weight)| (weight * group.se.unwrap_or(UNKNOWN_ERROR)).powi(2)).sum();
-    (change.abs() - BELIEF * variance.sqrt()).max(0.0) * 2.0 / (left + right)
+    (change.abs() - BEND_ERRORS * variance.sqrt()).max(0.0) * 2.0 / (left + right)
 }
 
-/// A block strictly between two groups, at their geometric middle; `None` where no integer lies between.
+/// A block strictly between two groups, at their geometric mean; `None` if no integer lies between.
 fn middle(low: &Group, high: &Group) -> Option<u64> {
     let (from, to) = (low.points.last()?.block, high.points.first()?.block);
     if to - from < 2 {
@@ -71,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn a_break_draws_the_new_sizes() {
+    fn new_sizes_are_at_a_break() {
         let broken = |block: u64| hockney(10_000.0, 1.0)(block) * if block >= 20_000 { 1.8 } else { 1.0 };
         let sizes = refine(&curve(&powers(), broken, 0.005, 1), 1);
         assert!(sizes.len() == 1 && (16_384..32_768).contains(&sizes[0]), "{sizes:?}");
     }
 
     #[test]
-    fn repeated_refinement_closes_in_on_the_break() {
+    fn repeated_refinement_converges_to_the_break() {
         let broken = |block: u64| hockney(10_000.0, 1.0)(block) * if block >= 20_000 { 1.8 } else { 1.0 };
         let mut sizes = powers();
         for round in 0..6 {
@@ -98,11 +97,11 @@ mod tests {
     }
 
     #[test]
-    fn straight_curves_and_mere_noise_want_nothing() {
+    fn straight_curves_and_noise_get_no_new_sizes() {
         assert_eq!(refine(&curve(&powers(), |block| block as f64, 0.0, 1), 10), Vec::<u64>::new());
-        let requested: usize =
+        let new: usize =
             (0..20).map(|seed| refine(&curve(&powers(), |block| 100.0 * block as f64, 0.02, seed), 10).len()).sum();
-        assert!(requested <= 20, "{requested} sizes in 20 curves");
+        assert!(new <= 20, "{new} sizes in 20 curves");
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The contract of the search behind `thru advise`: a planted optimum is found in at least 90 % of runs, and where nothing helps a
-//! gain is claimed in at most 5 %. What is simulated are the trials; the search and its confirmation are those that measure.
+//! The contract of the search behind `thru advise`: a planted optimum is found in at least 90 % of runs, and if nothing helps a gain
+//! is reported in at most 5 %. The trials are simulated; the search and its confirmation are the real ones.
 //!
 //! `make truth` takes 2,000 runs for each line (THRU_TRUTH_RUNS=2000) and prints the table that docs/manual/statistics.md
-//! quotes; without that variable it is a quick cut, with the bounds widened by three standard errors of its size.
+//! quotes. Without that variable the tests take 200 runs and widen the bounds by three standard errors.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::advice::{Confirmation, Confirmed, Reading, Search, SearchRule};
+use analysis::advice::{Confirmation, Confirmed, TrialScore, Search, SearchRule};
 use analysis::stats::SplitMix64;
 
-/// Runs of a quick cut, and of the contract.
+/// Runs of a quick test, and of the contract.
 const RUNS: [u64; 2] = [200, 2_000];
 /// Trials of a confirmation.
 const FRESH: u32 = 200;
@@ -17,11 +17,11 @@ const FRESH: u32 = 200;
 type Planted<'a> = &'a [&'a [f64]];
 
 struct Sample {
-    /// The best combination is within the least effect of the planted one.
+    /// Share of runs whose best combination is within the smallest effect of the planted one.
     found: f64,
-    /// A gain of the whole or of a change was claimed.
+    /// Share of runs with a confirmed gain.
     claimed: f64,
-    /// A change was claimed that does not gain.
+    /// Share of runs with a confirmed change that does not gain.
     false_claims: f64,
     trials: f64,
 }
@@ -35,7 +35,7 @@ fn slack(p: f64) -> f64 {
     if runs() < RUNS[1] { 3.0 * error(runs()) } else { 0.0 }
 }
 
-/// Runs whole searches over a path of so much noise, `drift` lost with each trial.
+/// Runs complete searches over a path with `noise`, which loses `drift` with each trial.
 fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Sample {
     let mut seeds = SplitMix64::new(seed);
     let most: f64 = planted.iter().map(|gains| gains.iter().copied().fold(0.0, f64::max)).sum();
@@ -43,23 +43,23 @@ fn simulate(planted: Planted<'_>, noise: f64, drift: f64, seed: u64) -> Sample {
     let of = |at: &[usize]| -> f64 { at.iter().zip(planted).map(|(level, gains)| gains[*level]).sum() };
     let (mut found, mut claimed, mut wrong, mut trials) = (0u32, 0u32, 0u32, 0u64);
     for _ in 0..runs() {
-        let rule = SearchRule { min_effect: 0.01, guard: None, seed: seeds.next_u64() };
+        let rule = SearchRule { min_effect: 0.01, min_goodput: None, seed: seeds.next_u64() };
         let mut random = SplitMix64::new(seeds.next_u64());
         let mut taken = 0u64;
-        let mut reading = |at: &Vec<usize>| {
+        let mut score = |at: &Vec<usize>| {
             taken += 1;
-            Some(Reading { score: of(at) + noise * random.normal() - drift * taken as f64, guard: None })
+            Some(TrialScore { score: of(at) + noise * random.normal() - drift * taken as f64, goodput: None })
         };
         let mut search = Search::new(&levels, rule);
-        while let Some(block) = search.next_round() {
-            let readings: Vec<Option<Reading>> = block.trials.iter().map(&mut reading).collect();
-            search.record(&readings);
+        while let Some(round) = search.next_round() {
+            let scores: Vec<Option<TrialScore>> = round.trials.iter().map(&mut score).collect();
+            search.record(&scores);
         }
         let mut judged: Vec<Confirmed> = Vec::new();
         if let Some(mut fresh) = Confirmation::new(&search, FRESH) {
-            while let Some(block) = fresh.next_round() {
-                let [one, two, three, four] = &block.trials;
-                fresh.record([reading(one), reading(two), reading(three), reading(four)]);
+            while let Some(round) = fresh.next_round() {
+                let [one, two, three, four] = &round.trials;
+                fresh.record([score(one), score(two), score(three), score(four)]);
             }
             judged = fresh.judged();
         }
@@ -96,7 +96,7 @@ const NOTHING: Planted<'static> = &[&[0.0; 6], &[0.0; 2], &[0.0; 4], &[0.0; 3], 
 
 #[test]
 fn a_planted_optimum_is_found() {
-    // A window of six levels that saturates, one other change of a tenth, and dimensions that do nothing or harm.
+    // A window of six levels that saturates, another change of 10 %, and dimensions without effect or with a loss.
     let window: &[f64] = &[0.0, 0.6, 1.1, 1.15, 1.15, 1.15];
     let planted: Planted<'_> =
         &[window, &[0.0, -0.05], &[0.0, 0.1, 0.02, -0.2], &[0.0; 3], &[0.0, -0.01, 0.0, -0.3, 0.0]];
@@ -120,7 +120,7 @@ fn a_change_that_only_helps_with_another_one_is_found() {
 }
 
 #[test]
-fn where_nothing_helps_no_gain_is_claimed() {
+fn if_nothing_helps_no_gain_is_reported() {
     for (i, (noise, drift)) in [(0.005, 0.0), (0.02, 0.0), (0.02, 0.002), (0.1, 0.0)].into_iter().enumerate() {
         let came = simulate(NOTHING, noise, drift, 30 + i as u64);
         print(&format!("nothing helps, drift {} % a trial", 100.0 * drift), noise, &came);

@@ -1,4 +1,4 @@
-//! Why estimates use Student's interval and not a bootstrap: with few values the percentile bootstrap covers too little.
+//! Why estimates use Student's interval and not a bootstrap: with few values the coverage of the percentile bootstrap is too low.
 //! docs/manual/statistics.md quotes what this prints with `--nocapture`.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]

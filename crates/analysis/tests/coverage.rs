@@ -1,5 +1,5 @@
-//! The contract of the stop rule: the 95 % interval that is finally reported, stopping included, holds the truth in 93 % to
-//! 97 % of runs. Every scenario is 2,000 simulated runs with fixed seeds. docs/manual/statistics.md quotes the table that
+//! The contract of the stop rule: the reported 95 % interval covers the truth in 93 % to 97 % of runs, with the stop rule in effect.
+//! Every scenario is 2,000 simulated runs with fixed seeds. docs/manual/statistics.md quotes the table that
 //! `cargo test -p throughline-analysis --test coverage -- --nocapture --test-threads 1` prints.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
@@ -10,19 +10,19 @@ use model::Stopping;
 const RUNS: u64 = 2_000;
 const TRUTH: f64 = 1.0;
 
-/// What a scenario came to.
+/// The result of a scenario.
 struct Coverage {
-    /// Share of runs whose reported interval held the truth.
+    /// Share of runs whose reported interval covers the truth.
     covered: f64,
     /// Share of runs that reached the target.
-    sure: f64,
+    converged: f64,
     /// Mean number of values taken.
     taken: f64,
-    /// Share of runs that stopped at the first look.
+    /// Share of runs that stopped at the first analysis.
     at_first: f64,
 }
 
-/// Runs the rule as the coordinator does: a value, a decision, until it says stop or `budget` values are taken.
+/// Runs the rule as the coordinator does: a decision after each value, until it says stop or `budget` values are taken.
 fn simulate<S: FnMut() -> f64>(
     rule: &Stopping,
     seed: u64,
@@ -30,7 +30,7 @@ fn simulate<S: FnMut() -> f64>(
     source: impl Fn(SplitMix64) -> S,
 ) -> Coverage {
     let sequential = Sequential::new(rule);
-    let (mut covered, mut sure, mut taken, mut at_first) = (0u32, 0u32, 0usize, 0u32);
+    let (mut covered, mut converged, mut taken, mut at_first) = (0u32, 0u32, 0usize, 0u32);
     let mut seeds = SplitMix64::new(seed);
     for _ in 0..RUNS {
         let budget = budget(&mut seeds);
@@ -44,7 +44,7 @@ fn simulate<S: FnMut() -> f64>(
             match sequential.decide(&values) {
                 Decision::Continue => {}
                 Decision::Converged(interval) => {
-                    sure += 1;
+                    converged += 1;
                     at_first += u32::from(values.len() == sequential.analyses()[0]);
                     break interval;
                 }
@@ -57,7 +57,7 @@ fn simulate<S: FnMut() -> f64>(
     let share = |count: u32| f64::from(count) / RUNS as f64;
     Coverage {
         covered: share(covered),
-        sure: share(sure),
+        converged: share(converged),
         taken: taken as f64 / RUNS as f64,
         at_first: share(at_first),
     }
@@ -69,7 +69,7 @@ fn print(scenario: &str, noise: f64, coverage: &Coverage) {
         "| {scenario} | {} % | {:.1} % | {:.0} % | {:.0} |",
         (noise * 1000.0).round() / 10.0,
         100.0 * coverage.covered,
-        100.0 * coverage.sure,
+        100.0 * coverage.converged,
         coverage.taken
     );
 }
@@ -160,9 +160,9 @@ fn independent_trials() {
             n if n <= 0.01 => assert!(coverage.at_first > 0.95, "{noise}: {}", coverage.at_first),
             n if n <= 0.05 => {
                 let ideal = (1.96 * noise / 0.02).powi(2);
-                assert!(coverage.sure > 0.95 && coverage.taken < 1.5 * ideal + 6.0, "{noise}: {}", coverage.taken);
+                assert!(coverage.converged > 0.95 && coverage.taken < 1.5 * ideal + 6.0, "{noise}: {}", coverage.taken);
             }
-            n if n >= 0.2 => assert!(coverage.sure == 0.0 && coverage.taken == 64.0),
+            n if n >= 0.2 => assert!(coverage.converged == 0.0 && coverage.taken == 64.0),
             _ => {}
         }
     }
@@ -193,9 +193,9 @@ fn long_autocorrelated_series() {
                 // (1.96 * noise / 0.02)^2 * (1 + phi) / (1 - phi) values would do; looks come at factors of 1.6 from 100 on.
                 n if n <= 0.1 => {
                     let ideal = (1.96 * n / 0.02).powi(2) * (1.0 + phi) / (1.0 - phi);
-                    assert!(coverage.sure > 0.97 && coverage.taken < 1.7 * ideal + 100.0, "{phi}: {}", coverage.taken);
+                    assert!(coverage.converged > 0.97 && coverage.taken < 1.7 * ideal + 100.0, "{phi}: {}", coverage.taken);
                 }
-                n if n >= 0.6 => assert!(coverage.sure < 0.05),
+                n if n >= 0.6 => assert!(coverage.converged < 0.05),
                 _ => {}
             }
         }
@@ -220,7 +220,7 @@ fn a_mild_wave_from_pass_to_pass() {
 }
 
 #[test]
-fn a_budget_that_ends_between_looks() {
+fn a_budget_that_ends_between_analyses() {
     let rule = Stopping::default();
     for (j, noise) in [0.005, 0.02, 0.04, 0.2].into_iter().enumerate() {
         let coverage = simulate(&rule, 500 + j as u64, |random| 6 + random.below(58), independent(noise));
@@ -234,13 +234,13 @@ fn other_rules_hold_their_own_confidence() {
         for (j, noise) in [0.005, 0.03, 0.05, 0.2].into_iter().enumerate() {
             let rule = Stopping { confidence, max_trials: 40, target: 0.03, ..Stopping::default() };
             let coverage = simulate(&rule, 600 + j as u64, no_budget, independent(noise));
-            print(&format!("independent, {} % asked", 100.0 * confidence), noise, &coverage);
+            print(&format!("independent, {} % requested", 100.0 * confidence), noise, &coverage);
             assert!((low..=high).contains(&coverage.covered), "{confidence} at {noise}: {}", coverage.covered);
         }
     }
 }
 
-/// Not part of the contract: what the rule cannot make good. The floors only notice if it gets worse.
+/// Not part of the contract: the limits of the rule. The bounds only detect regressions.
 #[test]
 fn limits_that_the_manual_states() {
     let rule = Stopping::default();
@@ -271,7 +271,7 @@ fn limits_that_the_manual_states() {
     assert!(coverage.covered >= 0.75, "{}", coverage.covered);
 }
 
-/// What the rule is for: a plain interval that is looked at after every trial from the third on.
+/// Why the rule is needed: the coverage of a plain interval that is checked after every trial from the third on.
 #[test]
 fn stopping_when_a_plain_interval_first_looks_narrow_covers_too_little() {
     let (mut covered, mut at_three, mut covered_at_three) = (0u32, 0u32, 0u32);
@@ -294,7 +294,7 @@ fn stopping_when_a_plain_interval_first_looks_narrow_covers_too_little() {
     let all = f64::from(covered) / RUNS as f64;
     let three = f64::from(covered_at_three) / f64::from(at_three);
     println!(
-        "| plain t looked at from 3 trials on | 3 % | {:.1} % ({:.1} % of those that stop at 3) |",
+        "| plain t checked from 3 trials on | 3 % | {:.1} % ({:.1} % of those that stop at 3) |",
         100.0 * all,
         100.0 * three
     );

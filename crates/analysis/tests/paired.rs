@@ -1,36 +1,35 @@
-//! The contract of the paired comparison, stopping included: the 95 % interval that is finally reported holds the true ratio in
-//! 93 % to 97 % of runs, A against A is called different in at most 5 %, and a true change of 3 % is found in at least 90 %
-//! at the noise named with it.
+//! The contract of the paired comparison with its stop rule: the reported 95 % interval covers the true ratio in 93 % to 97 % of runs,
+//! A against A is reported as different in at most 5 %, and a true change of 3 % is found in at least 90 % at the given noise.
 //!
 //! `make truth` takes 2,000 runs for each line (THRU_TRUTH_RUNS=2000) and prints the table that docs/manual/statistics.md
-//! quotes; without that variable it is a quick cut, with the bounds widened by three standard errors of its size.
+//! quotes. Without that variable the tests take 200 runs and widen the bounds by three standard errors.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
 use analysis::stats::{Paired, PairedDecision, SplitMix64};
 use model::Stopping;
 
-/// Runs of a quick cut, and of the contract.
+/// Runs of a quick test, and of the contract.
 const RUNS: [u64; 2] = [200, 2_000];
-/// Change that has to be found, and the tolerance that it is beyond.
+/// Change that has to be found, and the smaller tolerance.
 const CHANGE: f64 = 0.03;
 const TOLERANCE: f64 = 0.01;
 
-/// The logarithms of what trials would give without an effect, in the order of time.
+/// The logarithms of the trials' values without an effect, in the order of time.
 type Path = Box<dyn FnMut() -> f64>;
 
-/// What a scenario came to, in shares of its runs.
+/// The result of a scenario, as shares of its runs, and the mean number of rounds.
 struct Sample {
     covered: f64,
     better: f64,
     worse: f64,
-    blocks: f64,
+    rounds: f64,
 }
 
 fn runs() -> u64 {
     std::env::var("THRU_TRUTH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS[0])
 }
 
-/// How far a share of `p` may stray beyond its bound with fewer runs than the contract's.
+/// How much a share of `p` may exceed its bound with fewer runs than the contract's.
 fn slack(p: f64) -> f64 {
     let error = |runs: u64| (p * (1.0 - p) / runs as f64).sqrt();
     if runs() < RUNS[1] { 3.0 * error(runs()) } else { 0.0 }
@@ -41,7 +40,7 @@ fn rule(tolerance: f64) -> Stopping {
     Stopping { min_trials: 16, max_trials: 54, target: tolerance, ..Stopping::default() }
 }
 
-/// Runs the rule as the coordinator does: a coin for each block, four trials, a decision; `budget` is in blocks.
+/// Runs the rule as the coordinator does: a random order for each round, four trials, a decision; `budget` is in rounds.
 fn simulate(
     rule: &Stopping,
     ratio: f64,
@@ -50,7 +49,7 @@ fn simulate(
     path: impl Fn(SplitMix64) -> Path,
 ) -> Sample {
     let mut seeds = SplitMix64::new(seed);
-    let (mut covered, mut better, mut worse, mut blocks) = (0u32, 0u32, 0u32, 0usize);
+    let (mut covered, mut better, mut worse, mut rounds) = (0u32, 0u32, 0u32, 0usize);
     let effect = ratio.ln();
     for _ in 0..runs() {
         let budget = budget(&mut seeds);
@@ -60,43 +59,43 @@ fn simulate(
         let mut next = path(SplitMix64::new(seeds.next_u64()));
         let mut logs = Vec::new();
         while logs.len() < budget {
-            let turned = coin.next_u64() >> 63 == 1;
-            let part = |b: bool| if b != turned { (next() + effect) / 2.0 } else { -next() / 2.0 };
+            let swapped = coin.next_u64() >> 63 == 1;
+            let part = |b: bool| if b != swapped { (next() + effect) / 2.0 } else { -next() / 2.0 };
             logs.push([false, true, true, false].map(part).iter().sum());
             if paired.decide(&logs) != PairedDecision::Continue {
                 break;
             }
         }
-        // A budget may leave too few blocks for an answer.
+        // A budget may leave too few rounds for an answer.
         let (judged, bounds) = (paired.judged_by(&logs), paired.bounds());
-        covered += u32::from(paired.interval_of(&logs).expect("enough blocks").contains(effect));
+        covered += u32::from(paired.interval_of(&logs).expect("enough rounds").contains(effect));
         better += u32::from(judged.is_some_and(|judged| judged.low > bounds.high));
         worse += u32::from(judged.is_some_and(|judged| judged.high < bounds.low));
-        blocks += logs.len();
+        rounds += logs.len();
     }
     let share = |count: u32| f64::from(count) / runs() as f64;
     Sample {
         covered: share(covered),
         better: share(better),
         worse: share(worse),
-        blocks: blocks as f64 / runs() as f64,
+        rounds: rounds as f64 / runs() as f64,
     }
 }
 
-/// Prints a line of the table and holds the coverage.
+/// Prints a line of the table and checks the coverage.
 fn contract(scenario: &str, tolerance: f64, ratio: f64, came: &Sample) {
     println!(
         "| {scenario} | {tolerance} | {ratio} | {:.1} % | {:.1} % | {:.1} % | {:.0} |",
         100.0 * came.covered,
         100.0 * came.better,
         100.0 * came.worse,
-        came.blocks
+        came.rounds
     );
     let slack = slack(0.95);
     assert!((0.93 - slack..=0.97 + slack).contains(&came.covered), "{scenario} at {ratio}: {}", came.covered);
 }
 
-/// All that is asked of a kind of path: `noise` names how loud it is.
+/// All requirements for one kind of path.
 fn scenario(name: &str, seed: u64, path: impl Fn(SplitMix64) -> Path) {
     let all = |_: &mut SplitMix64| usize::MAX;
     for (i, tolerance) in [0.0, TOLERANCE].into_iter().enumerate() {
@@ -137,7 +136,7 @@ fn independent_noise() {
 
 #[test]
 fn drift() {
-    // Half a percent lost with each trial, more than 40 % over a whole comparison, and a slow wave of a tenth.
+    // A loss of 0.5 % with each trial, more than 40 % over a comparison, and a slow wave of 10 %.
     scenario("noise 2 %, steady loss of 0.5 % a trial", 200, |mut random| {
         let mut trial = 0.0;
         Box::new(move || {
@@ -162,7 +161,7 @@ fn autocorrelated_noise() {
 
 #[test]
 fn heavy_tails() {
-    // Student's t of 3 degrees of freedom: single trials far out, as a busy machine has them.
+    // Student's t of 3 degrees of freedom: outliers as on a busy machine.
     scenario("Student t of 3 degrees of freedom, scale 1 %", 400, |mut random| {
         Box::new(move || {
             let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
@@ -172,7 +171,7 @@ fn heavy_tails() {
 }
 
 #[test]
-fn a_budget_that_ends_between_looks() {
+fn a_budget_that_ends_between_analyses() {
     let anywhere = |random: &mut SplitMix64| 6 + random.below(21);
     for (i, tolerance) in [0.0, TOLERANCE].into_iter().enumerate() {
         let came = simulate(&rule(tolerance), 1.0, 500 + i as u64, anywhere, normal(0.02));
@@ -187,14 +186,14 @@ fn a_fixed_number_of_pairs() {
         let rule = Stopping { min_trials: pairs, max_trials: pairs, ..rule(0.0) };
         let came = simulate(&rule, 1.0, 600 + i as u64, |_| usize::MAX, normal(0.02));
         contract(&format!("independent, noise 2 %, {pairs} pairs"), 0.0, 1.0, &came);
-        // A single look spends all of the error: A against A is called different in 5 %, which is what its coverage says.
+        // A single analysis spends all of the error: A against A is reported as different in 5 %, the complement of its coverage.
         assert!((came.better + came.worse + came.covered - 1.0).abs() < 1e-9, "{pairs} pairs");
     }
 }
 
-/// What turns and a coin are for: the same drift, A first and then B.
+/// Why A and B alternate in random order: the same drift with A first and then B.
 #[test]
-fn without_turns_drift_passes_for_an_effect() {
+fn without_alternation_drift_looks_like_an_effect() {
     let mut random = SplitMix64::new(700);
     let called = (0..runs())
         .filter(|_| {

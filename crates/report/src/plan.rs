@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::plan::{Middle, PlanTable, of_set, tables};
+use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
 
@@ -39,7 +39,7 @@ fn text(table: &PlanTable) -> TextTable {
         (format!("{} \\ {}", table.row_factor, table.column_factor), table.columns.clone())
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
-    let row = |(level, cells): (&String, &Vec<Option<Middle>>)| {
+    let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
         let values = cells.iter().map(|cell| cell.as_ref().map(|middle| value(middle, table.unit)).unwrap_or_default());
         std::iter::once(labels::plain(level)).chain(values).collect()
     };

@@ -1,76 +1,77 @@
-//! The confirmation: what a search found, on fresh pairs.
+//! The confirmation of a search's result on new pairs.
 //!
-//! The start against the best combination, and the best combination against itself without each of its changes, in blocks of
-//! four trials, ABBA or BAAB by a coin, judged by the randomisation test ([`SubsetMeans`]). No trial of the search counts here:
-//! of many levels the best looking one was picked, and what made it look best does not come again. All comparisons' p-values are
-//! corrected together (Holm), so that the chance of any false claim of a run stays within 5 %.
+//! It compares the start with the best combination, and the best combination with itself without each of its changes, in rounds of
+//! four trials, ABBA or BAAB at random, by the randomisation test ([`SubsetMeans`]). Trials of the search do not count: it picked the
+//! level that looked best among many, partly by chance. The p-values of all comparisons are corrected together (Holm), so the
+//! probability of any false positive of a run is at most 5 %.
 
 use crate::stats::{Interval, SplitMix64, SubsetMeans, holm, mean};
 
-use super::search::{Levels, Reading, Search, SearchRule};
+use super::search::{Levels, TrialScore, Search, SearchRule};
 
-/// Confidence of the intervals, and one less the chance of any false claim.
+/// Confidence of the intervals, and one minus the probability of any false positive.
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// Most blocks of a comparison.
+/// Largest number of rounds of a comparison.
 const MAX_ROUNDS: u32 = 16;
-/// Keep the coins and the draws of subsets apart from the search's orders, which come from the same seed.
-const COINS: u64 = 0xC014_5EED;
+/// Separate the random orders and the draws of subsets from the search's orders, which use the same seed.
+const ORDERS: u64 = 0xC014_5EED;
 const SUBSETS: u64 = 0x5EED_0F5B_5E75;
 
-/// Four trials of one comparison.
+/// A round of one comparison: four trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairRound {
-    /// Which comparison, from 0.
+    /// Index of the comparison.
     pub comparison: usize,
     /// The combinations, in the order in which they are to be taken.
     pub trials: [Levels; 4],
 }
 
-/// What came of one comparison.
+/// The result of one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmed {
-    /// The dimension whose change is left out in A; `None` for the whole, where A is the start.
+    /// The dimension whose change A lacks; `None` for all changes together, where A is the start.
     pub dimension: Option<usize>,
-    /// Gain of the goal's statistic as a logarithm, more is better; `None` where no block was whole.
+    /// Gain of the goal's statistic as a logarithm, higher is better; `None` without a complete round.
     pub gain: Option<f64>,
     /// Its 95 % interval, for this comparison alone.
     pub interval: Option<Interval>,
-    /// Change of the watched goodput and its interval.
-    pub guard: Option<(f64, Option<Interval>)>,
-    /// Two-sided p-value, corrected for the number of comparisons; `None` where there was nothing to test.
+    /// Change of the goodput, if it must be kept, and its interval.
+    pub goodput: Option<(f64, Option<Interval>)>,
+    /// Two-sided p-value, corrected for the number of comparisons; `None` without a complete round.
     pub p_value: Option<f64>,
-    /// Whole blocks.
-    pub blocks: usize,
-    /// Whether it surely gains, by more than the least effect, and leaves enough goodput.
+    /// Complete rounds.
+    pub rounds: usize,
+    /// Whether the gain is significant and more than the smallest effect, and enough goodput is kept.
     pub confirmed: bool,
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 #[derive(Debug, Clone)]
 struct Compared {
     dimension: Option<usize>,
     a: Levels,
     b: Levels,
     gains: Vec<f64>,
-    guards: Vec<f64>,
+    goodput_changes: Vec<f64>,
 }
 
-/// A confirmation under way.
+/// A confirmation in progress.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
     rule: SearchRule,
     compared: Vec<Compared>,
-    coin: SplitMix64,
-    /// Comparisons that have yet to come in this round.
+    random: SplitMix64,
+    /// Comparisons whose next round has not been taken.
     queue: Vec<usize>,
+    /// Rounds of every comparison that are left.
     rounds_left: u32,
-    /// The comparison that is out, and whether its A and B changed places.
-    out: Option<(usize, bool)>,
+    /// The comparison of the round in progress, and whether its A and B are swapped.
+    current: Option<(usize, bool)>,
 }
 
 impl Confirmation {
-    /// What has to be confirmed of a search that is over; `None` where it changed nothing. `trials` is how many can be taken: where
-    /// they are too few to tell the changes apart, only the whole is compared.
+    /// The confirmation of a finished search; `None` if it changed nothing. `trials` is the number of trials that can be taken. If they
+    /// are too few to compare the changes separately, only all of them together are compared.
     #[must_use]
     pub fn new(search: &Search, trials: u32) -> Option<Self> {
         let best = search.best();
@@ -83,71 +84,71 @@ impl Confirmation {
             if let Some(dimension) = dimension {
                 a[dimension] = 0;
             }
-            Compared { dimension, a, b: best.to_vec(), gains: Vec::new(), guards: Vec::new() }
+            Compared { dimension, a, b: best.to_vec(), gains: Vec::new(), goodput_changes: Vec::new() }
         };
         let mut all = vec![compared(None)];
-        // With a single change the whole is that change.
+        // A single change needs no separate comparison.
         if changed.len() > 1 {
             all.extend(changed.into_iter().map(|dimension| compared(Some(dimension))));
         }
-        let blocks = |comparisons: usize| trials / 4 / comparisons.max(1) as u32;
-        if blocks(all.len()) < min_rounds(all.len()) {
+        let rounds = |comparisons: usize| trials / 4 / comparisons.max(1) as u32;
+        if rounds(all.len()) < min_rounds(all.len()) {
             all.truncate(1);
         }
-        let rounds_left = blocks(all.len()).clamp(min_rounds(all.len()), MAX_ROUNDS);
+        let rounds_left = rounds(all.len()).clamp(min_rounds(all.len()), MAX_ROUNDS);
         Some(Self {
             rule: *search.rule(),
             compared: all,
-            coin: SplitMix64::new(search.rule().seed ^ COINS),
+            random: SplitMix64::new(search.rule().seed ^ ORDERS),
             queue: Vec::new(),
             rounds_left,
-            out: None,
+            current: None,
         })
     }
 
-    /// Trials that a confirmation of so many changes needs to be able to claim anything.
+    /// Fewest trials with which a confirmation of this many changes can be significant.
     #[must_use]
     pub fn trials_needed(changes: usize) -> u32 {
         let comparisons = if changes > 1 { changes + 1 } else { 1 };
         4 * comparisons as u32 * min_rounds(comparisons)
     }
 
-    /// The trials that come next; `None` when all are taken. Each block is to be answered by [`record`](Self::record).
+    /// The next trials; `None` when all are taken. The scores of each round go to [`record`](Self::record).
     pub fn next_round(&mut self) -> Option<PairRound> {
         if self.queue.is_empty() {
             self.rounds_left = self.rounds_left.checked_sub(1)?;
             self.queue = (0..self.compared.len()).collect();
-            self.coin.shuffle(&mut self.queue);
+            self.random.shuffle(&mut self.queue);
         }
         let comparison = self.queue.pop()?;
-        let turned = self.coin.next_u64() >> 63 == 1;
-        self.out = Some((comparison, turned));
+        let swapped = self.random.next_u64() >> 63 == 1;
+        self.current = Some((comparison, swapped));
         let Compared { a, b, .. } = &self.compared[comparison];
-        let (first, second) = if turned { (b, a) } else { (a, b) };
+        let (first, second) = if swapped { (b, a) } else { (a, b) };
         let trials = [first, second, second, first].map(Clone::clone);
         Some(PairRound { comparison, trials })
     }
 
-    /// Takes what the last block's trials said, in their order; a block that lacks a reading is left out as a whole.
-    pub fn record(&mut self, readings: [Option<Reading>; 4]) {
-        let Some((comparison, turned)) = self.out.take() else { return };
-        let [Some(one), Some(two), Some(three), Some(four)] = readings else { return };
-        let sign = if turned { -1.0 } else { 1.0 };
+    /// Takes the scores of the last round's trials, in their order; a round without all scores does not count.
+    pub fn record(&mut self, scores: [Option<TrialScore>; 4]) {
+        let Some((comparison, swapped)) = self.current.take() else { return };
+        let [Some(one), Some(two), Some(three), Some(four)] = scores else { return };
+        let sign = if swapped { -1.0 } else { 1.0 };
         let difference = |[one, two, three, four]: [f64; 4]| sign * (two + three - one - four) / 2.0;
         let compared = &mut self.compared[comparison];
-        compared.gains.push(difference([one, two, three, four].map(|reading| reading.score)));
-        if let (Some(one), Some(two), Some(three), Some(four)) = (one.guard, two.guard, three.guard, four.guard) {
-            compared.guards.push(difference([one, two, three, four]));
+        compared.gains.push(difference([one, two, three, four].map(|score| score.score)));
+        if let (Some(one), Some(two), Some(three), Some(four)) = (one.goodput, two.goodput, three.goodput, four.goodput) {
+            compared.goodput_changes.push(difference([one, two, three, four]));
         }
     }
 
-    /// Trials that are still to come.
+    /// Number of trials that are left.
     #[must_use]
     pub fn trials_left(&self) -> u32 {
         4 * (self.rounds_left * self.compared.len() as u32 + self.queue.len() as u32)
     }
 
-    /// What has come of it so far, the whole first.
+    /// The results so far, that of all changes together first.
     #[must_use]
     pub fn judged(&self) -> Vec<Confirmed> {
         let means = |values: &[f64]| SubsetMeans::new(values, self.rule.seed ^ SUBSETS);
@@ -155,21 +156,23 @@ impl Confirmation {
         let judge = |(compared, p): (&Compared, f64)| {
             let gain = mean(&compared.gains);
             let interval = means(&compared.gains).interval(CONFIDENCE);
-            let guard = mean(&compared.guards).map(|change| (change, means(&compared.guards).interval(CONFIDENCE)));
-            let carries = self.rule.guard.is_none_or(|least| {
-                guard.is_some_and(|(_, interval)| interval.is_some_and(|interval| interval.low >= least.ln()))
+            let changes = &compared.goodput_changes;
+            let goodput = mean(changes).map(|change| (change, means(changes).interval(CONFIDENCE)));
+            let keeps_goodput = self.rule.min_goodput.is_none_or(|min| {
+                goodput.is_some_and(|(_, interval)| interval.is_some_and(|interval| interval.low >= min.ln()))
             });
             let gains = gain.is_some_and(|gain| gain > self.rule.min_log());
-            let confirmed = gains && carries && p <= 1.0 - CONFIDENCE + 1e-12;
+            let confirmed = gains && keeps_goodput && p <= 1.0 - CONFIDENCE + 1e-12;
             let p_value = gain.map(|_| p);
             let dimension = compared.dimension;
-            Confirmed { dimension, gain, interval, guard, p_value, blocks: compared.gains.len(), confirmed }
+            Confirmed { dimension, gain, interval, goodput, p_value, rounds: compared.gains.len(), confirmed }
         };
         self.compared.iter().zip(holm(&raw)).map(judge).collect()
     }
 }
 
-/// Fewest blocks whose smallest p-value, 2 of 2^n arrangements, survives the correction for so many comparisons: 6 for one.
+/// Fewest rounds whose smallest p-value, 2 of 2^n arrangements, is significant after the correction for this many comparisons: 6 for
+/// one.
 fn min_rounds(comparisons: usize) -> u32 {
     let needed = (2.0 * comparisons as f64 / (1.0 - CONFIDENCE)).log2().ceil();
     (needed as u32).min(MAX_ROUNDS)
@@ -181,71 +184,71 @@ mod tests {
 
     /// A search of three dimensions that adopted the first two.
     fn searched() -> Search {
-        let mut search = Search::new(&[2, 2, 2], SearchRule { min_effect: 0.01, guard: None, seed: 3 });
-        while let Some(block) = search.next_round() {
-            search.record(&block.trials.iter().map(|at| Some(value(at))).collect::<Vec<_>>());
+        let mut search = Search::new(&[2, 2, 2], SearchRule { min_effect: 0.01, min_goodput: None, seed: 3 });
+        while let Some(round) = search.next_round() {
+            search.record(&round.trials.iter().map(|at| Some(value(at))).collect::<Vec<_>>());
         }
         search
     }
 
-    fn value(at: &[usize]) -> Reading {
-        Reading { score: 0.2 * at[0] as f64 + 0.05 * at[1] as f64 - 0.1 * at[2] as f64, guard: None }
+    fn value(at: &[usize]) -> TrialScore {
+        TrialScore { score: 0.2 * at[0] as f64 + 0.05 * at[1] as f64 - 0.1 * at[2] as f64, goodput: None }
     }
 
     #[test]
-    fn the_whole_and_each_change_alone_are_confirmed() {
+    fn all_changes_together_and_each_one_alone_are_confirmed() {
         let search = searched();
         assert_eq!(search.best(), [1, 1, 0]);
         let mut fresh = Confirmation::new(&search, 200).unwrap();
-        let mut turns = 0;
-        while let Some(block) = fresh.next_round() {
-            turns += usize::from(block.trials[0] == [1, 1, 0]);
-            fresh.record(block.trials.map(|at| Some(value(&at))));
+        let mut swaps = 0;
+        while let Some(round) = fresh.next_round() {
+            swaps += usize::from(round.trials[0] == [1, 1, 0]);
+            fresh.record(round.trials.map(|at| Some(value(&at))));
         }
         let judged = fresh.judged();
         assert_eq!(judged.iter().map(|one| one.dimension).collect::<Vec<_>>(), [None, Some(0), Some(1)]);
         for (one, gain) in judged.iter().zip([0.25, 0.2, 0.05]) {
-            assert!((one.gain.unwrap() - gain).abs() < 1e-9 && one.confirmed && one.blocks == 16, "{one:?}");
+            assert!((one.gain.unwrap() - gain).abs() < 1e-9 && one.confirmed && one.rounds == 16, "{one:?}");
         }
-        assert!(turns > 5 && turns < 43, "a coin: {turns}");
+        assert!(swaps > 5 && swaps < 43, "random order: {swaps}");
     }
 
     #[test]
-    fn too_few_trials_confirm_the_whole_only() {
+    fn with_few_trials_only_all_changes_together_are_confirmed() {
         let search = searched();
         let fresh = Confirmation::new(&search, 60).unwrap();
         assert_eq!((fresh.compared.len(), fresh.trials_left()), (1, 60));
         assert_eq!((Confirmation::trials_needed(1), Confirmation::trials_needed(2)), (24, 84));
-        // The fewest blocks can just reject.
+        // The fewest rounds can just reject.
         for comparisons in 1..9 {
             assert!(2.0 / f64::from(1u32 << min_rounds(comparisons)) * comparisons as f64 <= 0.05);
         }
     }
 
     #[test]
-    fn a_block_without_a_reading_is_left_out_and_nothing_is_claimed_of_nothing() {
+    fn a_round_without_a_score_does_not_count_and_no_change_needs_no_confirmation() {
         let search = searched();
         let mut fresh = Confirmation::new(&search, 32).unwrap();
         fresh.next_round();
         fresh.record([None; 4]);
         let judged = fresh.judged();
         assert_eq!((judged[0].gain, judged[0].p_value, judged[0].confirmed), (None, None, false));
-        let idle = Search::new(&[1], SearchRule { min_effect: 0.01, guard: None, seed: 3 });
+        let idle = Search::new(&[1], SearchRule { min_effect: 0.01, min_goodput: None, seed: 3 });
         assert!(Confirmation::new(&idle, 100).is_none());
     }
 
     #[test]
-    fn goodput_that_is_lost_is_no_gain() {
-        let mut search = Search::new(&[2], SearchRule { min_effect: 0.01, guard: Some(0.95), seed: 3 });
+    fn a_gain_with_too_little_goodput_is_not_confirmed() {
+        let mut search = Search::new(&[2], SearchRule { min_effect: 0.01, min_goodput: Some(0.95), seed: 3 });
         let cheap =
-            |at: &[usize], kept: f64| Some(Reading { score: at[0] as f64, guard: Some(kept.ln() * at[0] as f64) });
-        while let Some(block) = search.next_round() {
-            search.record(&block.trials.iter().map(|at| cheap(at, 0.99)).collect::<Vec<_>>());
+            |at: &[usize], kept: f64| Some(TrialScore { score: at[0] as f64, goodput: Some(kept.ln() * at[0] as f64) });
+        while let Some(round) = search.next_round() {
+            search.record(&round.trials.iter().map(|at| cheap(at, 0.99)).collect::<Vec<_>>());
         }
         for (kept, confirmed) in [(0.99, true), (0.9, false)] {
             let mut fresh = Confirmation::new(&search, 32).unwrap();
-            while let Some(block) = fresh.next_round() {
-                fresh.record(block.trials.map(|at| cheap(&at, kept)));
+            while let Some(round) = fresh.next_round() {
+                fresh.record(round.trials.map(|at| cheap(&at, kept)));
             }
             assert_eq!(fresh.judged()[0].confirmed, confirmed, "{kept}");
         }

@@ -1,26 +1,25 @@
 //! What to change on a path, and what that gives: the search behind `thru advise`.
 //!
-//! [`candidates`] says what may be tried ([`Level`]s of [`Candidate`] dimensions, from the registry in `dimension/`); [`Search`]
-//! says which trials come next and what to keep; [`Confirmation`] compares what it found with the start on fresh pairs; [`reported`]
-//! makes the [`model::Advice`] and its findings. All are plain state: whoever measures calls them in turn, and a simulation does
-//! as well as a network (tests/advice.rs).
+//! [`candidates`] lists what may be tried ([`Level`]s of [`Candidate`] dimensions, from the registry in `dimension/`); [`Search`]
+//! schedules the trials and adopts levels; [`Confirmation`] compares the result with the start on new pairs; [`advice`] makes the
+//! [`model::Advice`] and its findings. All are plain state machines that the coordinator drives, or a simulation (tests/advice.rs).
 
 mod confirm;
 mod dimension;
 mod persistent;
+mod report;
 mod search;
-mod tell;
 
 use model::{EndTally, Goal, Spec, Trial, Verdict};
 
 pub use confirm::{Confirmation, Confirmed, PairRound};
-pub use dimension::{CLASSES, Candidate, Level, Path, candidates, spec_of};
-pub use search::{Levels, Race, RaceRound, Reading, Search, SearchRule};
-pub use tell::{SearchResult, reported};
+pub use dimension::{CLASSES, Candidate, Level, PathFacts, candidates, spec_of};
+pub use report::{SearchResult, advice};
+pub use search::{Levels, Race, RaceRound, Search, SearchRule, TrialScore};
 
 use crate::outcome::Headline;
 
-/// The least part of the start's goodput that a search for less CPU time must leave.
+/// Smallest share of the start's goodput that a search for less CPU time must keep.
 pub const MIN_GOODPUT: f64 = 0.95;
 
 /// The pattern that a goal is measured with.
@@ -32,8 +31,8 @@ pub fn pattern(goal: Goal) -> &'static str {
     }
 }
 
-/// The goal's statistic of a trial, in its unit: goodput in bit/s, the mean round trip in ns, or CPU seconds of the measuring
-/// processes at both ends for 10^9 bytes that arrived. `None` for a trial that was cut short or stalled, or has no such figure.
+/// The goal's statistic of a trial, in its unit: goodput in bit/s, mean RTT in ns, or CPU seconds of the measuring processes at both
+/// ends per 10^9 bytes received. `None` for a trial that was cut short or stalled, or lacks the figure.
 #[must_use]
 pub fn statistic(goal: Goal, trial: &Trial) -> Option<f64> {
     if trial.verdicts.iter().any(|verdict| matches!(verdict, Verdict::CutShort | Verdict::Stalled)) {
@@ -45,43 +44,43 @@ pub fn statistic(goal: Goal, trial: &Trial) -> Option<f64> {
         Goal::Cpu => {
             let process = |end: &EndTally| end.spent.as_ref().map(|spent| spent.process_ns as f64);
             let bytes = (trial.near.bytes_received + trial.far.bytes_received) as f64;
-            // A nanosecond for a byte is a second for 10^9 of them.
+            // A nanosecond per byte is a second per 10^9 bytes.
             process(&trial.near).zip(process(&trial.far)).map(|(near, far)| (near + far) / bytes)
         }
     };
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// What a trial says to a search for `goal`.
+/// The score of a trial in a search for `goal`.
 #[must_use]
-pub fn reading(goal: Goal, trial: &Trial) -> Option<Reading> {
+pub fn score(goal: Goal, trial: &Trial) -> Option<TrialScore> {
     let log = statistic(goal, trial)?.ln();
     let goodput = trial.value.filter(|value| *value > 0.0).map(f64::ln);
     Some(match goal {
-        Goal::Throughput => Reading { score: log, guard: None },
-        Goal::Latency => Reading { score: -log, guard: None },
-        Goal::Cpu => Reading { score: -log, guard: Some(goodput?) },
+        Goal::Throughput => TrialScore { score: log, goodput: None },
+        Goal::Latency => TrialScore { score: -log, goodput: None },
+        Goal::Cpu => TrialScore { score: -log, goodput: Some(goodput?) },
     })
 }
 
-/// How a search for `goal` judges, given the least gain that counts and the seed of its orders.
+/// The rule of a search for `goal`, given the smallest gain that counts and the seed of its orders.
 #[must_use]
 pub fn rule(goal: Goal, min_effect: f64, seed: u64) -> SearchRule {
-    SearchRule { min_effect, guard: (goal == Goal::Cpu).then_some(MIN_GOODPUT), seed }
+    SearchRule { min_effect, min_goodput: (goal == Goal::Cpu).then_some(MIN_GOODPUT), seed }
 }
 
-/// Whether a spec can be searched for a goal: its pattern has the figure.
+/// Whether a spec can be searched for a goal: whether its pattern has the statistic.
 #[must_use]
 pub fn suits(goal: Goal, spec: &Spec) -> bool {
     (Headline::of(spec) == Headline::Goodput) == (goal != Goal::Latency)
 }
 
-/// What a goal's statistic is called.
+/// The name of a goal's statistic.
 pub(crate) fn noun(goal: Goal) -> &'static str {
     match goal {
         Goal::Throughput => "goodput",
-        Goal::Latency => "mean round trip",
-        Goal::Cpu => "CPU time for a byte at both ends",
+        Goal::Latency => "mean RTT",
+        Goal::Cpu => "CPU time per byte at both ends",
     }
 }
 
@@ -109,21 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn each_goal_has_its_figure_and_more_is_better() {
+    fn each_goal_has_its_statistic_and_higher_scores_are_better() {
         assert_eq!(statistic(Goal::Throughput, &trial()), Some(8e9));
         assert_eq!(statistic(Goal::Latency, &trial()), Some(4.0));
         assert_eq!(statistic(Goal::Cpu, &trial()), Some(2.0));
-        let of = |goal| reading(goal, &trial()).unwrap();
+        let of = |goal| score(goal, &trial()).unwrap();
         assert!(of(Goal::Latency).score < 0.0 && of(Goal::Throughput).score > 0.0);
-        assert_eq!(of(Goal::Cpu), Reading { score: -2f64.ln(), guard: Some(8e9f64.ln()) });
+        assert_eq!(of(Goal::Cpu), TrialScore { score: -2f64.ln(), goodput: Some(8e9f64.ln()) });
     }
 
     #[test]
-    fn a_trial_that_was_cut_short_or_cost_nothing_says_nothing() {
+    fn a_trial_that_was_cut_short_or_without_cost_has_no_score() {
         let cut = Trial { verdicts: vec![Verdict::CutShort], ..trial() };
-        assert_eq!(reading(Goal::Throughput, &cut), None);
+        assert_eq!(score(Goal::Throughput, &cut), None);
         let free = Trial { far: EndTally::default(), ..trial() };
-        assert_eq!(reading(Goal::Cpu, &free), None);
+        assert_eq!(score(Goal::Cpu, &free), None);
     }
 
     #[test]

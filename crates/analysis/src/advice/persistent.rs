@@ -1,4 +1,4 @@
-//! What makes a combination stay: the command that measures with it, sysctl lines, commands, and what a program has to do.
+//! Persistent settings: the command that measures with a combination, sysctl lines, commands, and changes of programs.
 
 use model::{AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Name, Role, Setting, Spec, Strategy};
 
@@ -67,7 +67,7 @@ fn quoted(word: &str) -> String {
     if word.contains(' ') { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// What keeps the difference between `start` and `best` at the end of `role`.
+/// The persistent settings for the difference between `start` and `best` at the end of `role`.
 pub(super) fn persistent(start: &Spec, best: &Spec, role: Role, host: &Inventory) -> AdvicePersistent {
     let mut persistent = AdvicePersistent::default();
     let (was, is) = (start.end(role), best.end(role));
@@ -87,22 +87,22 @@ pub(super) fn persistent(start: &Spec, best: &Spec, role: Role, host: &Inventory
         persistent.program.push(format!("set SO_BUSY_POLL to {us}"));
     }
     if let Some(on) = is.nodelay.filter(|_| was.nodelay != is.nodelay) {
-        persistent.program.push(format!("{} TCP_NODELAY", if on { "set" } else { "leave out" }));
+        persistent.program.push(format!("{} TCP_NODELAY", if on { "set" } else { "do not set" }));
     }
     if was.pin != is.pin {
         persistent.commands.push(format!("taskset -c {} PROGRAM", cores(&is.pin).replace('+', ",")));
     }
-    persistent.of_the_program(start, best);
+    persistent.program_changes(start, best);
     persistent
 }
 
-trait Keep {
+trait AddSettings {
     fn setting(&mut self, setting: &Setting);
-    fn buffer(&mut self, bytes: Option<u64>, option: &str, most: &str, sizing: &str, host: &Inventory);
-    fn of_the_program(&mut self, start: &Spec, best: &Spec);
+    fn buffer(&mut self, bytes: Option<u64>, option: &str, limit: &str, sizing: &str, host: &Inventory);
+    fn program_changes(&mut self, start: &Spec, best: &Spec);
 }
 
-impl Keep for AdvicePersistent {
+impl AddSettings for AdvicePersistent {
     fn setting(&mut self, setting: &Setting) {
         let Setting { key, value } = setting;
         if let Some(name) = key.strip_prefix("sysctl.") {
@@ -118,42 +118,41 @@ impl Keep for AdvicePersistent {
         self.commands.push(command.unwrap_or_else(|| format!("thru tune set {}", quoted(&setting.to_string()))));
     }
 
-    /// A buffer that was asked for, or left to the kernel: what the program does, and what the host must allow. For programs that set
-    /// nothing the kernel sizes the buffer itself, up to the last part of `sizing`; there as everywhere it accounts for twice what a
-    /// program asks for (socket(7)).
-    fn buffer(&mut self, bytes: Option<u64>, option: &str, most: &str, sizing: &str, host: &Inventory) {
+    /// A requested buffer, or one that the kernel sizes: the change of the program, and the limits of the host. For programs that set
+    /// nothing the kernel sizes the buffer up to the last part of `sizing`, which is in the kernel's doubled size (socket(7)).
+    fn buffer(&mut self, bytes: Option<u64>, option: &str, limit: &str, sizing: &str, host: &Inventory) {
         let Some(bytes) = bytes else {
-            self.program.push(format!("leave {option} alone: the kernel then sizes the buffer itself"));
+            self.program.push(format!("do not set {option}: the kernel then sizes the buffer"));
             return;
         };
-        self.program.push(format!("set {option} to {bytes} before it connects or listens"));
-        if host.sysctl.get(most).and_then(|value| value.parse::<u64>().ok()).is_some_and(|most| most < bytes) {
-            self.sysctl.push(format!("{most} = {bytes}"));
+        self.program.push(format!("set {option} to {bytes} before connecting or listening"));
+        if host.sysctl.get(limit).and_then(|value| value.parse::<u64>().ok()).is_some_and(|limit| limit < bytes) {
+            self.sysctl.push(format!("{limit} = {bytes}"));
         }
         let parts: Vec<u64> =
             host.sysctl.get(sizing).iter().flat_map(|value| value.split_whitespace()).flat_map(str::parse).collect();
-        if let [least, default, last] = parts[..]
-            && last < 2 * bytes
+        if let [min, default, max] = parts[..]
+            && max < 2 * bytes
         {
-            self.sysctl.push(format!("{sizing} = {least} {default} {}", 2 * bytes));
+            self.sysctl.push(format!("{sizing} = {min} {default} {}", 2 * bytes));
         }
     }
 
-    fn of_the_program(&mut self, start: &Spec, best: &Spec) {
+    fn program_changes(&mut self, start: &Spec, best: &Spec) {
         if start.engine != best.engine {
-            self.program.push(format!("move its blocks by {}", best.engine));
+            self.program.push(format!("use the calls of engine {}", best.engine));
         }
         if start.block != best.block {
             self.program.push(format!("send blocks of {}", ByteSize(best.block)));
         }
         if start.flows != best.flows {
-            self.program.push(format!("use {} connections side by side", best.flows));
+            self.program.push(format!("use {} parallel connections", best.flows));
         }
         if let Some(threads) = best.threads.filter(|_| start.threads != best.threads) {
-            self.program.push(format!("serve its connections with {threads} threads"));
+            self.program.push(format!("serve the connections with {threads} threads"));
         }
         if start.strategy != best.strategy && best.strategy == Strategy::Spin {
-            self.program.push("poll its sockets without sleeping".into());
+            self.program.push("poll the sockets without sleeping".into());
         }
     }
 }
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_measures_what_was_found() {
+    fn the_command_measures_the_best_combination() {
         let (start, best) = best();
         assert_eq!(
             command(&best, Some("beta")),
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_has_the_command_that_people_know() {
+    fn each_setting_has_its_usual_command() {
         let (start, best) = best();
         let host = |pairs: &[(&str, &str)]| {
             let sysctl = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -223,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_the_kernel_sizes_better_is_to_be_left_alone() {
+    fn a_buffer_that_the_kernel_sizes_better_is_not_to_be_set() {
         let mut start = Spec::new("tcp", "stream");
         start.far.rcvbuf = Some(32 << 10);
         let kept = persistent(&start, &Spec::new("tcp", "stream"), Role::Passive, &Inventory::default());
         assert_eq!((kept.sysctl.len(), kept.program.len()), (0, 1));
-        assert!(kept.program[0].contains("leave SO_RCVBUF alone"));
+        assert!(kept.program[0].contains("do not set SO_RCVBUF"));
     }
 }

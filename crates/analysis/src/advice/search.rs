@@ -1,115 +1,115 @@
-//! The search: dimension after dimension, the levels of one race each other by successive halving.
+//! The search: one dimension after another, with a race of its levels by successive halving.
 //!
-//! A race takes randomised complete blocks: each block has one trial of every level that is still in it, in random order, so
-//! that a drift hits all of them alike and a level is only ever compared with what ran beside it. After a round the better half
-//! goes on with twice the blocks (Karnin, Koren and Somekh, 2013, "Almost optimal exploration in multi-armed bandits"); the level
-//! that is in force always does, for it is what the others are compared with. Over the dimensions the search is greedy, and
-//! comes back once to those it had before something else changed. Nothing that it adopts is a claim: those are made on fresh
-//! pairs ([`super::Confirmation`]).
+//! A race takes randomised rounds: each round has one trial of every level that is still in the race, in random order, so drift
+//! affects all of them alike and levels are only compared within a round. After each stage the better half continues with twice the
+//! rounds (Karnin, Koren and Somekh, 2013, "Almost optimal exploration in multi-armed bandits"). The current level always
+//! continues, because the others are compared with it. Over the dimensions the search is greedy, and returns once to those it had
+//! finished before another change. What it adopts is not yet significant: that is tested on new pairs ([`super::Confirmation`]).
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::stats::{SplitMix64, mean, t_interval};
 
-/// Blocks of the first round of a race; each further one has twice as many.
-const FIRST_ROUND: u32 = 2;
-/// Fewest blocks in which the last two levels met before a race is decided.
+/// Rounds of the first stage of a race; each further stage has twice as many.
+const FIRST_STAGE: u32 = 2;
+/// Fewest rounds with both of the last two levels before a race is decided.
 const MIN_ROUNDS: usize = 6;
-/// A race is decided before where the interval of this confidence of the best one's gain lies above the least effect.
+/// A race is decided earlier if the interval of this confidence of the best level's gain lies above the smallest effect.
 const CLEAR_AT: f64 = 0.95;
-/// A level is adopted when the interval of this confidence of its gain lies above 0: a rule of thumb, not a claim.
+/// A level is adopted if the interval of this confidence of its gain lies above 0: a rule of thumb, not a test.
 const ADOPTS_AT: f64 = 0.8;
 
-/// What one trial says, as natural logarithms: the goal's statistic, turned so that more is better, and the goodput where it
-/// must not suffer.
+/// The score of one trial, as natural logarithms: the goal's statistic, with the sign such that higher is better, and the goodput if
+/// it must be kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct TrialScore {
     /// The statistic.
     pub score: f64,
-    /// The goodput that is watched.
-    pub guard: Option<f64>,
+    /// The goodput, if it must be kept.
+    pub goodput: Option<f64>,
 }
 
-/// How a search judges.
+/// The rule of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchRule {
-    /// The least gain that counts, as a fraction of the value.
+    /// The smallest gain that counts, as a fraction of the value.
     pub min_effect: f64,
-    /// The least part of the start's goodput that must be left; `None` where it is not watched.
-    pub guard: Option<f64>,
+    /// The smallest share of the start's goodput that must be kept; `None` without such a limit.
+    pub min_goodput: Option<f64>,
     /// Seed of the orders.
     pub seed: u64,
 }
 
 impl SearchRule {
-    /// The least gain as a logarithm.
+    /// The smallest gain as a logarithm.
     pub(super) fn min_log(&self) -> f64 {
         (1.0 + self.min_effect).ln()
     }
 }
 
-/// A combination: the number of a level for each dimension; 0 is the start's.
+/// A combination: the index of a level for each dimension; 0 is the start's.
 pub type Levels = Vec<usize>;
 
-/// Trials to be taken one after the other.
+/// A round of a race: trials to be taken one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RaceRound {
-    /// The dimension that races.
+    /// The dimension of the race.
     pub dimension: usize,
-    /// Levels that are still in the race.
+    /// Number of levels that are still in the race.
     pub racing: usize,
     /// The combinations, in the order in which they are to be taken.
     pub trials: Vec<Levels>,
 }
 
-/// How the race of a dimension went.
+/// The result of a race.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Race {
     /// The dimension.
     pub dimension: usize,
-    /// The level that was in force.
+    /// The level at its start.
     pub from: usize,
     /// The other levels that had a trial.
     pub tried: Vec<usize>,
     /// The best of them.
     pub best: Option<usize>,
-    /// By how much the best one was better than the one in force in each block that had both, in the order of time.
+    /// The gain of the best one over the level at the start in each round that had both, in the order of time.
     pub gains: Vec<f64>,
     /// Whether the best one was adopted.
     pub adopted: bool,
-    /// Whether the race was run to its end.
-    pub whole: bool,
+    /// Whether the race was completed.
+    pub complete: bool,
 }
 
-/// A search under way. The same seed and the same readings give the same search.
+/// A search in progress. The same seed and the same scores give the same search.
 #[derive(Debug, Clone)]
 pub struct Search {
     rule: SearchRule,
     levels: Vec<usize>,
     random: SplitMix64,
     incumbent: Levels,
-    /// Change of the watched goodput since the start, as a logarithm.
-    guard: f64,
+    /// Change of the goodput since the start, as a logarithm.
+    goodput_change: f64,
     queue: VecDeque<usize>,
     revisited: BTreeSet<usize>,
-    /// Levels that gave no reading, by dimension; they are not tried again.
+    /// Levels without a score, by dimension; they are not tried again.
     failed: BTreeSet<(usize, usize)>,
     running: Option<Running>,
     races: Vec<Race>,
 }
 
-/// The race that is being run.
+/// The race in progress.
 #[derive(Debug, Clone)]
 struct Running {
     dimension: usize,
     from: usize,
-    /// The levels against the one in force, which is not among them.
+    /// The levels that are still in the race, without the current one.
     challengers: Vec<usize>,
     all: Vec<usize>,
-    blocks: Vec<Vec<(usize, Reading)>>,
-    /// Levels of the block that is out.
+    rounds: Vec<Vec<(usize, TrialScore)>>,
+    /// Levels of the round in progress, in its order.
     order: Vec<usize>,
-    round: u32,
+    stage: u32,
+    /// Rounds left in the stage.
     left: u32,
     over: bool,
 }
@@ -123,7 +123,7 @@ impl Search {
             levels: levels.to_vec(),
             random: SplitMix64::new(rule.seed),
             incumbent: vec![0; levels.len()],
-            guard: 0.0,
+            goodput_change: 0.0,
             queue: (0..levels.len()).filter(|dimension| levels[*dimension] > 1).collect(),
             revisited: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -132,7 +132,7 @@ impl Search {
         }
     }
 
-    /// The trials that come next; `None` when the search is over. Each block is to be answered by [`record`](Self::record).
+    /// The next trials; `None` when the search is over. The scores of each round go to [`record`](Self::record).
     pub fn next_round(&mut self) -> Option<RaceRound> {
         loop {
             if self.running.as_ref().is_some_and(|running| running.over) {
@@ -160,50 +160,50 @@ impl Search {
         let fits = |level: &usize| *level != from && !self.failed.contains(&(dimension, *level));
         let challengers: Vec<usize> = (0..self.levels[dimension]).filter(fits).collect();
         let all = challengers.clone();
-        let (blocks, order) = (Vec::new(), Vec::new());
+        let (rounds, order) = (Vec::new(), Vec::new());
         let running =
-            Running { dimension, from, challengers, all, blocks, order, round: 0, left: FIRST_ROUND, over: false };
+            Running { dimension, from, challengers, all, rounds, order, stage: 0, left: FIRST_STAGE, over: false };
         (!running.challengers.is_empty()).then_some(running)
     }
 
-    /// Takes what the last block's trials said, in their order; a level without a reading drops out. A block in which the level in
-    /// force has none is not counted.
-    pub fn record(&mut self, readings: &[Option<Reading>]) {
+    /// Takes the scores of the last round's trials, in their order. A level without a score leaves the race; a round in which the
+    /// current level has none does not count.
+    pub fn record(&mut self, scores: &[Option<TrialScore>]) {
         let Some(running) = &mut self.running else { return };
         let dimension = running.dimension;
-        let block: Vec<(usize, Option<Reading>)> =
-            running.order.iter().copied().zip(readings.iter().copied().chain(std::iter::repeat(None))).collect();
-        let stands = block.iter().any(|(level, reading)| *level == running.from && reading.is_some());
-        if stands {
-            let silent = block.iter().filter(|(_, reading)| reading.is_none()).map(|(level, _)| *level);
-            self.failed.extend(silent.map(|level| (dimension, level)));
+        let round: Vec<(usize, Option<TrialScore>)> =
+            running.order.iter().copied().zip(scores.iter().copied().chain(std::iter::repeat(None))).collect();
+        let counts = round.iter().any(|(level, score)| *level == running.from && score.is_some());
+        if counts {
+            let failed = round.iter().filter(|(_, score)| score.is_none()).map(|(level, _)| *level);
+            self.failed.extend(failed.map(|level| (dimension, level)));
             running.challengers.retain(|level| !self.failed.contains(&(dimension, *level)));
-            running.blocks.push(block.into_iter().filter_map(|(level, reading)| Some((level, reading?))).collect());
+            running.rounds.push(round.into_iter().filter_map(|(level, score)| Some((level, score?))).collect());
         }
         running.left -= 1;
         if running.left == 0 || running.challengers.is_empty() {
-            running.end_round(&self.rule, self.guard);
+            running.end_stage(&self.rule, self.goodput_change);
         }
     }
 
-    /// Ends the search where it stands: a level that is clearly better by now is adopted all the same.
+    /// Ends the search early. A level that is better so far is adopted.
     pub fn stop(&mut self) {
-        match self.running.take_if(|running| running.blocks.is_empty()) {
+        match self.running.take_if(|running| running.rounds.is_empty()) {
             Some(running) => self.queue.push_front(running.dimension),
             None => self.settle(false),
         }
     }
 
-    /// Makes a race of the past.
-    fn settle(&mut self, whole: bool) {
+    /// Ends the race in progress.
+    fn settle(&mut self, complete: bool) {
         let Some(running) = self.running.take() else { return };
-        let best = running.best(&self.rule, self.guard);
+        let best = running.best(&self.rule, self.goodput_change);
         let gains = best.map(|level| running.gains(level)).unwrap_or_default();
         let adopted = best.is_some() && self.is_gain(&gains);
         if let Some(level) = best.filter(|_| adopted) {
-            self.guard += mean(&running.guards(level)).unwrap_or(0.0);
+            self.goodput_change += mean(&running.goodput_changes(level)).unwrap_or(0.0);
             self.incumbent[running.dimension] = level;
-            // What lost before may win now, and the other way round: once.
+            // The results of earlier races may differ now, so they are repeated once.
             let before: Vec<usize> = self.races.iter().map(|race| race.dimension).collect();
             for dimension in before {
                 if dimension != running.dimension
@@ -214,15 +214,15 @@ impl Search {
                 }
             }
         }
-        let silent = |level: &usize| self.failed.contains(&(running.dimension, *level));
+        let failed = |level: &usize| self.failed.contains(&(running.dimension, *level));
         self.races.push(Race {
             dimension: running.dimension,
             from: running.from,
-            tried: running.all.iter().copied().filter(|level| !silent(level)).collect(),
+            tried: running.all.iter().copied().filter(|level| !failed(level)).collect(),
             best,
             gains,
             adopted,
-            whole,
+            complete,
         });
     }
 
@@ -237,20 +237,20 @@ impl Search {
         &self.incumbent
     }
 
-    /// The races that have ended, in the order in which they did.
+    /// The races that have ended, in the order of their ends.
     #[must_use]
     pub fn races(&self) -> &[Race] {
         &self.races
     }
 
-    /// Dimensions that have not raced yet.
+    /// Dimensions without a race so far.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let raced = |dimension: &usize| self.races.iter().any(|race| race.dimension == *dimension);
         let running = self.running.as_ref().map(|running| running.dimension);
         self.queue.iter().copied().filter(move |dimension| !raced(dimension) && running != Some(*dimension))
     }
 
-    /// How the search judges.
+    /// The rule of the search.
     #[must_use]
     pub fn rule(&self) -> &SearchRule {
         &self.rule
@@ -258,63 +258,63 @@ impl Search {
 }
 
 impl Running {
-    /// By how much a level was better than the one in force, block by block.
+    /// The gain of a level over the current one, by round.
     fn gains(&self, level: usize) -> Vec<f64> {
-        self.differences(level, |reading| Some(reading.score))
+        self.differences(level, |score| Some(score.score))
     }
 
-    /// The same of the watched goodput.
-    fn guards(&self, level: usize) -> Vec<f64> {
-        self.differences(level, |reading| reading.guard)
+    /// The change of the goodput, by round.
+    fn goodput_changes(&self, level: usize) -> Vec<f64> {
+        self.differences(level, |score| score.goodput)
     }
 
-    fn differences(&self, level: usize, of: impl Fn(&Reading) -> Option<f64>) -> Vec<f64> {
-        let find = |block: &Vec<(usize, Reading)>, wanted| {
-            block.iter().find(|(level, _)| *level == wanted).and_then(|(_, reading)| of(reading))
+    fn differences(&self, level: usize, of: impl Fn(&TrialScore) -> Option<f64>) -> Vec<f64> {
+        let find = |round: &Vec<(usize, TrialScore)>, wanted| {
+            round.iter().find(|(level, _)| *level == wanted).and_then(|(_, score)| of(score))
         };
-        self.blocks.iter().filter_map(|block| Some(find(block, level)? - find(block, self.from)?)).collect()
+        self.rounds.iter().filter_map(|round| Some(find(round, level)? - find(round, self.from)?)).collect()
     }
 
-    /// Whether a level leaves enough of the watched goodput.
+    /// Whether a level keeps enough of the goodput.
     fn is_allowed(&self, level: usize, rule: &SearchRule, before: f64) -> bool {
-        let Some(least) = rule.guard else { return true };
-        mean(&self.guards(level)).is_some_and(|change| before + change >= least.ln())
+        let Some(min) = rule.min_goodput else { return true };
+        mean(&self.goodput_changes(level)).is_some_and(|change| before + change >= min.ln())
     }
 
     /// The challengers that may be adopted, best first.
-    fn ranked(&self, rule: &SearchRule, guard: f64) -> Vec<(usize, f64)> {
-        let allowed = self.challengers.iter().filter(|level| self.is_allowed(**level, rule, guard));
+    fn ranked(&self, rule: &SearchRule, goodput_change: f64) -> Vec<(usize, f64)> {
+        let allowed = self.challengers.iter().filter(|level| self.is_allowed(**level, rule, goodput_change));
         let mut ranked: Vec<(usize, f64)> =
             allowed.filter_map(|level| Some((*level, mean(&self.gains(*level))?))).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranked
     }
 
-    /// The best challenger; of those that were worse in every block the one that was dropped last.
-    fn best(&self, rule: &SearchRule, guard: f64) -> Option<usize> {
+    /// The best challenger; if all have left the race, the best of those that left last.
+    fn best(&self, rule: &SearchRule, goodput_change: f64) -> Option<usize> {
         let mut of_all = self.clone();
         if of_all.challengers.is_empty() {
-            // None is left: the one that met the level in force most often tells most.
+            // Those with the most rounds left last.
             let most = self.all.iter().map(|level| self.gains(*level).len()).max()?;
             of_all.challengers = self.all.iter().copied().filter(|level| self.gains(*level).len() == most).collect();
         }
-        of_all.ranked(rule, guard).first().map(|(level, _)| *level)
+        of_all.ranked(rule, goodput_change).first().map(|(level, _)| *level)
     }
 
-    fn end_round(&mut self, rule: &SearchRule, guard: f64) {
-        let mut ranked = self.ranked(rule, guard);
-        // Worse in every block so far: not worth more.
+    fn end_stage(&mut self, rule: &SearchRule, goodput_change: f64) {
+        let mut ranked = self.ranked(rule, goodput_change);
+        // A level that was worse in every round so far leaves the race.
         ranked.retain(|(level, _)| self.gains(*level).iter().any(|gain| *gain > 0.0));
-        let met = ranked.first().map_or(0, |(level, _)| self.gains(*level).len());
+        let rounds = ranked.first().map_or(0, |(level, _)| self.gains(*level).len());
         let keep = if ranked.len() > 1 { (ranked.len() / 2).max(1) } else { ranked.len() };
         ranked.truncate(keep);
         self.challengers = ranked.into_iter().map(|(level, _)| level).collect();
         let clear =
             |level: &usize| t_interval(&self.gains(*level), CLEAR_AT).is_some_and(|gain| gain.low > rule.min_log());
-        let decided = met >= MIN_ROUNDS || self.challengers.iter().any(clear);
+        let decided = rounds >= MIN_ROUNDS || self.challengers.iter().any(clear);
         self.over = self.challengers.is_empty() || (keep == 1 && decided);
-        self.round += 1;
-        self.left = FIRST_ROUND << self.round;
+        self.stage += 1;
+        self.left = FIRST_STAGE << self.stage;
     }
 }
 
@@ -322,24 +322,24 @@ impl Running {
 mod tests {
     use super::*;
 
-    fn rule(guard: Option<f64>) -> SearchRule {
-        SearchRule { min_effect: 0.01, guard, seed: 7 }
+    fn rule(min_goodput: Option<f64>) -> SearchRule {
+        SearchRule { min_effect: 0.01, min_goodput, seed: 7 }
     }
 
-    /// Runs a search over exact readings, at most so many blocks.
-    fn run(search: &mut Search, most: usize, value: impl Fn(&[usize]) -> Option<Reading>) -> usize {
+    /// Runs a search over exact scores, at most this many rounds; returns the number of trials.
+    fn run(search: &mut Search, max_rounds: usize, value: impl Fn(&[usize]) -> Option<TrialScore>) -> usize {
         let mut trials = 0;
-        for _ in 0..most {
-            let Some(block) = search.next_round() else { break };
-            trials += block.trials.len();
-            let readings: Vec<Option<Reading>> = block.trials.iter().map(|levels| value(levels)).collect();
-            search.record(&readings);
+        for _ in 0..max_rounds {
+            let Some(round) = search.next_round() else { break };
+            trials += round.trials.len();
+            let scores: Vec<Option<TrialScore>> = round.trials.iter().map(|levels| value(levels)).collect();
+            search.record(&scores);
         }
         trials
     }
 
-    fn plain(score: f64) -> Option<Reading> {
-        Some(Reading { score, guard: None })
+    fn plain(score: f64) -> Option<TrialScore> {
+        Some(TrialScore { score, goodput: None })
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(search.best(), [3, 0, 2]);
         assert!(trials < 120, "{trials}");
         let lost = search.races().iter().find(|race| race.dimension == 1).unwrap();
-        assert!(!lost.adopted && lost.whole && lost.best == Some(1), "{lost:?}");
+        assert!(!lost.adopted && lost.complete && lost.best == Some(1), "{lost:?}");
         assert!(lost.gains.iter().all(|gain| (gain + 0.2).abs() < 1e-9));
     }
 
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_below_the_least_effect_changes_nothing() {
+    fn a_gain_below_the_smallest_effect_changes_nothing() {
         let mut search = Search::new(&[2], rule(None));
         run(&mut search, 1000, |at| plain(0.005 * at[0] as f64));
         assert_eq!((search.best(), search.races()[0].adopted), (&[0][..], false));
@@ -372,21 +372,21 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_that_is_plain_needs_few_blocks() {
+    fn a_clear_gain_needs_few_rounds() {
         let mut search = Search::new(&[3], rule(None));
         let trials = run(&mut search, 1000, |at| plain([0.0, 0.3, 0.8][at[0]]));
-        assert_eq!((search.best(), trials, search.races()[0].whole), (&[2][..], 6, true));
+        assert_eq!((search.best(), trials, search.races()[0].complete), (&[2][..], 6, true));
     }
 
     #[test]
-    fn a_level_that_gives_no_reading_drops_out() {
+    fn a_level_without_a_score_leaves_the_race() {
         let mut search = Search::new(&[3], rule(None));
-        run(&mut search, 1000, |at| (at[0] != 1).then_some(Reading { score: at[0] as f64, guard: None }));
+        run(&mut search, 1000, |at| (at[0] != 1).then_some(TrialScore { score: at[0] as f64, goodput: None }));
         assert_eq!((search.best(), search.races()[0].tried.as_slice()), (&[2][..], &[2][..]));
     }
 
     #[test]
-    fn without_readings_at_all_it_ends() {
+    fn without_any_scores_the_search_ends() {
         let mut search = Search::new(&[3, 2], rule(None));
         run(&mut search, 1000, |_| None);
         assert_eq!(search.best(), [0, 0]);
@@ -394,26 +394,26 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_that_costs_too_much_of_the_goodput_is_none() {
+    fn a_gain_that_costs_too_much_goodput_is_not_adopted() {
         let mut search = Search::new(&[3], rule(Some(0.95)));
-        // The cheaper level carries half, the other one 97 %.
-        let guards = [0.0, 0.5f64.ln(), 0.97f64.ln()];
-        run(&mut search, 1000, |at| Some(Reading { score: [0.0, 1.0, 0.4][at[0]], guard: Some(guards[at[0]]) }));
+        // The cheapest level keeps 50 % of the goodput, the other one 97 %.
+        let kept = [0.0, 0.5f64.ln(), 0.97f64.ln()];
+        run(&mut search, 1000, |at| Some(TrialScore { score: [0.0, 1.0, 0.4][at[0]], goodput: Some(kept[at[0]]) }));
         assert_eq!(search.best(), [2]);
-        assert!((search.guard - 0.97f64.ln()).abs() < 1e-9);
+        assert!((search.goodput_change - 0.97f64.ln()).abs() < 1e-9);
     }
 
     #[test]
-    fn a_search_that_is_stopped_keeps_what_is_clear_and_says_what_waits() {
+    fn a_stopped_search_adopts_clear_gains_and_lists_waiting_dimensions() {
         let mut search = Search::new(&[3, 2], rule(None));
         for gain in [0.8, 1.0] {
             run(&mut search, 1, |at| plain(if at[0] == 2 { gain } else { 0.0 }));
         }
         search.next_round();
         search.stop();
-        assert_eq!((search.best()[0], search.races()[0].whole), (2, false));
+        assert_eq!((search.best()[0], search.races()[0].complete), (2, false));
         assert_eq!(search.waiting().collect::<Vec<_>>(), [1]);
-        // A race without a block has not been run.
+        // A race without a round has not taken place.
         search.next_round();
         search.stop();
         assert_eq!((search.races().len(), search.waiting().collect::<Vec<_>>()), (1, vec![1]));

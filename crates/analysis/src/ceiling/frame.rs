@@ -1,10 +1,10 @@
-//! What headers and framing leave of a line's rate.
+//! The share of a line's rate that headers and framing leave for payload.
 //!
-//! Sizes: Ethernet's preamble and start delimiter 8, header 14, check sequence 4 and gap of 12 bytes, and a least payload of 46
+//! Sizes: Ethernet's preamble and start delimiter 8, header 14, check sequence 4 and gap of 12 bytes, and a minimum payload of 46
 //! (IEEE 802.3); IPv4 20 without options (RFC 791), IPv6 40 and its fragment header 8 (RFC 8200), UDP 8 (RFC 768), TCP 20 (RFC
 //! 9293) and its timestamps 12 with padding (RFC 7323, appendix A).
 
-/// Bytes that a frame takes on the line beside its packet.
+/// Bytes of a frame on the line besides its packet.
 pub(crate) const ETHERNET: u64 = 38;
 /// Shortest packet that needs no padding, bytes.
 const MIN_PACKET: u64 = 46;
@@ -12,12 +12,12 @@ const UDP: u64 = 8;
 const TCP: u64 = 20;
 /// The timestamps option, padded to whole words.
 const TIMESTAMPS: u64 = 12;
-/// Of a TLS 1.3 record: payload at most, and header, content type and tag around it (RFC 8446, 5.2). Older versions take more.
+/// TLS 1.3 record: maximum payload, and header, content type and tag around it (RFC 8446, 5.2). Older versions take more.
 const TLS_RECORD: u64 = 16_384;
-const TLS_AROUND: u64 = 22;
-/// Least that QUIC puts into each datagram beside a stream's bytes: a short header of one byte with a packet number of one (RFC
-/// 9000, 17.3.1), a frame header of two (19.8) and the tag of 16 (RFC 9001, 5.3). Connection identifiers and offsets come on top.
-const QUIC_AROUND: u64 = 20;
+const TLS_OVERHEAD: u64 = 22;
+/// Smallest overhead of QUIC per datagram: a short header of one byte with a packet number of one (RFC 9000, 17.3.1), a frame header
+/// of two (19.8) and the tag of 16 (RFC 9001, 5.3). Connection identifiers and offsets are extra.
+const QUIC_OVERHEAD: u64 = 20;
 
 /// The network layer under a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +33,18 @@ impl Network {
         if self.ipv6 { 40 } else { 20 }
     }
 
-    /// Largest TCP payload of a packet.
+    /// Largest TCP payload per packet.
     pub(crate) fn mss(self, timestamps: bool) -> u64 {
         self.mtu.saturating_sub(self.header() + TCP + if timestamps { TIMESTAMPS } else { 0 })
     }
 
-    /// The part of a line's rate that full TCP segments of `mss` payload bytes leave for payload.
+    /// The share of a line's rate left for payload by full TCP segments of `mss` payload bytes.
     pub(crate) fn tcp_share(self, mss: u64, timestamps: bool) -> f64 {
-        let around = self.header() + TCP + if timestamps { TIMESTAMPS } else { 0 };
-        mss as f64 / on_line(mss + around) as f64
+        let overhead = self.header() + TCP + if timestamps { TIMESTAMPS } else { 0 };
+        mss as f64 / on_line(mss + overhead) as f64
     }
 
-    /// The part that datagrams of `block` payload bytes leave for payload; those that do not fit into a packet go in fragments.
+    /// The share left by datagrams of `block` payload bytes; those that do not fit into a packet are fragmented.
     pub(crate) fn udp_share(self, block: u64) -> f64 {
         let datagram = block + UDP;
         if datagram + self.header() <= self.mtu {
@@ -58,20 +58,20 @@ impl Network {
         block as f64 / (whole * on_line(each + header) + last) as f64
     }
 
-    /// The most that QUIC leaves for payload.
+    /// The largest share that QUIC leaves.
     pub(crate) fn quic_share(self) -> f64 {
-        let payload = self.mtu.saturating_sub(self.header() + UDP + QUIC_AROUND);
+        let payload = self.mtu.saturating_sub(self.header() + UDP + QUIC_OVERHEAD);
         payload as f64 / on_line(self.mtu) as f64
     }
 }
 
-/// The part of a TCP stream that TLS leaves for payload, in blocks of `block` bytes.
+/// The share of a TCP stream that TLS leaves for payload, with blocks of `block` bytes.
 pub(crate) fn tls_share(block: u64) -> f64 {
     let record = block.clamp(1, TLS_RECORD);
-    record as f64 / (record + TLS_AROUND) as f64
+    record as f64 / (record + TLS_OVERHEAD) as f64
 }
 
-/// Bytes that a packet takes on the line.
+/// Bytes of a packet on the line.
 fn on_line(packet: u64) -> u64 {
     packet.max(MIN_PACKET) + ETHERNET
 }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gigabit_carries_what_is_known_of_it() {
+    fn a_gigabit_line_has_the_known_payload_rates() {
         let jumbo = Network { mtu: 9_000, ipv6: false };
         assert_eq!((V4.mss(true), V4.mss(false), V6.mss(true), jumbo.mss(true)), (1448, 1460, 1428, 8948));
         assert_eq!(of_gigabit(V4.tcp_share(1448, true)), 941.48);
@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn short_packets_are_padded_and_long_datagrams_go_in_fragments() {
-        // 1,488,095 frames of 84 bytes are a gigabit: the packet rate that is always quoted for it.
+    fn short_packets_are_padded_and_long_datagrams_are_fragmented() {
+        // 1,488,095 frames of 84 bytes are a gigabit: the well-known maximum packet rate.
         assert_eq!((V4.udp_share(18) * 1e9 / (18.0 * 8.0)).round(), 1_488_095.0);
         assert_eq!(V4.udp_share(1), 1.0 / 84.0);
         // 1,473 bytes of payload are 1,480 in a first fragment and 1 in a padded second one.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn encryption_takes_its_part() {
+    fn encryption_has_an_overhead() {
         assert_eq!(tls_share(1 << 20), 16_384.0 / 16_406.0);
         assert_eq!(tls_share(100), 100.0 / 122.0);
         assert_eq!(V4.quic_share(), 1452.0 / 1538.0);
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_share_is_a_share(mtu in 576u64..65_536, ipv6: bool, block in 1u64..65_507, timestamps: bool) {
+        fn shares_are_between_zero_and_one(mtu in 576u64..65_536, ipv6: bool, block in 1u64..65_507, timestamps: bool) {
             let network = Network { mtu, ipv6 };
             let mss = network.mss(timestamps);
             for share in [network.tcp_share(mss, timestamps), network.udp_share(block), network.quic_share(), tls_share(block)] {

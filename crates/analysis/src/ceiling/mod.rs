@@ -1,4 +1,4 @@
-//! The most goodput that a path could carry, from what both hosts say of it.
+//! The ceiling: the largest goodput that a path can carry, from the facts of both hosts.
 
 mod frame;
 mod route;
@@ -11,15 +11,15 @@ use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
 
-/// Transports whose connections are plain TCP sockets. One of mptcp may have several paths.
+/// Transports whose connections are plain TCP sockets. A connection of mptcp may have several paths.
 const OVER_TCP: [&str; 2] = ["tcp", "tls"];
-/// The least that the first arrivals of a flow may bring at once, bytes.
+/// Assumed size of the first arrival of a flow, at least, bytes.
 const ONE_BUFFER: u64 = 65_536;
-/// A window that would carry so many times what was carried bounds nothing that anybody sees.
-const BOUNDS: f64 = 10.0;
+/// A window bound of more than this many times the goodput is not reported.
+const MAX_FACTOR: f64 = 10.0;
 
-/// Gives an outcome its ceiling, from its trials and what both hosts say of themselves, and a verdict where it is above it.
-/// Leaves null where nothing that bounds it is known, and for patterns that are not about goodput.
+/// Sets an outcome's ceiling from its trials and the inventories of both hosts, and a verdict if the goodput is above it. Null if no
+/// bound is known, and for patterns without goodput.
 pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
     let path = limiter::known_bps(outcome, near, far);
     outcome.summary.ceiling = ceiling(outcome, path, near, far);
@@ -28,44 +28,45 @@ pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
     }
 }
 
-/// By which part of it an outcome's goodput is above its ceiling, if it surely is: its interval as a whole, and by more than the
-/// ends' clocks and last blocks can explain.
+/// By how much an outcome's goodput is above its ceiling, as a fraction: if its whole interval is, and by more than the clocks and the
+/// last blocks can explain.
 pub(crate) fn excess(outcome: &Outcome) -> Option<f64> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let estimate = outcome.estimate.as_ref()?;
-    let significantly = estimate.low.unwrap_or(estimate.value);
+    let low = estimate.low.unwrap_or(estimate.value);
     let trials = outcome.trials.len().max(1) as f64;
     let arrived = outcome.summary.bytes_received? as f64 / trials;
-    // A receiver's time starts when the first block is there, so that this one's bytes have no time of their own.
+    // A receiver's time starts with the arrival of the first block, so that block's bytes take no time.
     let first = f64::from(outcome.spec.flows) * outcome.spec.block.max(ONE_BUFFER) as f64;
     let slack = match ceiling.kind {
-        // The window is that at the end; it may have been a little larger before. A path's rate is an estimate.
+        // The window is the last one, which may have been a little larger before. A path's rate is an estimate.
         BoundKind::Window | BoundKind::SendBuffer | BoundKind::Path => 0.1,
         _ => 0.01,
     };
     let allowed = ceiling.bound_bps * (1.0 + slack + if arrived > first { first / (arrived - first) } else { 1.0 });
-    (significantly > allowed).then(|| significantly / ceiling.bound_bps - 1.0)
+    (low > allowed).then(|| low / ceiling.bound_bps - 1.0)
 }
 
-/// The bounds that are known, the lowest as the ceiling. `path_bps` is what a bottleneck on the path lets through.
+/// The known bounds, with the lowest as the ceiling. `path_bps` is the rate of a bottleneck on the path.
 fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inventory) -> Option<Ceiling> {
     let (spec, trials): (&Spec, &[Trial]) = (&outcome.spec, &outcome.trials);
     if Headline::of(spec) != Headline::Goodput {
         return None;
     }
-    // A short round trip makes any window look boundless: such a figure would be above what the hosts could ever do.
-    let did = outcome.estimate.as_ref().map(|estimate| estimate.value);
-    let bounds = |bound: Option<Bound>| bound.filter(|bound| did.is_none_or(|did| bound.bps <= BOUNDS * did));
+    // With a short RTT any window gives a bound far above what the hosts can do.
+    let goodput = outcome.estimate.as_ref().map(|estimate| estimate.value);
+    let plausible =
+        |bound: Option<Bound>| bound.filter(|bound| goodput.is_none_or(|goodput| bound.bps <= MAX_FACTOR * goodput));
     let directions: Vec<Vec<DirectionView<'_>>> =
         trials.iter().map(|trial| directions(spec, trial, None, [near, far])).collect();
-    // Of a bound that trials give differently the highest holds for all of them.
+    // If a bound differs between trials, the highest holds for all of them.
     let highest = |bound: &dyn Fn(&[DirectionView<'_>]) -> Option<Bound>| {
         directions.iter().filter_map(|directions| bound(directions)).max_by(|a, b| a.bps.total_cmp(&b.bps))
     };
     let mut bounds: Vec<Bound> = [
         highest(&|directions| line(spec, directions)),
-        bounds(highest(&|directions| window(spec, directions))),
-        bounds(highest(&|directions| send_buffer(spec, directions))),
+        plausible(highest(&|directions| window(spec, directions))),
+        plausible(highest(&|directions| send_buffer(spec, directions))),
         requested(spec),
         pacing(spec),
         path_bps.map(|bps| Bound { kind: BoundKind::Path, bps, reason: "a bottleneck on the path".into() }),
@@ -79,7 +80,7 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
     Some(Ceiling { bound_bps: bps, kind, reason, others: bounds.collect() })
 }
 
-/// The sum over the ways, `None` where one of them is not known.
+/// The sum over the directions, `None` if one of them is unknown.
 fn sum<'a, 'b: 'a>(
     directions: &'a [DirectionView<'b>],
     each: impl Fn(&'a DirectionView<'b>) -> Option<f64>,
@@ -87,7 +88,7 @@ fn sum<'a, 'b: 'a>(
     directions.iter().map(each).sum()
 }
 
-/// What the interfaces' rate leaves for payload.
+/// The payload rate of the interfaces.
 fn line(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     let routes: Vec<route::Route> =
         directions.iter().map(|direction| route::of(&direction.sender, &direction.receiver)).collect::<Option<_>>()?;
@@ -99,14 +100,14 @@ fn line(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     let slowest = routes.iter().min_by(|a, b| a.line_bps.total_cmp(&b.line_bps))?;
     let directions = match (half, routes.len()) {
         (true, _) => " half duplex",
-        (false, 2) => " each way",
+        (false, 2) => " in each direction",
         _ => "",
     };
     let reason = format!("{} on {}{directions}", slowest.words(), rate_words(slowest.line_bps));
     Some(Bound { kind: BoundKind::Line, bps, reason })
 }
 
-/// A line's rate as it is called: `1 Gbit/s`, not `1.00 Gbit/s`.
+/// A line's nominal rate: `1 Gbit/s`, not `1.00 Gbit/s`.
 fn rate_words(bps: f64) -> String {
     let (value, unit) = if bps >= 1e9 { (bps / 1e9, "Gbit/s") } else { (bps / 1e6, "Mbit/s") };
     format!("{value} {unit}")
@@ -142,14 +143,14 @@ fn per_round_trip(
         return None;
     }
     let rtt = |flow: &FlowTally| flow.socket.min_rtt_ns.filter(|ns| *ns > 0);
-    let of_way = |direction: &DirectionView<'_>| {
+    let of_direction = |direction: &DirectionView<'_>| {
         let flows: Vec<&FlowTally> = direction.sender.flows().filter(|flow| flow.bytes_sent > 0).collect();
         if flows.is_empty() {
             return None;
         }
         flows.into_iter().map(|flow| Some(bytes(&direction.sender, flow)? as f64 * 8e9 / rtt(flow)? as f64)).sum()
     };
-    let bps = sum(directions, of_way)?;
+    let bps = sum(directions, of_direction)?;
     let flows =
         || directions.iter().flat_map(|direction| direction.sender.flows().map(move |flow| (&direction.sender, flow)));
     let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
@@ -158,22 +159,22 @@ fn per_round_trip(
     Some(Bound { kind, bps, reason })
 }
 
-/// A size that nobody has chosen: `31.5 MiB`, where exactness would only make it long.
+/// A computed size, rounded if it is large: `31.5 MiB`.
 fn size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     let exact = bytes < MIB || bytes.is_multiple_of(MIB);
     if exact { ByteSize(bytes).to_string() } else { format!("{:.1} MiB", bytes as f64 / MIB as f64) }
 }
 
-/// Directions that send.
+/// Number of directions that carry payload.
 fn direction_count(spec: &Spec) -> f64 {
     if spec.direction == Direction::Both { 2.0 } else { 1.0 }
 }
 
 fn requested(spec: &Spec) -> Option<Bound> {
     let bps = spec.rate_bps? as f64;
-    let direction = if spec.direction == Direction::Both { " each way" } else { "" };
-    let reason = format!("asked for {}{direction}", bits_per_second(bps));
+    let direction = if spec.direction == Direction::Both { " in each direction" } else { "" };
+    let reason = format!("requested rate of {}{direction}", bits_per_second(bps));
     Some(Bound { kind: BoundKind::Rate, bps: bps * direction_count(spec), reason })
 }
 
@@ -185,7 +186,7 @@ fn pacing(spec: &Spec) -> Option<Bound> {
     };
     let each: Vec<f64> = senders.iter().map(|end| end.max_pacing_bps.map(|bps| bps as f64)).collect::<Option<_>>()?;
     let flows = f64::from(spec.flows);
-    let reason = format!("pacing of {} a flow", bits_per_second(each.iter().copied().fold(f64::MAX, f64::min)));
+    let reason = format!("pacing of {} per flow", bits_per_second(each.iter().copied().fold(f64::MAX, f64::min)));
     Some(Bound { kind: BoundKind::Pacing, bps: each.iter().sum::<f64>() * flows, reason })
 }
 

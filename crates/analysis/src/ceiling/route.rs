@@ -1,11 +1,11 @@
-//! The interfaces that data took, and what they carry.
+//! The interfaces of the data and their rates.
 
 use model::{Interface, Spec};
 
 use super::frame::{self, Network};
 use crate::direction::{Side, local, owner};
 
-/// Drivers whose speed is a number without a line behind it. Where ethtool was not asked, devices without hardware have no driver at all.
+/// Drivers of virtual devices, whose reported speed is not that of a line. Without ethtool such devices have no driver at all.
 const WITHOUT_LINE: [&str; 11] = [
     "virtio_net",
     "vmxnet3",
@@ -20,25 +20,25 @@ const WITHOUT_LINE: [&str; 11] = [
     "dummy",
 ];
 
-/// One way from interface to interface.
+/// One direction from interface to interface.
 pub(super) struct Route {
-    /// Rate of the slower interface, of those whose rate is known, bit/s.
+    /// Rate of the slower interface among those with a known rate, bit/s.
     pub(super) line_bps: f64,
     /// Either interface is half duplex.
     pub(super) half_duplex: bool,
     network: Network,
-    /// TCP's payload of a segment as the socket has it.
+    /// The socket's MSS.
     mss: Option<u64>,
     timestamps: bool,
 }
 
-/// The route of a way's first flow; `None` where no interface's rate is known.
+/// The route of a direction's first flow; `None` if no interface's rate is known.
 pub(super) fn of(sender: &Side<'_>, receiver: &Side<'_>) -> Option<Route> {
     let flow = sender.flows().next()?;
     let (from, to) = (local(flow)?, receiver.flows().next().and_then(local));
-    // Between two addresses of one machine data takes the loopback, whatever interface they belong to.
-    let one_machine = sender.host.boot_id.is_some() && sender.host.boot_id == receiver.host.boot_id;
-    if from.is_loopback() || (one_machine && to.is_none_or(|to| owner(sender, to, None).is_some())) {
+    // Between two addresses of one host data takes the loopback, whichever interfaces have the addresses.
+    let one_host = sender.host.boot_id.is_some() && sender.host.boot_id == receiver.host.boot_id;
+    if from.is_loopback() || (one_host && to.is_none_or(|to| owner(sender, to, None).is_some())) {
         return None;
     }
     let ends = [
@@ -58,7 +58,7 @@ pub(super) fn of(sender: &Side<'_>, receiver: &Side<'_>) -> Option<Route> {
 }
 
 impl Route {
-    /// The part of the line's rate that a spec's payload can have; `None` for transports whose packets are not known.
+    /// The share of the line's rate that is left for a spec's payload; `None` for transports with unknown packets.
     pub(super) fn share(&self, spec: &Spec) -> Option<f64> {
         let tcp = || self.network.tcp_share(self.mss(), self.timestamps);
         match spec.transport.as_str() {
@@ -75,7 +75,7 @@ impl Route {
         self.mss.map_or(fits, |mss| mss.min(fits))
     }
 
-    /// `MTU 1500`, and what else is unusual.
+    /// `MTU 1500`, with a small MSS and IPv6 if they apply.
     pub(super) fn words(&self) -> String {
         let small = self.mss.filter(|mss| *mss < self.network.mss(self.timestamps));
         let small = small.map_or(String::new(), |mss| format!("MSS {mss}, "));
@@ -84,7 +84,7 @@ impl Route {
     }
 }
 
-/// Rate in bit/s, where there is a line behind it.
+/// Rate in bit/s, if the interface has a line.
 fn rate(interface: &Interface) -> Option<f64> {
     let driver = interface.driver.as_deref()?;
     let mbps = interface.speed_mbps.filter(|mbps| *mbps > 0 && !WITHOUT_LINE.contains(&driver))?;

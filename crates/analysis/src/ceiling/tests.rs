@@ -65,7 +65,7 @@ fn the_slower_line_and_the_smaller_mtu_decide() {
     let far = host(B, Some("ixgbe"), Some(10_000), 9_000);
     let near = host(A, Some("igc"), Some(2_500), 9_000);
     let ceiling = bounded(stream("tcp", 100.0, [A, B]), &near, &far).summary.ceiling.unwrap();
-    // The socket knows of a smaller MTU on the way.
+    // The socket knows of a smaller path MTU.
     assert_eq!(ceiling.reason, "MTU 1500 on 2.5 Gbit/s");
     assert!((ceiling.bound_bps / 2.5 / 941.48e6 - 1.0).abs() < 1e-5);
     let unknown = host(B, None, None, 1_500);
@@ -73,7 +73,7 @@ fn the_slower_line_and_the_smaller_mtu_decide() {
 }
 
 #[test]
-fn udp_tls_and_ipv6_have_shares_of_their_own() {
+fn udp_tls_and_ipv6_have_their_own_shares() {
     let mut udp = stream("udp", 100.0, [A, B]);
     udp.spec.block = 1_472;
     let of = |outcome, near: &str, far: &str| {
@@ -99,7 +99,7 @@ fn both_directions_have_a_line_each_unless_it_is_half_duplex() {
         trial.far.flows.push(flow(B, 7, 0));
     }
     let full = bounded(both.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
-    assert!((full.bound_bps / 1e6 - 2.0 * 941.48).abs() < 0.01 && full.reason.ends_with("each way"), "{full:?}");
+    assert!((full.bound_bps / 1e6 - 2.0 * 941.48).abs() < 0.01 && full.reason.ends_with("in each direction"), "{full:?}");
     let mut near = gigabit(A);
     near.interfaces[0].duplex = Some("half".into());
     let half = bounded(both, &near, &gigabit(B)).summary.ceiling.unwrap();
@@ -107,33 +107,33 @@ fn both_directions_have_a_line_each_unless_it_is_half_duplex() {
 }
 
 #[test]
-fn a_speed_without_a_line_behind_it_is_not_known() {
+fn the_speed_of_a_virtual_device_is_not_used() {
     let of = |near: &Inventory, far: &Inventory| bounded(stream("tcp", 9e3, [A, B]), near, far).summary.ceiling;
     for driver in [None, Some("veth"), Some("virtio_net")] {
         let without = |address| host(address, driver, Some(10_000), 1_500);
         assert_eq!(of(&without(A), &without(B)), None, "{driver:?}");
     }
-    // Both addresses are this machine's: the line is not used.
+    // Both addresses are this host's: the line is not used.
     let mut one = gigabit(A);
     one.interfaces[0].addresses.push(format!("{B}/24"));
     assert_eq!(of(&one, &one), None);
 }
 
 #[test]
-fn a_window_over_a_round_trip_is_a_ceiling_too() {
+fn a_window_per_rtt_is_a_ceiling_too() {
     let mut outcome = stream("tcp", 20.0, [A, B]);
     for trial in &mut outcome.trials {
         let socket = &mut trial.near.flows[0].socket;
         (socket.peer_window_bytes, socket.min_rtt_ns) = (Some(65_536), Some(20_000_000));
     }
     let found = bounded(outcome.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
-    assert_eq!((found.kind, found.others.len()), (BoundKind::Line, 0), "the kernel would have let that window grow");
+    assert_eq!((found.kind, found.others.len()), (BoundKind::Line, 0), "the kernel can enlarge that window");
     outcome.spec.far.rcvbuf = Some(32_768);
     let found = bounded(outcome.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
     assert_eq!((found.kind, found.reason.as_str()), (BoundKind::Window, "window 64 KiB over 20.0 ms"));
     assert!((found.bound_bps - 65_536.0 * 8.0 / 0.02).abs() < 1.0);
     assert_eq!(found.others.iter().map(|other| other.kind).collect::<Vec<_>>(), [BoundKind::Line]);
-    // Twice what was asked for, once: 64 KiB over 21.1 ms are 24.8 Mbit/s.
+    // The kernel's doubling counts once: 64 KiB over 21.1 ms are 24.8 Mbit/s.
     outcome.spec.near.sndbuf = Some(32_768);
     for trial in &mut outcome.trials {
         let socket = &mut trial.near.flows[0].socket;
@@ -145,8 +145,8 @@ fn a_window_over_a_round_trip_is_a_ceiling_too() {
 }
 
 #[test]
-fn a_window_that_would_carry_far_more_than_anything_could_is_no_ceiling() {
-    // Over loopback: 4 MiB in 8 us would be 4.2 Tbit/s.
+fn a_window_bound_far_above_the_goodput_is_not_a_ceiling() {
+    // Over loopback: 4 MiB in 8 µs would be 4.2 Tbit/s.
     let mut outcome = stream("tcp", 8_000.0, [A, B]);
     outcome.spec.far.rcvbuf = Some(2 << 20);
     outcome.spec.near.sndbuf = Some(2 << 20);
@@ -158,18 +158,18 @@ fn a_window_that_would_carry_far_more_than_anything_could_is_no_ceiling() {
 }
 
 #[test]
-fn rates_that_were_asked_for_bound() {
+fn requested_rates_are_bounds() {
     let mut outcome = stream("tcp", 9.9, [A, B]);
     outcome.spec.rate_bps = Some(10_000_000);
     outcome.spec.near.max_pacing_bps = Some(4_000_000);
     outcome.spec.flows = 3;
     let found = bounded(outcome, &Inventory::default(), &Inventory::default()).summary.ceiling.unwrap();
-    assert_eq!((found.bound_bps, found.reason.as_str()), (10e6, "asked for 10.0 Mbit/s"));
+    assert_eq!((found.bound_bps, found.reason.as_str()), (10e6, "requested rate of 10.0 Mbit/s"));
     assert_eq!((found.others[0].kind, found.others[0].bps), (BoundKind::Pacing, 12e6));
 }
 
 #[test]
-fn what_is_above_its_ceiling_is_found_out_and_a_first_block_is_no_such_thing() {
+fn a_goodput_above_its_ceiling_is_found_and_a_first_block_does_not_count() {
     let above = bounded(stream("tcp", 1_100.0, [A, B]), &gigabit(A), &gigabit(B));
     assert!(above.summary.verdicts.contains(&Verdict::AboveCeiling));
     assert!((excess(&above).unwrap() - 0.168).abs() < 0.001);

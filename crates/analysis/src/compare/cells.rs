@@ -1,7 +1,8 @@
-//! Which cells of two sides are the same: those that agree in everything that tells them from the other cells of their runs.
+//! Matching of the cells of two sides: cells match if they agree in everything that distinguishes them from the other cells of their
+//! runs.
 //!
-//! What all cells of a run share (the base of a plan, the flags of a curve) is no part of a cell's name: there the sides may differ,
-//! and the comparison says in what.
+//! What all cells of a run share (the base of a plan, the flags of a curve) is not part of a cell's key: the sides may differ there,
+//! and the comparison lists it as a configuration difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use model::{Cell, Factor, FactorKind, Outcome, Run, Spec, Unpaired};
 use super::environment;
 use crate::outcome::{Headline, sample};
 
-/// Cells that were found on both sides, and those that were not.
+/// The matched cells of both sides, and the unmatched ones.
 pub(super) struct Pairing<'a> {
     pub(super) pairs: Vec<[Side<'a>; 2]>,
     pub(super) unpaired: Vec<Unpaired>,
@@ -20,29 +21,29 @@ pub(super) struct Pairing<'a> {
 #[derive(Debug)]
 pub(super) struct Side<'a> {
     pub(super) spec: &'a Spec,
-    /// What tells it from the other cells of its run, beside its block.
+    /// What distinguishes it from the other cells of its run, besides its block.
     pub(super) levels: BTreeMap<String, String>,
     /// The logarithms of the values of each run.
     pub(super) runs: Vec<Vec<f64>>,
-    /// The run and the number that it was met under first.
+    /// The first run that has it, and its number there.
     first: (&'a str, u32),
     /// Why it cannot be compared.
-    trouble: Option<String>,
+    problem: Option<String>,
 }
 
-/// What a cell is known by on both sides.
+/// The key by which cells are matched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     unit: &'static str,
-    /// Pattern, transport and direction; empty where each run is one measurement.
+    /// Pattern, transport and direction; empty if each run is one measurement.
     direction: String,
     levels: BTreeMap<String, String>,
 }
 
-/// Level by which the cells of a run without a plan are known.
+/// The level of cells in a run without a plan.
 const BLOCK: &str = "block";
-/// Fields of a spec that say how long it is measured and what is watched, not what.
-const HOW: [&str; 10] = [
+/// Fields of a spec that do not distinguish cells: how it is measured and observed, and the parts of `Key::direction`.
+const NOT_LEVELS: [&str; 10] = [
     "stop",
     "warmup_ns",
     "interval_ns",
@@ -60,25 +61,25 @@ pub(super) fn pair<'a>(a: &[&'a Run], b: &[&'a Run]) -> Pairing<'a> {
     let names = Names::new(a, b);
     let (ours, theirs) = (names.side(a), names.side(b));
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
-    // What is left at the end stands in the order of its own side.
+    // Unmatched cells of B keep the order of their side.
     let order: Vec<Key> = theirs.iter().map(|(key, _)| key.clone()).collect();
     let mut theirs: BTreeMap<Key, Side<'a>> = theirs.into_iter().collect();
     for (key, one) in ours {
         match theirs.remove(&key) {
-            Some(other) if one.trouble.is_none() && other.trouble.is_none() => pairs.push([one, other]),
+            Some(other) if one.problem.is_none() && other.problem.is_none() => pairs.push([one, other]),
             Some(other) => {
-                let why = one.trouble.clone().or(other.trouble.clone()).unwrap_or_default();
+                let why = one.problem.clone().or(other.problem.clone()).unwrap_or_default();
                 unpaired.push(one.unpaired("a", &why));
                 unpaired.push(other.unpaired("b", &why));
             }
             None => {
-                let why = one.trouble.clone().unwrap_or_else(|| "B has no such cell".to_owned());
+                let why = one.problem.clone().unwrap_or_else(|| "B has no such cell".to_owned());
                 unpaired.push(one.unpaired("a", &why));
             }
         }
     }
     for one in order.iter().filter_map(|key| theirs.remove(key)) {
-        let why = one.trouble.clone().unwrap_or_else(|| "A has no such cell".to_owned());
+        let why = one.problem.clone().unwrap_or_else(|| "A has no such cell".to_owned());
         unpaired.push(one.unpaired("b", &why));
     }
     Pairing { pairs, unpaired }
@@ -99,9 +100,9 @@ impl Side<'_> {
     }
 }
 
-/// What cells are known by, among these runs.
+/// The names of the levels in the keys of these runs' cells.
 struct Names {
-    /// Each run is one measurement: the pair is what the user asked for, whatever differs between them.
+    /// Each run is one measurement: the two are compared even if they differ.
     single: bool,
     /// Fields of specs that differ between cells of one run without a plan.
     varied: BTreeSet<String>,
@@ -119,8 +120,8 @@ impl Names {
             let specs: Vec<_> = measured(run).map(|outcome| environment::flat(&outcome.spec)).collect();
             let names: BTreeSet<&String> = specs.iter().flat_map(BTreeMap::keys).collect();
             let differs = |name: &&&String| specs.iter().any(|spec| spec.get(**name) != specs[0].get(**name));
-            let said = |name: &&&String| !HOW.contains(&name.split('.').next().unwrap_or_default());
-            varied.extend(names.iter().filter(said).filter(differs).map(|name| (*name).clone()));
+            let distinguishes = |name: &&&String| !NOT_LEVELS.contains(&name.split('.').next().unwrap_or_default());
+            varied.extend(names.iter().filter(distinguishes).filter(differs).map(|name| (*name).clone()));
         }
         let hosts = [Factor::FROM, Factor::TO];
         Self {
@@ -130,7 +131,7 @@ impl Names {
         }
     }
 
-    /// What tells a cell from others.
+    /// What distinguishes a cell from others.
     fn levels(&self, run: &Run, outcome: &Outcome) -> BTreeMap<String, String> {
         let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
         let mut levels = cell.map(|cell| levels_of(run, cell)).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Names {
             levels.extend(self.varied.iter().map(value));
             return levels;
         };
-        // A host that one side varies and the other does not is still the host of its cells.
+        // If only one side varies a host, the other side's cells have their fixed host as a level.
         for (name, list) in [(Factor::FROM, &plan.from), (Factor::TO, &plan.to)] {
             if let ([only], true) = (&list[..], self.hosts.contains(&name)) {
                 levels.entry(name.to_owned()).or_insert_with(|| only.clone());
@@ -159,35 +160,35 @@ impl Names {
         }
     }
 
-    /// The cells of one side, in the order in which its runs have them.
+    /// The cells of one side, in the order of its runs.
     fn side<'a>(&self, runs: &[&'a Run]) -> Vec<(Key, Side<'a>)> {
-        let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut indices: BTreeMap<Key, usize> = BTreeMap::new();
         let mut sides: Vec<(Key, Side<'a>)> = Vec::new();
         for run in runs {
             let id = run.header.id.as_str();
             let mut met: BTreeSet<Key> = BTreeSet::new();
             for outcome in measured(run) {
                 let key = self.key(run, outcome);
-                let place = *places.entry(key.clone()).or_insert_with(|| {
+                let index = *indices.entry(key.clone()).or_insert_with(|| {
                     let mut levels = key.levels.clone();
                     if run.header.plan.is_none() {
                         levels.remove(BLOCK);
                     }
                     let first = (id, outcome.cell);
-                    let side = Side { spec: &outcome.spec, levels, runs: Vec::new(), first, trouble: None };
+                    let side = Side { spec: &outcome.spec, levels, runs: Vec::new(), first, problem: None };
                     sides.push((key.clone(), side));
                     sides.len() - 1
                 });
-                let side = &mut sides[place].1;
+                let side = &mut sides[index].1;
                 let values: Vec<f64> = sample(&outcome.trials)
                     .into_iter()
                     .filter(|value| *value > 0.0 && value.is_finite())
                     .map(f64::ln)
                     .collect();
                 if !met.insert(key) {
-                    side.trouble = Some(format!("run {id} has several cells that nothing tells apart"));
+                    side.problem = Some(format!("run {id} has several cells with the same levels"));
                 } else if values.is_empty() {
-                    side.trouble = Some(format!("it has no value in run {id}"));
+                    side.problem = Some(format!("no value in run {id}"));
                 } else {
                     side.runs.push(values);
                 }
@@ -195,14 +196,14 @@ impl Names {
         }
         for (_, side) in &mut sides {
             if side.runs.len() != runs.len() {
-                side.trouble.get_or_insert_with(|| "not every run of its side has it".to_owned());
+                side.problem.get_or_insert_with(|| "not in every run of its side".to_owned());
             }
         }
         sides
     }
 }
 
-/// A cell's levels without those that only label, which are facts of the hosts.
+/// A cell's levels without those of observed factors, which are facts of the hosts.
 fn levels_of(run: &Run, cell: &Cell) -> BTreeMap<String, String> {
     let mut levels = cell.levels.clone();
     let factors = run.header.plan.iter().flat_map(|plan| &plan.factors);
@@ -212,7 +213,7 @@ fn levels_of(run: &Run, cell: &Cell) -> BTreeMap<String, String> {
     levels
 }
 
-/// A run's outcomes without the memory ceiling of a curve, which is not what was measured.
+/// A run's outcomes without the memory copy that a curve measures as its ceiling.
 fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
     let only_ceiling = run.outcomes.iter().all(|outcome| outcome.spec.transport == Spec::CEILING);
     run.outcomes.iter().filter(move |outcome| only_ceiling || outcome.spec.transport != Spec::CEILING)
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_a_plan_are_paired_by_their_levels_and_not_by_their_place() {
+    fn cells_of_a_plan_are_paired_by_their_levels_and_not_by_their_order() {
         let matrix = |id, pairs: &[(&str, &str)]| {
             let cells = pairs.iter().map(|(from, to)| stream(&[("from", from), ("to", to)], 1)).collect();
             run(id, Some(Plan::default()), cells)
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_labels_is_no_part_of_a_cells_name() {
+    fn observed_factors_are_not_part_of_a_cells_key() {
         let plan = || {
             let factors = vec![Factor { name: "kernel".into(), kind: FactorKind::Observed, ..Factor::default() }];
             Some(Plan { factors, ..Plan::default() })
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_one_side_does_not_vary_is_still_the_host_of_its_cells() {
+    fn a_host_that_one_side_does_not_vary_is_a_level_of_its_cells() {
         let both = ["x", "y"].map(|to| stream(&[("to", to)], 1)).into();
         let both = run("a", Some(Plan { to: vec!["x".into(), "y".into()], ..Plan::default() }), both);
         let one = run("b", Some(Plan { to: vec!["y".into()], ..Plan::default() }), vec![stream(&[], 1)]);
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_a_curve_are_paired_by_their_size_and_a_cell_that_is_there_twice_by_nothing() {
+    fn sizes_of_a_curve_are_paired_by_size_and_duplicate_cells_are_not_paired() {
         let curve = |id, sizes: &[u64]| run(id, None, sizes.iter().map(|size| stream(&[], *size)).collect());
         let (a, b) = (curve("a", &[1, 64, 4096]), curve("b", &[4096, 1, 8192]));
         assert_eq!(paired(&a, &b), (vec![(0, 1), (2, 0)], left(&[("a", 1), ("b", 2)])));
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn two_measurements_are_a_pair_and_two_curves_in_other_directions_are_none() {
+    fn two_single_measurements_are_paired_and_two_curves_in_different_directions_are_not() {
         let turned = |mut cell: (BTreeMap<String, String>, Outcome)| {
             cell.1.spec.direction = Direction::Reverse;
             cell
@@ -314,20 +315,20 @@ mod tests {
         );
         assert_eq!(paired(&a, &b).0, []);
         let trips = run("b", None, vec![(BTreeMap::new(), made("rr", 0, 1, &[1.0]))]);
-        assert_eq!(paired(&run("a", None, vec![stream(&[], 1)]), &trips).1.len(), 2, "they count other things");
+        assert_eq!(paired(&run("a", None, vec![stream(&[], 1)]), &trips).1.len(), 2, "different statistics");
     }
 
     #[test]
-    fn a_cell_without_a_value_or_of_some_runs_only_is_named() {
+    fn a_cell_without_a_value_or_not_in_every_run_is_listed() {
         let whole = run("a", None, vec![stream(&[], 1), stream(&[], 2)]);
         let mut empty = whole.clone();
         empty.header.id = "e".into();
         empty.outcomes[1].trials.clear();
         let found = pair(&[&whole, &empty], &[&whole]);
         assert_eq!((found.pairs.len(), found.unpaired.len()), (1, 2));
-        assert!(found.unpaired.iter().all(|one| one.why == "it has no value in run e"), "{:?}", found.unpaired);
+        assert!(found.unpaired.iter().all(|one| one.why == "no value in run e"), "{:?}", found.unpaired);
         let short = run("s", None, vec![stream(&[], 1)]);
         let found = pair(&[&whole, &short], &[&whole]);
-        assert_eq!(found.unpaired[0].why, "not every run of its side has it");
+        assert_eq!(found.unpaired[0].why, "not in every run of its side");
     }
 }

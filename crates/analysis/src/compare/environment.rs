@@ -1,16 +1,16 @@
-//! In what two sides differ beside their figures.
+//! Configuration differences of two sides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Difference, Inventory, Path, Run, Spec};
 use serde_json::{Value, json};
 
-/// Facts about a host that differ from one minute to the next and say nothing of the path.
-const PASSING: [&str; 4] = ["memory_available_bytes", "load_average", "missing", "selftest"];
-/// The same, wherever they stand: below each interface, or below a path. A hardware address is a name, as a host's is.
-const PASSING_BELOW: [&str; 5] = ["traffic", "kernel_message", "totals", "mac", "hz_source"];
+/// Facts about a host that change all the time and are not configuration.
+const VOLATILE: [&str; 4] = ["memory_available_bytes", "load_average", "missing", "selftest"];
+/// The same at any depth, below an interface or a path. A hardware address is an identity, like a host name.
+const VOLATILE_BELOW: [&str; 5] = ["traffic", "kernel_message", "totals", "mac", "hz_source"];
 
-/// In what two hosts differ, beside what differs from one minute to the next. `of` of each is `host`.
+/// The configuration differences of two hosts, without volatile facts. `of` of each is `host`.
 #[must_use]
 pub fn host_differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -18,16 +18,16 @@ pub fn host_differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
     found
 }
 
-/// The differences of hosts, programs and specs between two sides. `specs` are the matched cells of both sides; their blocks are
-/// not compared, for they stand beside each figure.
+/// The differences of hosts, programs and specs between two sides. `specs` are the matched cells of both sides; their blocks are not
+/// compared because each figure shows them.
 pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> Vec<Difference> {
     let mut found = Vec::new();
     type Part = fn(&Run) -> Value;
     let parts: [(&str, Part); 5] = [
-        ("near", |run| reported(&run.header.near)),
-        ("far", |run| reported(&run.header.far)),
-        ("path out", |run| persistent(run.header.path_outbound.as_ref())),
-        ("path back", |run| persistent(run.header.path_return.as_ref())),
+        ("near", |run| inventory(&run.header.near)),
+        ("far", |run| inventory(&run.header.far)),
+        ("path outbound", |run| path_facts(run.header.path_outbound.as_ref())),
+        ("path return", |run| path_facts(run.header.path_return.as_ref())),
         ("tool", |run| {
             Value::from([&run.header.tool.near_version, &run.header.tool.far_version].map(String::as_str).join(" and "))
         }),
@@ -46,13 +46,13 @@ pub(super) fn differences(a: &[&Run], b: &[&Run], specs: &[(&Spec, &Spec)]) -> V
     found
 }
 
-/// A host's facts; null where nothing is known of it.
-fn reported(host: &Inventory) -> Value {
-    if silent(host) { Value::Null } else { json(host) }
+/// A host's facts; null if nothing is known of it.
+fn inventory(host: &Inventory) -> Value {
+    if is_unknown(host) { Value::Null } else { json(host) }
 }
 
 /// Whether nothing is known of a host, as in imports.
-pub(super) fn silent(host: &Inventory) -> bool {
+pub(super) fn is_unknown(host: &Inventory) -> bool {
     *host == Inventory::default()
 }
 
@@ -62,11 +62,11 @@ pub(super) fn flat(spec: &Spec) -> BTreeMap<String, String> {
     values.map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" "))).collect()
 }
 
-/// What of a path is the same the next time, if nothing changes: no times. Addresses of the ends are the hosts'.
-fn persistent(path: Option<&Path>) -> Value {
+/// The configuration of a path: no times, and no addresses of the ends, which are the hosts'.
+fn path_facts(path: Option<&Path>) -> Value {
     let Some(path) = path else { return Value::Null };
     let routers = path.hops.as_ref().map(|hops| {
-        let router = |hop: &model::Hop| hop.address.clone().unwrap_or_else(|| "silent".into());
+        let router = |hop: &model::Hop| hop.address.clone().unwrap_or_else(|| "no reply".into());
         hops.iter().map(router).collect::<Vec<_>>()
     });
     json!({ "route": path.route, "mtu_bytes": path.mtu.as_ref().map(|mtu| mtu.bytes), "hops": routers })
@@ -82,27 +82,26 @@ fn compare(of: &str, a: &[Value], b: &[Value], into: &mut Vec<Difference>) {
     for field in names {
         let values = |side: &BTreeMap<String, BTreeSet<String>>| side.get(field).cloned().unwrap_or_default();
         let (a, b) = (values(&a), values(&b));
-        if a != b && !passes(field) {
-            let words = |side: BTreeSet<String>| {
+        if a != b && !is_volatile(field) {
+            let text = |side: BTreeSet<String>| {
                 if side.is_empty() { "-".to_owned() } else { side.into_iter().collect::<Vec<_>>().join(" | ") }
             };
-            into.push(Difference { of: of.to_owned(), field: field.clone(), a: words(a), b: words(b) });
+            into.push(Difference { of: of.to_owned(), field: field.clone(), a: text(a), b: text(b) });
         }
     }
 }
 
-fn passes(field: &str) -> bool {
+fn is_volatile(field: &str) -> bool {
     let first = field.split('.').next().unwrap_or_default();
-    PASSING.contains(&first) || field.split('.').any(|part| PASSING_BELOW.contains(&part))
+    VOLATILE.contains(&first) || field.split('.').any(|part| VOLATILE_BELOW.contains(&part))
 }
 
-/// What an entry of a list goes by.
+/// The key of an entry of a list.
 fn label(entry: &Value) -> Option<&str> {
     entry["name"].as_str().or_else(|| entry["line"].as_str())
 }
 
-/// Every value that a field has in any of `values`, by its path. Entries of a list go by their
-/// `name` or, of interrupts, their `line`, where they have one.
+/// Every value of a field in any of `values`, by its path. The key of a list's entry is its `name` or, for interrupts, its `line`.
 fn fields(values: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     for value in values {
@@ -143,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_differs_is_named() {
+    fn only_differences_are_listed() {
         let a = json!({"kernel": "6.1", "load_average": [1.0, 2.0, 3.0], "sysctl": {"net.core.rmem_max": "1", "x": "2"},
             "interfaces": [{"name": "eth0", "mtu": 1500}]});
         let b = json!({"kernel": "6.1", "load_average": [0.0, 0.0, 0.0], "sysctl": {"net.core.rmem_max": "9", "x": "2"},
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_differ_by_their_lasting_facts_only() {
+    fn devices_differ_by_their_configuration_only() {
         use model::{Device, Interface, Irq, Traffic};
         let host = |rx: u64, cores: &str, packets| {
             let device = Device {
@@ -188,22 +187,22 @@ mod tests {
     }
 
     #[test]
-    fn a_paths_times_are_no_difference_and_its_routers_are() {
+    fn the_times_of_a_path_are_not_a_difference_and_its_routers_are() {
         use model::{Hop, Ping};
         let path = |router: &str, ns| {
             let hop = Hop { hop: 1, address: Some(router.into()), rtt_ns: Some(ns) };
             let ping = Some(Ping { min_ns: Some(ns), ..Ping::default() });
-            persistent(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
+            path_facts(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
         };
         let mut found = Vec::new();
-        compare("path out", &[path("10.0.0.1", 5)], &[path("10.0.0.1", 900)], &mut found);
+        compare("path outbound", &[path("10.0.0.1", 5)], &[path("10.0.0.1", 900)], &mut found);
         assert_eq!(found, []);
-        compare("path out", &[path("10.0.0.1", 5)], &[path("10.0.0.7", 5)], &mut found);
+        compare("path outbound", &[path("10.0.0.1", 5)], &[path("10.0.0.7", 5)], &mut found);
         assert_eq!((found.len(), found[0].field.as_str(), found[0].b.as_str()), (1, "hops", "10.0.0.7"));
     }
 
     #[test]
-    fn several_runs_a_side_show_all_their_values() {
+    fn several_runs_per_side_show_all_their_values() {
         let mut found = Vec::new();
         compare("far", &[json!({"os": "x"}), json!({"os": "y"})], &[json!({"os": "x"})], &mut found);
         assert_eq!((found[0].a.as_str(), found[0].b.as_str()), ("x | y", "x"));

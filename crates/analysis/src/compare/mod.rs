@@ -1,7 +1,7 @@
-//! B beside A: paired within a run ([`of_paired`]), and across stored runs ([`stored_runs`]).
+//! Comparison of B with A: paired within a run ([`of_paired`]), and across stored runs ([`stored_runs`]).
 //!
-//! Both work with ratios, as differences of natural logarithms: what a change does to a path scales with the path (a tenth
-//! less goodput, not 3 Mbit/s less), a ratio needs no unit, and A over B is the exact inverse of B over A.
+//! Both use ratios, as differences of natural logarithms: effects scale with the path (10 % less goodput, not 3 Mbit/s less), a ratio
+//! has no unit, and A over B is the exact inverse of B over A.
 
 mod cells;
 mod environment;
@@ -21,18 +21,18 @@ pub use stored::{CompareError, stored_runs};
 /// Unit of an estimate that is one value over another.
 const RATIO: &str = "ratio";
 
-/// The answer of a paired run, where it has one.
+/// The answer of a paired run, if it has one.
 #[must_use]
 pub fn answer_of(run: &Run) -> Option<Answer> {
     let difference = |finding: &&Finding| finding.kind == FindingKind::Difference;
     Some(run.findings.iter().find(difference)?.comparison.as_ref()?.answer)
 }
 
-/// What the interval of the log ratio says, given the log ratios between which a difference does not matter.
+/// The answer for an interval of the log ratio, given the log ratios between which a difference does not matter.
 fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -> Answer {
     let Some(interval) = interval else { return Answer::CannotTell };
-    // Where less is better the signs are turned, bounds included.
-    let (interval, bounds) = if higher_is_better { (interval, bounds) } else { (turned(interval), turned(bounds)) };
+    // If lower is better, the signs are inverted.
+    let (interval, bounds) = if higher_is_better { (interval, bounds) } else { (inverted(interval), inverted(bounds)) };
     if interval.high < bounds.low {
         Answer::Worse
     } else if interval.low > bounds.high {
@@ -44,11 +44,11 @@ fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -
     }
 }
 
-fn turned(interval: Interval) -> Interval {
+fn inverted(interval: Interval) -> Interval {
     Interval { low: -interval.high, high: -interval.low }
 }
 
-/// Whether more of a headline is better.
+/// Whether a higher value of a headline statistic is better.
 fn higher_is_better(headline: Headline) -> bool {
     headline != Headline::RoundTrip
 }

@@ -1,4 +1,4 @@
-//! A against B in alternation, within one run.
+//! A and B alternated within one run.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::findings::{of_single, wording};
 use crate::outcome::Headline;
 use crate::stats::{Paired, mean};
 
-/// Trials of a block: ABBA or BAAB.
-const BLOCK: u32 = 4;
+/// Trials per round: ABBA or BAAB.
+const ROUND: u32 = 4;
 
-/// The natural logarithms of B over A in each whole block, in the order they were taken: the mean of the logarithms of B's two
-/// values less that of A's. Pass `p` of a run belongs to block `p / 4`; a block that lacks a value (interrupted, nothing
-/// arrived) is left out as a whole, for half of it would let drift in.
+/// The natural logarithms of B over A in each complete round, in the order in which they were taken: the mean of the logarithms of
+/// B's two values minus that of A's. Pass `p` of a run belongs to round `p / 4`. A round without all values (interrupted, nothing
+/// arrived) is skipped, because half a round does not cancel drift.
 #[must_use]
 pub fn log_ratios(a: &[Trial], b: &[Trial]) -> Vec<f64> {
-    let mut blocks: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for (side, trials) in [a, b].into_iter().enumerate() {
         for trial in trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)) {
             let value = trial.value.filter(|value| *value > 0.0 && value.is_finite());
-            blocks.entry(trial.pass / BLOCK).or_default()[side].extend(value.map(f64::ln));
+            rounds.entry(trial.pass / ROUND).or_default()[side].extend(value.map(f64::ln));
         }
     }
-    let whole = blocks.into_values().filter(|sides| sides.iter().all(|values| values.len() == 2));
-    whole.filter_map(|[a, b]| Some(mean(&b)? - mean(&a)?)).collect()
+    let complete = rounds.into_values().filter(|sides| sides.iter().all(|values| values.len() == 2));
+    complete.filter_map(|[a, b]| Some(mean(&b)? - mean(&a)?)).collect()
 }
 
-/// The difference of a paired run's two outcomes, A's first, judged by the run's stop rule (its target is the tolerance). Where
-/// there are too few blocks for an interval the answer is [`Answer::CannotTell`].
+/// The difference of a paired run's two outcomes, A's first, by the run's stop rule (its target is the tolerance). With too few
+/// rounds for an interval the answer is [`Answer::CannotTell`].
 #[must_use]
 pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
     let headline = Headline::of(&a.spec);
@@ -39,8 +39,8 @@ pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
     let higher = higher_is_better(headline);
     let answer = judge(judged, paired.bounds(), higher);
     let estimate = mean(&logs).map(|value| {
-        let statistic = format!("ratio of B to A, geometric mean over blocks ({})", headline.statistic());
-        let method = "randomisation test over ABBA blocks, on logarithms of block ratios".to_owned();
+        let statistic = format!("ratio of B to A, geometric mean over rounds ({})", headline.statistic());
+        let method = "randomisation test over ABBA rounds, on the logarithms of their ratios".to_owned();
         ratio(value, paired.interval_of(&logs), statistic, method, rule.confidence, logs.len())
     });
     let statement = statement(answer, estimate.as_ref(), rule, logs.len(), headline);
@@ -62,8 +62,8 @@ pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
     }
 }
 
-/// The findings of a paired run: the difference first, then each side alone. Outcomes by cell, A's first; empty where one of
-/// the two is missing.
+/// The findings of a paired run: the difference first, then each side alone. Outcomes by cell, A's first; if one of the two is
+/// missing, the findings of single outcomes.
 #[must_use]
 pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
     let [a, b] = outcomes else { return of_single(outcomes) };
@@ -82,31 +82,31 @@ fn statement(
     answer: Answer,
     estimate: Option<&Estimate>,
     rule: &Stopping,
-    blocks: usize,
+    rounds: usize,
     headline: Headline,
 ) -> String {
     let tolerance = Ratio(rule.target);
     let what = match headline {
         Headline::Goodput => "goodput",
         Headline::Transactions => "transaction rate",
-        Headline::RoundTrip => "median round trip",
+        Headline::RoundTrip => "median RTT",
     };
     let says = match answer {
         Answer::Better => format!("B is better than A by more than {tolerance}"),
         Answer::NotWorse => format!("B is not worse than A by more than {tolerance}"),
         Answer::Worse => format!("B is worse than A by more than {tolerance}"),
-        Answer::CannotTell => format!("It cannot be told whether B is worse than A by more than {tolerance}"),
+        Answer::CannotTell => format!("Cannot tell whether B is worse than A by more than {tolerance}"),
     };
     let Some(estimate) = estimate else {
-        return format!("{says}: no block of four trials was whole.");
+        return format!("{says}: no round of four trials is complete.");
     };
     let advice = match (answer, estimate.low) {
-        (Answer::CannotTell, Some(_)) => "; longer trials, more pairs or a larger tolerance would tell",
-        (Answer::CannotTell, None) => "; an interval needs at least six blocks of two pairs",
+        (Answer::CannotTell, Some(_)) => " Use longer trials, more pairs or a larger tolerance.",
+        (Answer::CannotTell, None) => " An interval needs at least six rounds (12 pairs).",
         _ => "",
     };
-    let pairs = wording::plural(2 * blocks, "pair");
-    format!("{says}: B's {what} differs by {} over {pairs}{advice}.", change(estimate))
+    let pairs = wording::plural(2 * rounds, "pair");
+    format!("{says}: B's {what} differs by {} over {pairs}.{advice}", change(estimate))
 }
 
 #[cfg(test)]
@@ -121,12 +121,12 @@ mod tests {
         Trial { cell, pass, position: 0, near, far, ledger, value, verdicts: Vec::new() }
     }
 
-    /// Eight blocks on a path that loses 1 % with each trial; B is `effect` times A.
-    fn run(effect: f64, pattern: &str, blocks: u32) -> [Outcome; 2] {
+    /// Rounds on a path that loses 1 % of its rate with each trial; B is `effect` times A.
+    fn run(effect: f64, pattern: &str, rounds: u32) -> [Outcome; 2] {
         let mut sides = [Vec::new(), Vec::new()];
-        for pass in 0..blocks * BLOCK {
-            let turned = (pass / BLOCK).is_multiple_of(3);
-            let side = usize::from(matches!(pass % BLOCK, 1 | 2) != turned);
+        for pass in 0..rounds * ROUND {
+            let swapped = (pass / ROUND).is_multiple_of(3);
+            let side = usize::from(matches!(pass % ROUND, 1 | 2) != swapped);
             let wobble = 1.0 + 0.001 * f64::from(pass * 7 % 5);
             let value = 1e9 * 0.99f64.powi(pass as i32) * wobble * if side == 1 { effect } else { 1.0 };
             sides[side].push(trial(side as u32, pass, Some(value)));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_does_not_pass_for_an_effect() {
+    fn drift_is_not_an_effect() {
         let [a, b] = run(1.0, "stream", 8);
         let finding = paired_difference(&a, &b, &rule());
         let estimate = finding.estimate.as_ref().unwrap();
@@ -166,18 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn five_blocks_cannot_tell_and_say_why() {
+    fn five_rounds_cannot_tell() {
         let [a, b] = run(0.5, "stream", 5);
         let finding = paired_difference(&a, &b, &rule());
         assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::CannotTell);
-        assert!(finding.statement.contains("at least six blocks"), "{}", finding.statement);
+        assert!(finding.statement.contains("at least six rounds"), "{}", finding.statement);
         assert_eq!(finding.estimate.unwrap().low, None);
         let none = paired_difference(&run(1.0, "stream", 0)[0], &run(1.0, "stream", 0)[1], &rule());
         assert_eq!((none.estimate, none.comparison.unwrap().p_value), (None, None));
     }
 
     #[test]
-    fn a_block_that_lacks_a_value_is_left_out() {
+    fn an_incomplete_round_is_skipped() {
         let [mut a, b] = run(1.0, "stream", 8);
         a.trials[3].value = None;
         a.trials[8].verdicts.push(Verdict::CutShort);

@@ -1,31 +1,31 @@
-//! Stored runs against each other. Nothing paired them: whatever changed between the two sides in time counts as their
-//! difference, and the analysis can only say so.
+//! Comparison of stored runs. They are not paired: any change between the two sides over time counts as a difference, which the
+//! analysis can only point out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Answer, CellComparison, Comparison, Run, RunComparison, RunName, Spec, Unpaired};
 
 use super::cells::{Pairing, Side, pair};
-use super::environment::{differences, silent};
+use super::environment::{differences, is_unknown};
 use super::{higher_is_better, ratio};
 use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean};
 
-/// Why runs cannot be set against each other.
+/// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// No cell of one side has its like on the other.
+    /// No cell of one side matches one of the other.
     #[error(
-        "{a} and {b} have no cell in common: {cells}; cells are paired by all their factors and hosts, and by pattern, transport and direction"
+        "{a} and {b} have no cell in common: {cells}; cells match if they agree in all factors and hosts, and in pattern, transport and direction"
     )]
     NothingInCommon {
         /// Identifiers of side A's runs.
         a: String,
         /// Identifiers of side B's runs.
         b: String,
-        /// What each side's cells are known by.
+        /// The levels of each side's cells.
         cells: String,
     },
 }
@@ -33,16 +33,16 @@ pub enum CompareError {
 /// Compares the runs of side B with those of side A at `confidence`, cell by cell. `tolerance` is the difference that does not
 /// matter, a fraction from 0 to below 1.
 ///
-/// With two runs or more on each side a run's geometric mean is the sample, so that what differs from run to run is within the
-/// interval; else a trial's value is, and the interval says nothing of how runs differ. Cells are paired by everything that tells
-/// them from the other cells of their runs, or not at all; where each run is a single measurement these are a pair as they are.
+/// With two or more runs per side the samples are the geometric means of the runs, so the interval includes run-to-run variation;
+/// else they are the values of the trials, and the interval does not include it. Cells are paired by everything that distinguishes
+/// them from the other cells of their runs, or not at all; if each run is a single measurement, the two are paired as they are.
 ///
 /// # Errors
 /// [`CompareError::NothingInCommon`].
 pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> Result<RunComparison, CompareError> {
     let Pairing { pairs, unpaired } = pair(a, b);
     if pairs.is_empty() {
-        return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b), cells: known_by(&unpaired) });
+        return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b), cells: levels_of(&unpaired) });
     }
     let by_run = a.len() > 1 && b.len() > 1;
     let compared: Vec<Compared<'_>> = pairs.iter().map(|[a, b]| Compared::new(a, b, by_run)).collect();
@@ -61,8 +61,8 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
     })
 }
 
-/// What the cells of each side are known by, in words.
-fn known_by(unpaired: &[Unpaired]) -> String {
+/// The levels of each side's cells, as text.
+fn levels_of(unpaired: &[Unpaired]) -> String {
     let of = |side: &str| {
         let own: Vec<&Unpaired> = unpaired.iter().filter(|one| one.side == side).collect();
         let names: BTreeSet<&str> = own.iter().flat_map(|one| one.levels.keys().map(String::as_str)).collect();
@@ -97,17 +97,17 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// The cells with their answers. "Worse" and "better" are claims that may be true of some cell among many by chance, so their
-/// p-values are corrected for the number of cells; "not worse" is asked of every cell, which needs no correction.
+/// The cells with their answers. Among many cells some look worse or better by chance, so these p-values are corrected for the number
+/// of cells; "not worse" is required of every cell, which needs no correction.
 fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<CellComparison> {
     let bound = -(1.0 - tolerance).ln();
     // In the direction in which more is better.
-    let good = |cell: &Compared<'_>| {
+    let gain = |cell: &Compared<'_>| {
         let sign = if higher_is_better(Headline::of(cell.spec)) { 1.0 } else { -1.0 };
         cell.difference.map(|difference| MeanDifference { value: sign * difference.value, ..difference })
     };
     let p = |of: &dyn Fn(MeanDifference) -> f64| -> Vec<f64> {
-        compared.iter().map(|cell| good(cell).map_or(1.0, of)).collect()
+        compared.iter().map(|cell| gain(cell).map_or(1.0, of)).collect()
     };
     let worse = holm(&p(&|difference| difference.p_below(-bound)));
     let better = holm(&p(&|difference| difference.p_above(bound)));
@@ -151,8 +151,8 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
 
 fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
     let mut notes = vec![
-        "These runs were not paired: whatever changed on the hosts or the path between them counts as their difference; \
-         thru ab takes both in turns."
+        "These runs were not paired: any change of the hosts or the path between them counts as a difference. `thru ab` \
+         alternates both sides."
             .to_owned(),
     ];
     let times = |runs: &[&Run]| -> Vec<u64> { runs.iter().map(|run| run.header.started_unix_ns).collect() };
@@ -160,27 +160,25 @@ fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<St
     let apart = a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min();
     if by_run && apart {
         notes.push(
-            "All runs of one side were taken before all of the other: drift over that time passes for an effect."
+            "All runs of one side were taken before all of the other: drift over that time looks like an effect."
                 .to_owned(),
         );
     }
     if !by_run {
         notes.push(
-            "With one run on a side the intervals rest on the trials within it and say nothing of how runs differ: \
-             they are too narrow, and a worse B is not called so."
+            "With one run on a side the intervals do not include run-to-run variation. They are too narrow, so a worse B \
+             does not set the exit code to 3."
                 .to_owned(),
         );
     }
     for (side, runs) in [("A", a_runs), ("B", b_runs)] {
-        if runs.iter().any(|run| silent(&run.header.near) || silent(&run.header.far)) {
-            notes.push(format!(
-                "A run of side {side} tells nothing of its hosts, so they are not set against each other."
-            ));
+        if runs.iter().any(|run| is_unknown(&run.header.near) || is_unknown(&run.header.far)) {
+            notes.push(format!("A run of side {side} has no host inventory, so its hosts are not compared."));
         }
     }
     if cells > 1 {
         notes.push(format!(
-            "Answers are corrected for {cells} cells (Holm); the intervals are each cell's own, uncorrected."
+            "Answers are corrected for {cells} cells (Holm); the intervals are not corrected."
         ));
     }
     notes
@@ -193,7 +191,7 @@ fn ids(runs: &[&Run]) -> String {
 fn name(run: &Run) -> RunName {
     let header = &run.header;
     let foreign = header.origin.is_some() || header.cells.iter().any(|cell| cell.spec.speak.is_some());
-    // What another program says of itself has its name in it.
+    // The version of another program contains its name.
     let build = |version: &str, foreign: bool| if foreign { version.to_owned() } else { format!("thru {version}") };
     RunName {
         id: header.id.clone(),
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_a_side_has_a_ratio_an_answer_and_a_warning() {
+    fn one_run_per_side_has_a_ratio_an_answer_and_a_warning() {
         let mut random = SplitMix64::new(3);
         let (a, b) = (run("1", vec![stream(&mut random, 1024, 1e9)]), run("2", vec![stream(&mut random, 4096, 0.9e9)]));
         let found = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap();
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn several_runs_a_side_count_how_runs_differ() {
+    fn several_runs_per_side_include_run_to_run_variation() {
         let mut random = SplitMix64::new(4);
         let mut side = |ids: [&str; 3], levels: [f64; 3]| -> Vec<Run> {
             ids.iter().zip(levels).map(|(id, level)| run(id, vec![stream(&mut random, 1024, level)])).collect()
@@ -256,7 +254,7 @@ mod tests {
         let (a, b) = (side(["1", "3", "5"], [1e9, 1.1e9, 0.9e9]), side(["2", "4", "6"], [0.95e9, 1.05e9, 0.9e9]));
         let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
         let found = stored_runs(&a, &b, 0.01, 0.95).unwrap();
-        // The trials within each run agree to a percent, the runs do not.
+        // The trials within each run agree within 1 %, the runs do not.
         assert_eq!((found.answer, found.cells[0].ratio.n), (Answer::CannotTell, 6));
         assert!(found.notes.iter().all(|note| !note.contains("drift")), "the sides alternate: {:?}", found.notes);
         let late = run("9", vec![stream(&mut random, 1024, 1e9)]);
@@ -276,13 +274,13 @@ mod tests {
         let (a, b) = (side("1", 3), side("2", 5));
         let found = stored_runs(&[&a], &[&b], 0.0, 0.95).unwrap();
         assert_eq!((found.cells.len(), found.unmatched), (40, 2));
-        // Forty comparisons of equals: uncorrected, two would be expected to look different.
-        let called = found.cells.iter().filter(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse));
-        assert_eq!(called.count(), 0, "{:?}", found.answer);
+        // Forty comparisons of equal cells: without correction two would be expected to look different.
+        let reported = found.cells.iter().filter(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse));
+        assert_eq!(reported.count(), 0, "{:?}", found.answer);
     }
 
     #[test]
-    fn a_false_alarm_among_many_cells_is_rare() {
+    fn false_positives_among_many_cells_are_rare() {
         let mut seeds = SplitMix64::new(6);
         let alarms = (0..400)
             .filter(|_| {
@@ -293,7 +291,7 @@ mod tests {
                 found.cells.iter().any(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse))
             })
             .count();
-        // 5 % of 400 are 20; three standard errors above.
+        // 5 % of 400 are 20, plus three standard errors.
         assert!(alarms <= 33, "{alarms} of 400");
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Design, Factor, FactorKind, HostSettings, Plan, PlanEnd, Setting};
 
-/// Most cells of a plan: more would take days.
+/// Largest number of cells of a plan: more would take days.
 pub const MAX_CELLS: usize = 10_000;
 
 /// One cell, before its spec is read.
@@ -12,30 +12,30 @@ pub const MAX_CELLS: usize = 10_000;
 pub struct PlannedCell {
     /// The level of each factor that is not observed, and of `from` and `to` where those vary.
     pub levels: BTreeMap<String, String>,
-    /// What the spec is made of, by the names of flags; `near.` and `far.` before an option of one end wins over the bare name.
+    /// The fields of the spec, by the names of flags; a name with `near.` or `far.` takes precedence over the bare name.
     pub fields: BTreeMap<String, String>,
-    /// What both ends' hosts are set to.
+    /// The host settings of both ends.
     pub settings: HostSettings,
     /// The near host; `None` for this machine.
     pub from: Option<String>,
     /// The far host; `None` for transports within one host.
     pub to: Option<String>,
-    /// Which combination of the levels that are dear to change it has.
+    /// Number of its combination of the levels that are expensive to change.
     pub plot: usize,
-    /// Which combination of all levels but the hosts it has.
+    /// Number of its combination of all levels except the hosts.
     pub combination: usize,
 }
 
 /// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
 ///
 /// # Errors
-/// A sentence: levels that do not fit together, two cells that are the same, more than 10,000 cells, or no pair of hosts.
+/// A message for the user: levels that do not match, two equal cells, more than 10,000 cells, or no pair of hosts.
 pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     let pairs = pairs(plan)?;
     let combinations = combinations(plan)?;
     let total = combinations.len().saturating_mul(pairs.len());
     if total > MAX_CELLS {
-        return Err(format!("{total} cells are too many: a plan has at most {MAX_CELLS}"));
+        return Err(format!("too many cells: {total}, and a plan has at most {MAX_CELLS}"));
     }
     let mut plots: Vec<Vec<&str>> = Vec::new();
     let mut cells = Vec::new();
@@ -81,9 +81,12 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
         Design::Zip => {
             let lengths: Vec<usize> = factors.iter().map(|factor| factor.levels.len()).collect();
             if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
-                let said: Vec<String> =
+                let numbers: Vec<String> =
                     factors.iter().map(|factor| format!("{} has {}", factor.name, factor.levels.len())).collect();
-                return Err(format!("a zip takes as many levels of each factor: {}", said.join(", ")));
+                return Err(format!(
+                    "design 'zip' needs the same number of levels for each factor: {}",
+                    numbers.join(", ")
+                ));
             }
             let at = |index: usize| factors.iter().map(|f| (f.name.clone(), f.levels[index].clone())).collect();
             (0..lengths.first().copied().unwrap_or(1)).map(at).collect()
@@ -92,7 +95,7 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
             let total = factors.iter().fold(1usize, |total, factor| total.saturating_mul(factor.levels.len().max(1)));
             if total > MAX_CELLS {
                 return Err(format!(
-                    "{total} combinations of levels are too many: a plan has at most {MAX_CELLS} cells"
+                    "too many cells: the factors have {total} combinations of levels, and a plan has at most {MAX_CELLS} cells"
                 ));
             }
             factors.iter().fold(vec![Levels::new()], |combinations, factor| {
@@ -133,7 +136,7 @@ fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
         }
     }
     if pairs.is_empty() {
-        return Err("no host of `from` has another one in `to`".into());
+        return Err("`from` and `to` contain no pair of different hosts".into());
     }
     Ok(pairs)
 }
@@ -162,8 +165,8 @@ fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
     (fields, settings)
 }
 
-/// What a key of a set is, as a factor by itself: a setting's key has a dot, a field's has none but behind its end, which wins over
-/// the set's.
+/// A key of a set as a factor of its own. A setting's key contains a dot, a field's does not, apart from `near.` or `far.`, which
+/// takes precedence over the set's end.
 #[must_use]
 pub fn of_set(factor: &Factor, key: &str) -> Factor {
     let (end, key) = match key.split_once('.') {
@@ -177,7 +180,7 @@ pub fn of_set(factor: &Factor, key: &str) -> Factor {
 
 fn set_setting(settings: &mut HostSettings, factor: &Factor, value: &str) {
     let lists = [&mut settings.near, &mut settings.far];
-    for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, meant)| *meant) {
+    for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, applies)| *applies) {
         list.retain(|setting| setting.key != factor.key);
         list.push(Setting { key: factor.key.clone(), value: value.to_owned() });
     }
@@ -187,7 +190,7 @@ fn set_field(fields: &mut Levels, factor: &Factor, level: &str) {
     let key = &factor.key;
     match factor.end.ends() {
         [true, true] => {
-            // The bare name is for both ends, whatever the base has for one of them.
+            // The bare name applies to both ends and replaces the base's values of single ends.
             for end in ["near", "far"] {
                 fields.remove(&format!("{end}.{key}"));
             }
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zip_walks_its_factors_together_or_says_which_is_short() {
+    fn a_zip_needs_the_same_number_of_levels() {
         let mut plan = Plan {
             factors: vec![factor("a", &["1", "2"]), factor("b", &["x", "y"])],
             design: Design::Zip,
@@ -232,11 +235,14 @@ mod tests {
         };
         assert_eq!(expand(&plan).unwrap().len(), 2);
         plan.factors[1].levels.pop();
-        assert_eq!(expand(&plan).unwrap_err(), "a zip takes as many levels of each factor: a has 2, b has 1");
+        assert_eq!(
+            expand(&plan).unwrap_err(),
+            "design 'zip' needs the same number of levels for each factor: a has 2, b has 1"
+        );
     }
 
     #[test]
-    fn a_list_is_taken_as_it_is_but_not_twice() {
+    fn a_list_is_used_as_written_and_has_no_duplicates() {
         let cell = |level: &str| Levels::from([("a".to_owned(), level.to_owned())]);
         let mut plan = Plan {
             factors: vec![factor("a", &["1", "2"])],
@@ -250,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_of_one_end_stands_beside_the_base_and_one_of_both_replaces_it() {
+    fn a_factor_of_one_end_keeps_the_base_of_the_other_and_one_of_both_replaces_it() {
         let near = Factor { end: PlanEnd::Near, ..factor("sndbuf", &["1"]) };
         let base = Levels::from([("far.sndbuf".to_owned(), "7".to_owned())]);
         let plan = Plan { base, factors: vec![near], ..Plan::default() };
@@ -262,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_varies_replaces_the_fixed_one_of_its_end() {
+    fn a_varied_setting_replaces_the_fixed_one_of_its_end() {
         let setting = |value: &str| Setting { key: "dev.eth0.mtu".into(), value: value.into() };
         let mtu = Factor {
             kind: FactorKind::Setting,
@@ -282,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_all_of_its_fields_and_settings() {
+    fn a_set_applies_all_of_its_fields_and_settings() {
         let of = |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let small = of(&[("sndbuf", "1"), ("far.rcvbuf", "2"), ("near.sysctl.net.ipv4.tcp_sack", "0")]);
         let sets = BTreeMap::from([("small".to_owned(), small), ("none".to_owned(), Levels::new())]);
@@ -296,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_measures_itself() {
+    fn a_host_is_not_paired_with_itself() {
         let plan = Plan { from: hosts(&["a"]), to: hosts(&["a"]), ..Plan::default() };
         assert!(expand(&plan).is_err());
         let plan = Plan { from: hosts(&["a", "b", "c"]), to: hosts(&["a", "b", "c"]), ..Plan::default() };

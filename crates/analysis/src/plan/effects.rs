@@ -1,40 +1,41 @@
-//! Main effects and interactions of a plan's factors, and pairs of hosts that are unequal, in words with their intervals.
+//! Main effects and interactions of a plan's factors, and asymmetric pairs of hosts, with their intervals.
 //!
-//! All on the logarithm of the values, so that an effect is a ratio. The block is the repetition: within one, every cell met the
-//! same weather, so each block gives one value of an effect, the mean over all pairs of cells that differ in that factor alone.
-//! Student's interval over the blocks follows, and Holm's correction over all effects of the run.
+//! Everything is computed on the logarithm of the values, so an effect is a ratio. Conditions are the same for all cells of a round,
+//! so each round gives one value of an effect: the mean over all pairs of cells that differ in that factor alone. The interval is
+//! Student's over the rounds, with Holm's correction over all effects of the run.
 
 use std::collections::BTreeMap;
 
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
 
 use super::best::best;
-use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves, whole};
+use super::{KINDS, complete, dimensions, levels, of_kind, part, sizes_of_curves};
 use crate::findings::wording::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
 
-/// Fewest blocks that an interval is given for.
+/// Fewest rounds with an interval.
 const MIN_ROUNDS: usize = 3;
 
-/// Percent from which an interval is too wide for one number.
+/// Half width in percent from which an interval is shown by its ends.
 const WIDE: f64 = 10.0;
 
-/// The logarithm of a trial's value, by cell and block.
+/// The logarithm of a trial's value, by cell and round.
 pub(super) type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
 
-/// Something that was tested.
+/// An effect to be tested.
 struct Effect {
     kind: FindingKind,
-    /// What comes before the number.
+    /// The text before the number.
     what: String,
-    /// One value a block.
-    blocks: Vec<f64>,
+    /// One value per round.
+    rounds: Vec<f64>,
     cells: Vec<u32>,
 }
 
-/// What the outcomes of a plan say of its factors, its hosts among them: main effects between neighbouring levels (where another
-/// factor turns one round its effects at that factor's levels instead), interactions between the outermost ones, pairs of hosts whose two directions differ surely, and the best level for each stretch of block sizes. `passes` tell which block a trial was part of.
+/// The effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
+/// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
+/// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial.
 #[must_use]
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
@@ -45,12 +46,12 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         let names = dimensions(plan, &cells);
         let factors: Vec<(&String, Vec<String>)> =
             names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
-        let among = Among { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
-        // A curve's sizes are told apart by its shape, not by the step from each to the next.
+        let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
+        // Block sizes of a curve have no main effects: the curve itself shows them.
         let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
         for (name, levels) in stepped {
             for pair in levels.windows(2) {
-                effects.extend(among.step(name, pair, header.stopping.confidence));
+                effects.extend(comparable.step(name, pair, header.stopping.confidence));
             }
         }
         for (at, one) in factors.iter().enumerate() {
@@ -60,35 +61,35 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         }
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
-    let mut found = in_words(effects, header.stopping.confidence);
+    let mut found = findings(effects, header.stopping.confidence);
     found.extend(best(header, plan, &logs));
     found
 }
 
 fn logs(outcomes: &[Outcome], passes: &[Pass]) -> Logs {
-    let blocks: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
+    let rounds: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
     let mut logs = Logs::new();
-    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials).filter(|trial| whole(trial)) {
-        if let (Some(block), Some(value)) = (blocks.get(&trial.pass), trial.value.filter(|value| *value > 0.0)) {
-            logs.entry(trial.cell).or_default().insert(*block, value.ln());
+    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials).filter(|trial| complete(trial)) {
+        if let (Some(round), Some(value)) = (rounds.get(&trial.pass), trial.value.filter(|value| *value > 0.0)) {
+            logs.entry(trial.cell).or_default().insert(*round, value.ln());
         }
     }
     logs
 }
 
-/// The mean over `sums` of cells, each with its sign, for every block in which all of their cells have a value.
-fn over_blocks(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
+/// The mean over `sums` of signed cells, for every round in which all of their cells have a value.
+fn over_rounds(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
     let Some(first) = sums.first().and_then(|sum| logs.get(&sum.first()?.1)) else { return Vec::new() };
-    let of = |block: &u32| {
-        let one = |sum: &Vec<(f64, u32)>| sum.iter().map(|(sign, cell)| Some(sign * logs.get(cell)?.get(block)?)).sum();
+    let of = |round: &u32| {
+        let one = |sum: &Vec<(f64, u32)>| sum.iter().map(|(sign, cell)| Some(sign * logs.get(cell)?.get(round)?)).sum();
         let values: Option<Vec<f64>> = sums.iter().map(one).collect();
         mean(&values?)
     };
     first.keys().filter_map(of).collect()
 }
 
-/// Cells with a level of `name`, by the levels of everything else.
-fn by_delay<'a>(
+/// The cells with the levels `of`, by their levels of the factors `rest`.
+fn cells_at<'a>(
     cells: &[&'a Cell],
     rest: &'a [String],
     of: &[(&str, &str)],
@@ -101,8 +102,8 @@ fn others(names: &[String], left_out: &[&str]) -> Vec<String> {
     names.iter().filter(|name| !left_out.contains(&name.as_str())).cloned().collect()
 }
 
-/// The cells of one kind, and what they differ in.
-struct Among<'a> {
+/// The cells of one headline statistic, and the factors in which they differ.
+struct ComparableCells<'a> {
     cells: &'a [&'a Cell],
     names: &'a [String],
     factors: &'a [(&'a String, Vec<String>)],
@@ -110,22 +111,23 @@ struct Among<'a> {
     logs: &'a Logs,
 }
 
-/// Most levels of another factor that an effect is told at, each by itself.
+/// Largest number of levels of another factor at which an effect is reported separately.
 const MAX_LEVELS: usize = 6;
 
-impl Among<'_> {
-    /// What the step from one level of a factor to another does: over all cells; or, where the levels of another factor turn it
-    /// round, at each of those, for then the mean over them is true of none. Of many levels it is told at the two outermost effects.
+impl ComparableCells<'_> {
+    /// The effect of the step from one level of a factor to another over all cells. If another factor reverses it, the mean is true
+    /// at none of that factor's levels, so the effect is reported at each of them, or for many levels at those with the smallest
+    /// and the largest effect.
     fn step(&self, name: &str, pair: &[String], confidence: f64) -> Vec<Effect> {
         let main = self.main_effect(name, pair, None);
-        let Some((mean, _)) = tested(&main.blocks, confidence) else { return vec![main] };
+        let Some((mean, _)) = tested(&main.rounds, confidence) else { return vec![main] };
         let up = mean.value > 0.0;
-        let mut turned: Option<(f64, Vec<Effect>)> = None;
+        let mut reversed: Option<(f64, Vec<Effect>)> = None;
         for (other, levels) in self.factors.iter().filter(|(other, _)| *other != name) {
             let at = levels.iter().map(|level| self.main_effect(name, pair, Some((other, level))));
             let mut at: Vec<(f64, Effect, Interval)> = at
                 .filter_map(|effect| {
-                    let (mean, interval) = tested(&effect.blocks, confidence)?;
+                    let (mean, interval) = tested(&effect.rounds, confidence)?;
                     Some((mean.value, effect, interval))
                 })
                 .collect();
@@ -133,17 +135,16 @@ impl Among<'_> {
                 continue;
             }
             let values = || at.iter().map(|(value, ..)| *value);
-            let (least, greatest) =
-                (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
             if at.len() > MAX_LEVELS {
-                at.retain(|(value, ..)| [least, greatest].contains(value));
+                at.retain(|(value, ..)| [min, max].contains(value));
             }
-            let spread = greatest - least;
-            if turned.as_ref().is_none_or(|(other, _)| spread > *other) {
-                turned = Some((spread, at.into_iter().map(|(_, effect, _)| effect).collect()));
+            let spread = max - min;
+            if reversed.as_ref().is_none_or(|(other, _)| spread > *other) {
+                reversed = Some((spread, at.into_iter().map(|(_, effect, _)| effect).collect()));
             }
         }
-        turned.map_or_else(|| vec![main], |(_, effects)| effects)
+        reversed.map_or_else(|| vec![main], |(_, effects)| effects)
     }
 
     /// The effect of a step over all cells, or over those with one level of another factor.
@@ -151,7 +152,7 @@ impl Among<'_> {
         let rest = others(self.names, &[name]);
         let with = |level: &str| {
             let of: Vec<(&str, &str)> = std::iter::once((name, level)).chain(at).collect();
-            by_delay(self.cells, &rest, &of)
+            cells_at(self.cells, &rest, &of)
         };
         let (low, high) = (with(&pair[0]), with(&pair[1]));
         let sums: Vec<Vec<(f64, u32)>> =
@@ -159,7 +160,7 @@ impl Among<'_> {
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
         let at = at.map_or_else(String::new, |(other, level)| format!(" at {other} {level}"));
         let what = format!("{name} {} → {}{at}: {}", pair[0], pair[1], noun(self.kind));
-        Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, self.logs), cells }
+        Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, self.logs), cells }
     }
 }
 
@@ -173,18 +174,18 @@ fn interaction(
     let [(low, high), (first, last)] =
         [(one_levels.first()?, one_levels.last()?), (other_levels.first()?, other_levels.last()?)];
     let rest = others(names, &[one, other]);
-    let at = |level: &str, second: &str| by_delay(cells, &rest, &[(one, level), (other, second)]);
+    let at = |level: &str, second: &str| cells_at(cells, &rest, &[(one, level), (other, second)]);
     let corners = [at(high, last), at(low, last), at(high, first), at(low, first)];
     let quad = |rest: &BTreeMap<&str, &str>| -> Option<Vec<(f64, u32)>> {
         corners.iter().zip([1.0, -1.0, -1.0, 1.0]).map(|(corner, sign)| Some((sign, *corner.get(rest)?))).collect()
     };
     let sums: Vec<Vec<(f64, u32)>> = corners[0].keys().filter_map(quad).collect();
     let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-    let what = format!("{one} {low} → {high} does more at {other} {last} than at {other} {first}:");
-    Some(Effect { kind: FindingKind::Effect, what, blocks: over_blocks(&sums, logs), cells })
+    let what = format!("{one} {low} → {high} interacts with {other}: effect at {last} relative to {first}");
+    Some(Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, logs), cells })
 }
 
-/// Pairs of hosts that were measured both ways, told apart over all else that varies.
+/// Pairs of hosts that were measured in both directions, compared over all other factors.
 fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Outcome], logs: &Logs) -> Vec<Effect> {
     let rest = others(names, &[Factor::FROM, Factor::TO]);
     let ends = |cell: &Cell| Some((cell.levels.get(Factor::FROM)?.clone(), cell.levels.get(Factor::TO)?.clone()));
@@ -194,50 +195,45 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
     pairs.dedup();
     let mut effects = Vec::new();
     for (a, b) in pairs {
-        let there = by_delay(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
-        let back = by_delay(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
+        let forward = cells_at(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
+        let reverse = cells_at(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
         let sums: Vec<Vec<(f64, u32)>> =
-            there.iter().filter_map(|(rest, cell)| Some(vec![(1.0, *cell), (-1.0, *back.get(rest)?)])).collect();
-        let said = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
+            forward.iter().filter_map(|(rest, cell)| Some(vec![(1.0, *cell), (-1.0, *reverse.get(rest)?)])).collect();
+        let figure = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
             let own = outcomes.iter().filter(|outcome| cells.values().any(|cell| *cell == outcome.cell));
             let values: Vec<f64> = own.filter_map(|outcome| Some(outcome.estimate.as_ref()?.value)).collect();
-            mean(&values).map_or_else(|| "nothing".to_owned(), |mean| value(mean, kind.unit()))
+            mean(&values).map_or_else(|| "no value".to_owned(), |mean| value(mean, kind.unit()))
         };
-        let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", said(&there), said(&back), noun(kind));
+        let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", figure(&forward), figure(&reverse), noun(kind));
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-        effects.push(Effect { kind: FindingKind::Asymmetry, what, blocks: over_blocks(&sums, logs), cells });
+        effects.push(Effect { kind: FindingKind::Asymmetry, what, rounds: over_rounds(&sums, logs), cells });
     }
     effects
 }
 
-pub(super) fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// What a kind of measurement gives, in words.
+/// The name of a headline statistic.
 pub(super) fn noun(kind: Headline) -> &'static str {
     match kind {
         Headline::Goodput => "goodput",
         Headline::Transactions => "transactions per second",
-        Headline::RoundTrip => "round trip",
+        Headline::RoundTrip => "RTT",
     }
 }
 
-/// The mean of an effect's values and its interval; `None` with too few blocks.
-fn tested(blocks: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)> {
-    let n = blocks.len();
-    let standard_error = sample_sd(blocks)? / (n as f64).sqrt();
-    let value = mean(blocks).filter(|_| n >= MIN_ROUNDS)?;
+/// The mean of an effect's values and its interval; `None` with too few rounds.
+fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)> {
+    let n = rounds.len();
+    let standard_error = sample_sd(rounds)? / (n as f64).sqrt();
+    let value = mean(rounds).filter(|_| n >= MIN_ROUNDS)?;
     let test = MeanDifference { value, standard_error, df: (n - 1) as f64 };
     Some((test, test.interval(confidence)?))
 }
 
-fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
+fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     let sizes: Vec<(Effect, MeanDifference, Interval)> = effects
         .into_iter()
         .filter_map(|effect| {
-            let (test, interval) = tested(&effect.blocks, level)?;
+            let (test, interval) = tested(&effect.rounds, level)?;
             Some((effect, test, interval))
         })
         .collect();
@@ -245,44 +241,44 @@ fn in_words(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
         sizes.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
     let corrected = holm(&p);
     let number = sizes.len();
-    let reported = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
-        let sure = p <= 1.0 - level;
-        // Pairs of hosts that are alike are not named.
-        if effect.kind == FindingKind::Asymmetry && !sure {
+    let findings = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
+        let significant = p <= 1.0 - level;
+        // Symmetric pairs of hosts are not reported.
+        if effect.kind == FindingKind::Asymmetry && !significant {
             return None;
         }
-        let blocks = effect.blocks.len();
-        let rest = match (sure, number) {
-            (false, _) => ", which chance alone may have made".to_owned(),
-            (true, 1) => String::new(),
-            (true, _) => format!(", sure among {number} effects"),
+        let rounds = effect.rounds.len();
+        let significance = match (significant, number) {
+            (false, _) => ", not significant".to_owned(),
+            (true, 1) => ", significant".to_owned(),
+            (true, _) => format!(", significant, corrected for {number} comparisons"),
         };
         let statement = format!(
-            "{} {} ({} interval over {}{rest}).",
+            "{} {} ({} interval over {}{significance}).",
             effect.what,
             change(test.value, interval),
             confidence(level),
-            plural(blocks, "block")
+            plural(rounds, "round")
         );
         let estimate = Estimate {
-            statistic: "mean over blocks of the ratio".into(),
+            statistic: "geometric mean over rounds of the ratio".into(),
             unit: "ratio".into(),
             value: test.value.exp(),
             low: Some(interval.low.exp()),
             high: Some(interval.high.exp()),
             confidence: level,
-            method: "Student t over blocks of the log ratio".into(),
-            n: u32::try_from(blocks).unwrap_or(u32::MAX),
+            method: "Student's t over rounds, on the logarithm of the ratio".into(),
+            n: u32::try_from(rounds).unwrap_or(u32::MAX),
         };
         let mut cells = effect.cells;
         cells.sort_unstable();
         cells.dedup();
         Some(Finding { kind: effect.kind, statement, estimate: Some(estimate), block: None, cells, comparison: None })
     });
-    reported.collect()
+    findings.collect()
 }
 
-/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which on this scale lie unevenly.
+/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which is asymmetric on this scale.
 fn change(ln: f64, interval: Interval) -> String {
     let percent = |ln: f64| 100.0 * ln.exp_m1();
     let half = f64::midpoint(percent(interval.high), -percent(interval.low));
@@ -295,16 +291,16 @@ fn change(ln: f64, interval: Interval) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::testing::{Made, planned};
+    use super::super::table::testing::{PlanRun, planned};
     use super::*;
     use crate::stats::SplitMix64;
 
-    fn statements(run: &Made) -> Vec<String> {
+    fn statements(run: &PlanRun) -> Vec<String> {
         of_plan(&run.header, &run.outcomes, &run.passes).into_iter().map(|finding| finding.statement).collect()
     }
 
     #[test]
-    fn effects_and_interactions_are_found_and_what_is_none_is_not_claimed() {
+    fn effects_and_interactions_are_found_and_absent_ones_are_not_significant() {
         let mut random = SplitMix64::new(5);
         let run =
             planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
@@ -314,12 +310,14 @@ mod tests {
         let said = statements(&run);
         assert_eq!(said.len(), 3, "{said:?}");
         assert!(
-            said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32") && said[0].contains("sure among 3 effects"),
+            said[0].starts_with("sndbuf 64KiB → 128KiB: goodput +32")
+                && said[0].contains("significant, corrected for 3 comparisons"),
             "{said:?}"
         );
-        assert!(said[1].starts_with("block 1KiB → 64KiB: goodput") && said[1].contains("chance alone"), "{said:?}");
+        assert!(said[1].starts_with("block 1KiB → 64KiB: goodput") && said[1].contains("not significant"), "{said:?}");
         assert!(
-            said[2].starts_with("sndbuf 64KiB → 128KiB does more at block 64KiB") && said[2].contains("chance alone")
+            said[2].starts_with("sndbuf 64KiB → 128KiB interacts with block: effect at 64KiB relative to 1KiB")
+                && said[2].contains("not significant")
         );
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
@@ -333,23 +331,26 @@ mod tests {
             1e9 * if both { 1.5 } else { 1.0 } * (1.0 + 0.001 * random.normal())
         });
         let said = statements(&run);
-        assert!(said[2].starts_with("mtu 1500 → 9000 does more at cc bbr than at cc cubic: +50"), "{said:?}");
+        assert!(
+            said[2].starts_with("mtu 1500 → 9000 interacts with cc: effect at bbr relative to cubic +50"),
+            "{said:?}"
+        );
     }
 
     #[test]
-    fn weather_that_hits_whole_blocks_is_not_taken_for_an_effect() {
+    fn changes_between_rounds_are_not_an_effect() {
         let mut random = SplitMix64::new(9);
-        let weather: Vec<f64> = (0..8).map(|_| (0.5 * random.normal()).exp()).collect();
-        let run = planned(&[("flows", &["1", "4"])], "stream", 8, |levels, block| {
+        let conditions: Vec<f64> = (0..8).map(|_| (0.5 * random.normal()).exp()).collect();
+        let run = planned(&[("flows", &["1", "4"])], "stream", 8, |levels, round| {
             let flows = if levels["flows"] == "4" { 1.05 } else { 1.0 };
-            1e9 * weather[block as usize] * flows * (1.0 + 0.002 * random.normal())
+            1e9 * conditions[round as usize] * flows * (1.0 + 0.002 * random.normal())
         });
         let said = statements(&run);
-        assert!(said[0].contains("+5") && !said[0].contains("chance"), "{said:?}");
+        assert!(said[0].contains("+5") && said[0].ends_with("8 rounds, significant)."), "{said:?}");
     }
 
     #[test]
-    fn unequal_directions_are_named() {
+    fn asymmetric_directions_are_reported() {
         let mut random = SplitMix64::new(1);
         let run = planned(&[("from", &["a", "b", "c"]), ("to", &["a", "b", "c"])], "stream", 6, |levels, _| {
             let slow = levels["from"] == "b" && levels["to"] == "a";
@@ -376,11 +377,11 @@ mod tests {
         let said = statements(&run);
         assert_eq!(said.len(), 3, "{said:?}");
         assert!(said.iter().any(|one| one.starts_with("to b → c: goodput -90")), "{said:?}");
-        assert!(said.iter().any(|one| one.contains("does more at to c than at to b")), "{said:?}");
+        assert!(said.iter().any(|one| one.contains("interacts with to: effect at c relative to b")), "{said:?}");
     }
 
     #[test]
-    fn an_effect_that_another_factor_turns_round_is_told_at_the_levels_of_that() {
+    fn an_effect_that_another_factor_reverses_is_reported_at_its_levels() {
         let mut random = SplitMix64::new(7);
         let factors: [(&str, &[&str]); 2] =
             [("message", &["1KiB", "8KiB", "64KiB"]), ("socket", &["32KiB", "128KiB", "512KiB"])];
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_levels_a_turned_effect_is_told_at_the_outermost_two() {
+    fn with_many_levels_a_reversed_effect_is_reported_at_two_of_them() {
         let mut random = SplitMix64::new(2);
         let others: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8"];
         let run = planned(&[("cc", &["x", "y"]), ("n", others)], "stream", 5, |levels, _| {
@@ -412,10 +413,10 @@ mod tests {
             1e9 * if levels["cc"] == "y" { 0.5 + 0.15 * n } else { 1.0 } * (1.0 + 0.002 * random.normal())
         });
         let said = statements(&run);
-        let turned: Vec<&String> = said.iter().filter(|one| one.starts_with("cc x → y")).collect();
-        assert!(turned[0].starts_with("cc x → y at n 1: goodput -34.9"), "{said:#?}");
-        assert!(turned[1].starts_with("cc x → y at n 8: goodput +70"), "{said:#?}");
-        assert!(turned[2].starts_with("cc x → y does more at n 8") && turned.len() == 3, "{said:#?}");
+        let of_cc: Vec<&String> = said.iter().filter(|one| one.starts_with("cc x → y")).collect();
+        assert!(of_cc[0].starts_with("cc x → y at n 1: goodput -34.9"), "{said:#?}");
+        assert!(of_cc[1].starts_with("cc x → y at n 8: goodput +70"), "{said:#?}");
+        assert!(of_cc[2].starts_with("cc x → y interacts with n: effect at 8 relative") && of_cc.len() == 3, "{said:#?}");
     }
 
     #[test]
@@ -427,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn two_blocks_claim_nothing() {
+    fn two_rounds_give_no_effects() {
         let run = planned(&[("flows", &["1", "4"])], "stream", 2, |_, _| 1e9);
         assert_eq!(statements(&run), Vec::<String>::new());
     }

@@ -1,4 +1,4 @@
-//! What the hosts' processors did over the levels of a factor.
+//! CPU use and interrupts of the hosts over the levels of a factor.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
 use super::{dimensions, levels, part, sizes_of_curves};
 use crate::stats::mean;
 
-/// Counter of all interrupts since the boot, as the observer of /proc/stat calls it.
+/// Counter of all interrupts, by its name in the observer of /proc/stat.
 const INTERRUPTS: &str = "stat.intr";
 
-/// One quantity at one end over the levels of a factor, with all other levels held.
+/// One quantity at one end over the levels of a factor, with all other levels fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorLine {
     /// The factor.
     pub factor: String,
-    /// `cores` (processors busy, interrupts included) or `1/s` (interrupts).
+    /// `cores` (busy cores, including interrupts) or `1/s` (interrupts).
     pub unit: &'static str,
     /// `near` or `far`.
     pub end: &'static str,
@@ -27,7 +27,7 @@ pub struct FactorLine {
 
 type Quantity = fn(&EndPass) -> Option<f64>;
 
-/// Processor use and interrupts over each factor that has more than one level; what was not observed has no line.
+/// CPU use and interrupts over each factor with more than one level; quantities that were not observed have no line.
 #[must_use]
 pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<FactorLine> {
     let Some(plan) = &header.plan else { return Vec::new() };
@@ -42,7 +42,7 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
     };
     let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
     let cells: Vec<&Cell> = header.cells.iter().collect();
-    // All sizes of a curve share its passes: the first one speaks for them.
+    // All sizes of a curve share its passes, so sizes are not a factor here.
     let mut names = dimensions(plan, &cells);
     names.retain(|name| !sizes_of_curves(plan, name));
     let mut lines = Vec::new();
@@ -88,7 +88,7 @@ mod tests {
     use model::{CoreUse, CpuUse, Observed};
 
     #[test]
-    fn processors_and_interrupts_stand_over_the_levels_where_they_were_observed() {
+    fn observed_cpu_use_and_interrupts_have_lines() {
         let mut run = planned(&[("flows", &["1", "4"]), ("cc", &["x", "y"])], "stream", 3, |_, _| 1e9);
         assert_eq!(factor_lines(&run.header, &run.outcomes, &run.passes), []);
         for (at, pass) in run.passes.iter_mut().enumerate() {

@@ -1,20 +1,20 @@
-//! Plans: their cells ([`expand()`]), the order of a block ([`block()`]), rounds of hosts ([`rounds()`]), and what their outcomes
-//! say of the factors ([`of_plan`], [`tables`]).
+//! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), and the effects of
+//! the factors ([`of_plan`], [`tables`]).
 
 mod best;
 mod cells;
 mod effects;
 mod figures;
 mod order;
-mod rounds;
+mod steps;
 mod table;
 
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
-pub use order::{Slot, block, sizes};
-pub use rounds::rounds;
-pub use table::{Middle, PlanTable, tables};
+pub use order::{Slot, round, size_order};
+pub use steps::steps;
+pub use table::{CellMean, PlanTable, tables};
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use model::{Cell, Factor, FactorKind, Plan, Trial, Verdict};
 
 use crate::outcome::Headline;
 
-/// The names of what a plan's cells differ in, as its tables order them: its factors as written, then the hosts.
+/// The names of the factors in which a plan's cells differ, in the order of its tables: its factors as written, then the hosts.
 pub(crate) fn dimensions(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
     let varied = plan.factors.iter().filter(|factor| factor.kind != FactorKind::Observed);
     let hosts = [Factor::FROM, Factor::TO].map(str::to_owned);
@@ -49,25 +49,25 @@ pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
     written.into_iter().filter(|level| cells.iter().any(|cell| cell.levels.get(name) == Some(level))).collect()
 }
 
-/// Whether a factor's levels are the sizes of curves.
+/// Whether a factor's levels are the block sizes of curves.
 pub(crate) fn sizes_of_curves(plan: &Plan, name: &str) -> bool {
     plan.factors.iter().any(|factor| factor.name == name && factor.kind == FactorKind::Sizes)
 }
 
-/// A cell's levels of `names` alone.
+/// A cell's levels of the factors `names`.
 pub(crate) fn part<'a>(cell: &'a Cell, names: &'a [String]) -> BTreeMap<&'a str, &'a str> {
     names.iter().filter_map(|name| Some((name.as_str(), cell.levels.get(name)?.as_str()))).collect()
 }
 
-/// Cells whose values can be set against each other.
+/// Cells whose values can be compared.
 pub(crate) fn of_kind(cells: &[Cell], kind: Headline) -> Vec<&Cell> {
     cells.iter().filter(|cell| Headline::of(&cell.spec) == kind).collect()
 }
 
-/// What can be measured, in the order of tables.
+/// The headline statistics, in the order of the tables.
 pub(crate) const KINDS: [Headline; 3] = [Headline::RoundTrip, Headline::Transactions, Headline::Goodput];
 
-/// Whether a trial was whole.
-pub(crate) fn whole(trial: &Trial) -> bool {
+/// Whether a trial was not cut short.
+pub(crate) fn complete(trial: &Trial) -> bool {
     !trial.verdicts.contains(&Verdict::CutShort)
 }

@@ -1,21 +1,21 @@
-//! The order of a block: every cell once, in steps of cells that run at the same time.
+//! The order of a round: every cell once, in steps of cells that run at the same time.
 
 use std::ops::Range;
 
 use crate::stats::SplitMix64;
 
-use super::rounds;
+use super::steps as host_steps;
 
-/// Where a cell stands in its plan.
+/// The position of a cell in the design of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// The cell; of a curve the first one.
     pub cell: u32,
-    /// The cells that are measured over the same connections: a curve's sizes, whose numbers follow each other; 1 elsewhere.
+    /// Number of cells that are measured over the same connections: the sizes of a curve, with consecutive numbers; 1 otherwise.
     pub sizes: u32,
-    /// Its combination of the levels that are dear to change.
+    /// Its combination of the levels that are expensive to change.
     pub plot: usize,
-    /// Its combination of all levels but the hosts.
+    /// Its combination of all levels except the hosts.
     pub combination: usize,
     /// Its near host.
     pub near: usize,
@@ -31,18 +31,18 @@ impl Slot {
     }
 }
 
-/// Spreads the numbers of blocks over the seeds (the odd constant is 2^64 over the golden ratio, as SplitMix64 steps).
+/// Spreads the numbers of rounds over the seeds (the odd constant is 2^64 over the golden ratio, the increment of SplitMix64).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The steps of block number `block`: what is dear to change stays for as long as there are cells with it (a split plot), and
-/// within that each combination of the other levels takes its pairs of hosts in rounds.
+/// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
+/// these each combination of the other levels takes its pairs of hosts in steps.
 ///
-/// With a seed, plots, combinations within a plot and rounds within a combination come in an order of this block's own, so that
-/// drift does not pass for an effect; without one all stand as in `slots`. The order rests on nothing but the seed and the
-/// number: a resumed run goes on in it.
+/// With a seed, plots, combinations within a plot and steps within a combination have a random order in each round, so drift does
+/// not look like an effect; without one all are in the order of `slots`. The order depends only on the seed and the number, so a
+/// resumed run continues it.
 #[must_use]
-pub fn block(slots: &[Slot], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
-    let mut random = seed.map(|seed| random_of(seed, block));
+pub fn round(slots: &[Slot], seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
+    let mut random = seed.map(|seed| random_of(seed, round));
     let mut mix = |list: &mut Vec<usize>| {
         if let Some(random) = &mut random {
             random.shuffle(list);
@@ -57,28 +57,28 @@ pub fn block(slots: &[Slot], seed: Option<u64>, block: u32) -> Vec<Vec<u32>> {
         for combination in combinations {
             let own: Vec<&Slot> = slots.iter().filter(|slot| slot.combination == combination).collect();
             let pairs: Vec<(usize, usize)> = own.iter().map(|slot| (slot.near, slot.far)).collect();
-            let rounds = rounds(&pairs);
-            let mut order: Vec<usize> = (0..rounds.len()).collect();
+            let host_steps = host_steps(&pairs);
+            let mut order: Vec<usize> = (0..host_steps.len()).collect();
             mix(&mut order);
-            steps.extend(order.into_iter().map(|at| rounds[at].iter().map(|own_at| own[*own_at].cell).collect()));
+            steps.extend(order.into_iter().map(|at| host_steps[at].iter().map(|own_at| own[*own_at].cell).collect()));
         }
     }
     steps
 }
 
-/// The order of a curve's sizes in block number `block`. The first one goes up, for of large blocks nothing is known before the small
-/// ones; with a seed the later ones are shuffled, each pass anew.
+/// The order of a curve's sizes in round number `round`. The first round ascends, because the time of large blocks is estimated from
+/// the small ones; with a seed the later rounds are shuffled, each differently.
 #[must_use]
-pub fn sizes(slot: &Slot, seed: Option<u64>, block: u32) -> Vec<u32> {
+pub fn size_order(slot: &Slot, seed: Option<u64>, round: u32) -> Vec<u32> {
     let mut order: Vec<u32> = slot.cells().collect();
-    if let Some(seed) = seed.filter(|_| block > 0) {
-        random_of(seed.wrapping_add(u64::from(slot.cell)), block).shuffle(&mut order);
+    if let Some(seed) = seed.filter(|_| round > 0) {
+        random_of(seed.wrapping_add(u64::from(slot.cell)), round).shuffle(&mut order);
     }
     order
 }
 
-fn random_of(seed: u64, block: u32) -> SplitMix64 {
-    SplitMix64::new(SplitMix64::new(seed ^ SPREAD.wrapping_mul(u64::from(block) + 1)).next_u64())
+fn random_of(seed: u64, round: u32) -> SplitMix64 {
+    SplitMix64::new(SplitMix64::new(seed ^ SPREAD.wrapping_mul(u64::from(round) + 1)).next_u64())
 }
 
 fn distinct(values: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -120,16 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn without_a_seed_all_stand_as_written() {
-        assert_eq!(block(&slots(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
+    fn without_a_seed_the_order_is_as_written() {
+        assert_eq!(round(&slots(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
     }
 
     #[test]
-    fn blocks_differ_and_repeat_themselves() {
+    fn rounds_differ_and_are_repeatable() {
         let slots = slots(1, 8, 2);
-        let blocks: Vec<_> = (0..4).map(|number| block(&slots, Some(7), number)).collect();
-        assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]), "{blocks:?}");
-        assert_eq!(blocks[3], block(&slots, Some(7), 3));
+        let rounds: Vec<_> = (0..4).map(|number| round(&slots, Some(7), number)).collect();
+        assert!(rounds.windows(2).all(|pair| pair[0] != pair[1]), "{rounds:?}");
+        assert_eq!(rounds[3], round(&slots, Some(7), 3));
     }
 
     #[test]
@@ -137,18 +137,18 @@ mod tests {
         let slots = slots(1, 4, 2);
         let mut first = [0; 8];
         for number in 0..4_000 {
-            first[block(&slots, Some(3), number)[0][0] as usize] += 1;
+            first[round(&slots, Some(3), number)[0][0] as usize] += 1;
         }
         assert!(first.iter().all(|count| (400..600).contains(count)), "{first:?}");
     }
 
     #[test]
-    fn a_curve_goes_up_first_and_is_shuffled_anew_in_each_later_block() {
+    fn a_curve_ascends_in_the_first_round_and_is_shuffled_in_each_later_one() {
         let slot = Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1 };
         let up: Vec<u32> = (7..16).collect();
-        assert_eq!((sizes(&slot, Some(1), 0), sizes(&slot, None, 5)), (up.clone(), up.clone()));
-        let (second, third) = (sizes(&slot, Some(1), 1), sizes(&slot, Some(1), 2));
-        assert!(second != third && second != up && second == sizes(&slot, Some(1), 1));
+        assert_eq!((size_order(&slot, Some(1), 0), size_order(&slot, None, 5)), (up.clone(), up.clone()));
+        let (second, third) = (size_order(&slot, Some(1), 1), size_order(&slot, Some(1), 2));
+        assert!(second != third && second != up && second == size_order(&slot, Some(1), 1));
         let mut sorted = third;
         sorted.sort_unstable();
         assert_eq!(sorted, up);
@@ -156,11 +156,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_block_is_complete_and_changes_what_is_dear_once_for_each_level(
+        fn a_round_is_complete_and_changes_expensive_levels_once_each(
             plots in 1usize..4, combinations in 1usize..4, hosts in 2usize..6, seed: u64, number: u32,
         ) {
             let slots = slots(plots, combinations, hosts);
-            let steps = block(&slots, Some(seed), number);
+            let steps = round(&slots, Some(seed), number);
             let mut cells: Vec<u32> = steps.iter().flatten().copied().collect();
             let walked: Vec<usize> = cells.iter().map(|cell| slots[*cell as usize].plot).collect();
             prop_assert_eq!(walked.windows(2).filter(|pair| pair[0] != pair[1]).count(), plots - 1);

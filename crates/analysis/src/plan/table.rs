@@ -1,15 +1,15 @@
-//! A plan's outcomes as tables: two factors as rows and columns, one table for each combination of the rest.
+//! A plan's outcomes as tables: two factors as rows and columns, one table for each combination of the others.
 
 use std::collections::BTreeMap;
 
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
-use super::{KINDS, dimensions, levels, of_kind, part, whole};
-use crate::outcome::{Headline, estimate, packets_per_s, requester};
+use super::{KINDS, complete, dimensions, levels, of_kind, part};
+use crate::outcome::{Headline, requester, estimate, packets_per_s};
 
-/// The middle of a cell's trials: their mean, as the outcome's estimate is.
+/// The mean of a cell's trials, the same as the outcome's estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Middle {
+pub struct CellMean {
     /// In the table's unit.
     pub value: f64,
     /// Low end of its interval; `None` with fewer than three trials.
@@ -29,27 +29,27 @@ pub struct PlanTable {
     pub measure: &'static str,
     /// `bit/s`, `ns` or `1/s`.
     pub unit: &'static str,
-    /// The levels that all its cells share, of the factors beyond the two: name and level.
+    /// The levels of the other factors, which all its cells share: name and level.
     pub held: Vec<(String, String)>,
     /// The factor of the rows.
     pub row_factor: String,
-    /// The factor of the columns; empty where there is one factor only.
+    /// The factor of the columns; empty with one factor.
     pub column_factor: String,
     /// Levels of the rows.
     pub rows: Vec<String>,
-    /// Levels of the columns; one empty one where there is one factor only.
+    /// Levels of the columns; a single empty one with one factor.
     pub columns: Vec<String>,
-    /// Row by row; `None` where there is no such cell or it has no value.
-    pub cells: Vec<Vec<Option<Middle>>>,
+    /// Row by row; `None` if there is no such cell or it has no value.
+    pub cells: Vec<Vec<Option<CellMean>>>,
     /// Confidence of the intervals.
     pub confidence: f64,
 }
 
-/// What a table shows of a trial.
+/// The value of a trial that a table shows.
 type Value = fn(&Spec, &Trial) -> Option<f64>;
 
-/// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors as
-/// the plan has them, or the hosts where both ends vary.
+/// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors of
+/// the plan, or the hosts if both ends vary.
 #[must_use]
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
@@ -71,8 +71,8 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
             }
         };
         for (measure, unit, value) in shown {
-            let middles = middles(&cells, outcomes, *value, &header.stopping);
-            tables.extend(of_measure(plan, &cells, &middles).into_iter().map(|table| PlanTable {
+            let means = means(&cells, outcomes, *value, &header.stopping);
+            tables.extend(of_measure(plan, &cells, &means).into_iter().map(|table| PlanTable {
                 measure,
                 unit,
                 confidence: header.stopping.confidence,
@@ -83,20 +83,20 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     tables
 }
 
-/// What each cell's trials have in the mean. Of the trials' own values this is the outcome's estimate, which is the same everywhere.
-fn middles(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -> BTreeMap<u32, Middle> {
-    let mut middles = BTreeMap::new();
+/// The mean of each cell's trials. For the headline value this equals the outcome's estimate.
+fn means(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -> BTreeMap<u32, CellMean> {
+    let mut means = BTreeMap::new();
     for cell in cells {
         let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
-        let values: Vec<f64> = own.filter(|trial| whole(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
+        let values: Vec<f64> = own.filter(|trial| complete(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
         if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
-            middles.insert(cell.id, Middle { value, low, high, trials: values.len(), cell: cell.id });
+            means.insert(cell.id, CellMean { value, low, high, trials: values.len(), cell: cell.id });
         }
     }
-    middles
+    means
 }
 
-fn of_measure(plan: &Plan, cells: &[&Cell], middles: &BTreeMap<u32, Middle>) -> Vec<PlanTable> {
+fn of_measure(plan: &Plan, cells: &[&Cell], means: &BTreeMap<u32, CellMean>) -> Vec<PlanTable> {
     let mut names = dimensions(plan, cells);
     let both_hosts = [Factor::FROM, Factor::TO];
     if both_hosts.iter().all(|name| names.iter().any(|other| other == name)) {
@@ -121,7 +121,7 @@ fn of_measure(plan: &Plan, cells: &[&Cell], middles: &BTreeMap<u32, Middle>) -> 
                 cell.levels.get(&row_factor) == Some(row)
                     && (column_factor.is_empty() || cell.levels.get(&column_factor) == Some(column))
             };
-            group.iter().find(fits).and_then(|cell| middles.get(&cell.id).copied())
+            group.iter().find(fits).and_then(|cell| means.get(&cell.id).copied())
         };
         let cells = rows.iter().map(|row| columns.iter().map(|column| at(row, column)).collect()).collect();
         let name = |name: &String| Some((name.clone(), (*held.get(name.as_str())?).to_owned()));
@@ -139,20 +139,20 @@ pub(crate) mod testing {
     use crate::{Context, outcome};
     use model::{EndTally, Ledger, Pass, Stopping};
 
-    /// A run of a plan as it could have been.
-    pub(crate) struct Made {
+    /// A simulated run of a plan.
+    pub(crate) struct PlanRun {
         pub(crate) header: RunHeader,
         pub(crate) outcomes: Vec<Outcome>,
         pub(crate) passes: Vec<Pass>,
     }
 
-    /// A factorial of `factors` (of which `from` and `to` are hosts) with `blocks` trials of each cell.
+    /// A factorial of `factors` (of which `from` and `to` are hosts) with `rounds` trials of each cell.
     pub(crate) fn planned(
         factors: &[(&str, &[&str])],
         pattern: &str,
-        blocks: u32,
+        rounds: u32,
         mut value: impl FnMut(&BTreeMap<String, String>, u32) -> f64,
-    ) -> Made {
+    ) -> PlanRun {
         let mut plan = Plan::default();
         for (name, levels) in factors {
             let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
@@ -170,10 +170,10 @@ pub(crate) mod testing {
             .collect();
         let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); cells.len()];
         let mut passes = Vec::new();
-        for block in 0..blocks {
+        for round in 0..rounds {
             for cell in &cells {
                 let index = passes.len() as u32;
-                passes.push(Pass { index, round: Some(block), ..Pass::default() });
+                passes.push(Pass { index, round: Some(round), ..Pass::default() });
                 trials[cell.id as usize].push(Trial {
                     cell: cell.id,
                     pass: index,
@@ -181,7 +181,7 @@ pub(crate) mod testing {
                     near: EndTally::default(),
                     far: EndTally::default(),
                     ledger: Ledger::default(),
-                    value: Some(value(&cell.levels, block)),
+                    value: Some(value(&cell.levels, round)),
                     verdicts: Vec::new(),
                 });
             }
@@ -190,7 +190,7 @@ pub(crate) mod testing {
             |(cell, trials): (&Cell, Vec<Trial>)| outcome(cell, trials, &Stopping::default(), Context::default());
         let outcomes = cells.iter().zip(trials).map(made).collect();
         let header = RunHeader { plan: Some(Box::new(plan)), cells, kind: "run".into(), ..RunHeader::default() };
-        Made { header, outcomes, passes }
+        PlanRun { header, outcomes, passes }
     }
 }
 
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn two_factors_are_rows_and_columns_and_the_rest_are_tables() {
         let factors: [(&str, &[&str]); 3] = [("block", &["1", "2"]), ("sndbuf", &["a", "b", "c"]), ("cc", &["x", "y"])];
-        let run = planned(&factors, "stream", 6, |levels, block| {
+        let run = planned(&factors, "stream", 6, |levels, round| {
             let base = if levels["cc"] == "y" { 200.0 } else { 100.0 };
-            base + f64::from(block)
+            base + f64::from(round)
         });
         let tables = tables(&run.header, &run.outcomes);
         assert_eq!(tables.len(), 2);
@@ -212,10 +212,10 @@ mod tests {
         assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("block", "sndbuf"));
         assert_eq!((table.rows.len(), table.columns.len()), (2, 3));
         assert_eq!(table.held, [("cc".to_owned(), "y".to_owned())]);
-        let middle = table.cells[1][2].unwrap();
-        let estimate = run.outcomes[middle.cell as usize].estimate.clone().unwrap();
-        assert_eq!((middle.value, middle.low, middle.high), (estimate.value, estimate.low, estimate.high));
-        assert_eq!((middle.value, middle.trials), (202.5, 6));
+        let mean = table.cells[1][2].unwrap();
+        let estimate = run.outcomes[mean.cell as usize].estimate.clone().unwrap();
+        assert_eq!((mean.value, mean.low, mean.high), (estimate.value, estimate.low, estimate.high));
+        assert_eq!((mean.value, mean.trials), (202.5, 6));
     }
 
     #[test]
@@ -223,12 +223,12 @@ mod tests {
         let hosts: &[&str] = &["a", "b", "c"];
         let run = planned(&[("flows", &["1", "2"]), ("from", hosts), ("to", hosts)], "rr", 3, |_, _| 10.0);
         let tables = tables(&run.header, &run.outcomes);
-        // Nothing timed a round trip, so that matrix is there but empty.
+        // No round trip was timed, so that matrix is empty.
         assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["ns", "ns", "1/s", "1/s"]);
         let table = &tables[2];
         assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("from", "to"));
         assert!((0..3).all(|at| table.cells[at][at].is_none()));
-        assert_eq!(table.cells[0][1].map(|middle| (middle.value, middle.low)), Some((10.0, Some(10.0))), "3 trials");
+        assert_eq!(table.cells[0][1].map(|mean| (mean.value, mean.low)), Some((10.0, Some(10.0))), "3 trials");
     }
 
     #[test]
@@ -239,24 +239,24 @@ mod tests {
             for trial in &mut outcome.trials {
                 trial.far.receiving_ns = 500_000_000;
                 trial.far.datagrams = Some(model::DatagramTally { received: 400, ..Default::default() });
-                // Every rate of the second cell lost something.
+                // All trials of the second cell had losses.
                 trial.ledger.lost = u64::from(cell.id);
             }
         }
         let tables = tables(&run.header, &run.outcomes);
         assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["bit/s", "1/s"]);
-        let rates: Vec<Option<f64>> = tables[1].cells.iter().map(|row| row[0].map(|middle| middle.value)).collect();
+        let rates: Vec<Option<f64>> = tables[1].cells.iter().map(|row| row[0].map(|mean| mean.value)).collect();
         assert_eq!(rates, [Some(800.0), None]);
     }
 
     #[test]
     fn a_cell_has_one_value_everywhere() {
-        // One trial far from the others: their median is 1, their mean 12.
+        // One outlier: the median is 1, the mean 12.
         let values = [1.0, 1.0, 1.0, 1.0, 1.0, 67.0];
-        let run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, block| values[block as usize]);
-        let middle = tables(&run.header, &run.outcomes)[0].cells[0][0].unwrap();
-        assert_eq!(middle.value, 12.0);
-        assert_eq!(Some(middle.value), run.outcomes[0].estimate.as_ref().map(|estimate| estimate.value));
+        let run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, round| values[round as usize]);
+        let mean = tables(&run.header, &run.outcomes)[0].cells[0][0].unwrap();
+        assert_eq!(mean.value, 12.0);
+        assert_eq!(Some(mean.value), run.outcomes[0].estimate.as_ref().map(|estimate| estimate.value));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::plan::{FactorLine, Middle, PlanTable, factor_lines, tables};
+use analysis::plan::{FactorLine, CellMean, PlanTable, factor_lines, tables};
 use model::{Axis, ByteSize, Figure, Point, Run, Scale, Series};
 
 use super::Drawn;
@@ -113,7 +113,7 @@ fn of_table(table: &PlanTable, levels: &Levels) -> Vec<Series> {
         }
         parts.extend(table.held.iter().map(|(name, level)| format!("{name} {level}")));
         let name = if parts.is_empty() { table.measure.to_owned() } else { parts.join(", ") };
-        let point = |(level, cells): (&String, &Vec<Option<Middle>>)| {
+        let point = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
             let middle = cells[at]?;
             Some(Point { x: *levels.positions.get(level)?, y: middle.value, low: middle.low, high: middle.high })
         };

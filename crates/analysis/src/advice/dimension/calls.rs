@@ -1,11 +1,11 @@
-//! The calls that move blocks, and the blocks.
+//! The calls that send and receive blocks, and the block size.
 
 use model::{Engine, LimiterKind, ReceiveBy, SendBy};
 
 use super::buffers::size;
-use super::{BULK, Dimension, Edit, Level, Path};
+use super::{BULK, Dimension, Edit, Level, PathFacts};
 
-/// Which calls move the blocks.
+/// The calls that send and receive the blocks.
 pub(super) const ENGINE: Dimension = Dimension {
     name: "engine",
     class: None,
@@ -14,7 +14,7 @@ pub(super) const ENGINE: Dimension = Dimension {
     levels: engines,
 };
 
-/// Bytes of a send.
+/// Bytes per send.
 pub(super) const BLOCK: Dimension = Dimension {
     name: "block",
     class: None,
@@ -26,11 +26,11 @@ pub(super) const BLOCK: Dimension = Dimension {
 /// Blocks that are tried, bytes.
 const BLOCKS: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-fn engines(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn engines(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let now = path.spec.engine;
     let mut engines: Vec<Engine> = path.sends.iter().map(|send| Engine::sending(*send)).collect();
     if path.receives.contains(&ReceiveBy::Map) {
-        // Only pages that nothing else holds can be mapped, and of the senders this one leaves such pages.
+        // Only pages without other users can be mapped, and this send method leaves such pages.
         engines.push(Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false });
     }
     let same = |engine: &Engine| (engine.send, engine.receive) == (now.send, now.receive);
@@ -38,15 +38,15 @@ fn engines(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let levels: Vec<Level> = std::iter::once(Level::start(now.to_string()))
         .chain(others.map(|engine| Level::new(engine.to_string(), vec![Edit::Engine(engine)])))
         .collect();
-    if levels.len() < 2 { Err(format!("{} has one way to send", path.spec.transport)) } else { Ok(levels) }
+    if levels.len() < 2 { Err(format!("{} has only one send method", path.spec.transport)) } else { Ok(levels) }
 }
 
-fn blocks(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn blocks(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if path.fixed_block {
-        return Err("the block was asked for".into());
+        return Err("--block was given".into());
     }
     if !path.over_tcp() {
-        return Err("a datagram's size is the path's".into());
+        return Err("the path determines the size of datagrams".into());
     }
     let now = path.spec.block;
     let others = BLOCKS.into_iter().filter(|block| *block != now);

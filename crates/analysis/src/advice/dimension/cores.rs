@@ -1,10 +1,10 @@
-//! Flows, threads, the cores they run on and how they wait.
+//! Flows, threads, their cores and how they wait.
 
 use model::{Goal, LimiterKind, Role, Strategy};
 
-use super::{ALL, BULK, Dimension, Edit, Level, Path};
+use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
 
-/// Connections side by side.
+/// Parallel connections.
 pub(super) const FLOWS: Dimension = Dimension {
     name: "flows",
     class: None,
@@ -28,7 +28,7 @@ pub(super) const THREADS: Dimension = Dimension {
     levels: threads,
 };
 
-/// Which cores the measuring threads run on.
+/// The cores of the measuring threads.
 pub(super) const PIN: Dimension = Dimension {
     name: "pin",
     class: None,
@@ -37,11 +37,11 @@ pub(super) const PIN: Dimension = Dimension {
     levels: pins,
 };
 
-/// Spinning in place of sleeping.
+/// Spinning instead of sleeping.
 pub(super) const SPIN: Dimension =
     Dimension { name: "spin", class: None, goals: &[Goal::Latency], eases: &[LimiterKind::RoundTrip], levels: spin };
 
-/// The kernel's busy polling, for each socket.
+/// The kernel's busy polling, per socket.
 pub(super) const BUSY_POLL: Dimension = Dimension {
     name: "busy-poll",
     class: None,
@@ -50,12 +50,12 @@ pub(super) const BUSY_POLL: Dimension = Dimension {
     levels: busy_poll,
 };
 
-/// Most flows that are tried.
+/// Largest number of flows that is tried.
 const MAX_FLOWS: u32 = 64;
 /// Microseconds of busy polling that are tried.
 const POLLS_US: [u32; 2] = [20, 100];
 
-fn flows(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn flows(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let now = path.spec.flows;
     let fewer = (now > 1).then_some(1);
     let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MAX_FLOWS);
@@ -65,7 +65,7 @@ fn flows(path: &Path<'_>) -> Result<Vec<Level>, String> {
         .collect())
 }
 
-fn threads(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn threads(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if path.spec.flows < 2 {
         return Err("one flow has one thread".into());
     }
@@ -75,15 +75,15 @@ fn threads(path: &Path<'_>) -> Result<Vec<Level>, String> {
         [Some(1), cores].into_iter().flatten().filter(|count| *count < path.spec.flows).collect();
     others.retain(|count| Some(*count) != now);
     others.dedup();
-    let label = now.map_or("one to a flow".to_owned(), |threads| threads.to_string());
+    let label = now.map_or("one per flow".to_owned(), |threads| threads.to_string());
     Ok(std::iter::once(Level::start(label))
         .chain(others.into_iter().map(|count| Level::new(count.to_string(), vec![Edit::Threads(count)])))
         .collect())
 }
 
-fn pins(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn pins(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let (Some(near), Some(far)) = (path.near.cores, path.far.cores) else {
-        return Err("a host does not tell its cores".into());
+        return Err("the number of cores of a host is unknown".into());
     };
     if near < 2 && far < 2 {
         return Err("neither host has a second core".into());
@@ -94,7 +94,7 @@ fn pins(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let start =
         if now.0.is_empty() && now.1.is_empty() { "none".to_owned() } else { format!("{},{}", end(now.0), end(now.1)) };
     let last = (near - 1, far - 1);
-    // The first core often serves the interrupts; on one host the two ends must not share a core.
+    // The first core often handles the interrupts; on one host the two ends must not share a core.
     let mut pairs = if path.one_host() { vec![(0, last.1), (last.0, 0)] } else { vec![(0, 0), last] };
     pairs.retain(|(one, other)| (now.0.as_slice(), now.1.as_slice()) != (&[*one][..], &[*other][..]));
     pairs.dedup();
@@ -105,9 +105,9 @@ fn pins(path: &Path<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(Level::start(start)).chain(pairs.into_iter().map(level)).collect())
 }
 
-fn spin(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn spin(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     match path.spec.strategy {
-        Strategy::Spin => Err("the threads spin already".into()),
+        Strategy::Spin => Err("the threads already spin".into()),
         _ if path.one_host() && path.near.cores.is_some_and(|cores| cores < 2) => {
             Err("two threads cannot spin on one core".into())
         }
@@ -115,9 +115,9 @@ fn spin(path: &Path<'_>) -> Result<Vec<Level>, String> {
     }
 }
 
-fn busy_poll(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn busy_poll(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if path.spec.strategy == Strategy::Spin {
-        return Err("threads that spin poll already".into());
+        return Err("spinning threads already poll".into());
     }
     let now = path.spec.near.busy_poll_us;
     let others = POLLS_US.into_iter().filter(|us| Some(*us) != now);

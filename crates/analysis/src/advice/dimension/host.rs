@@ -1,19 +1,19 @@
-//! Settings of the hosts, for searches that may change them. What a host refuses (no right, no such thing) drops out in its first
-//! trial, with the host's own reason.
+//! Host settings, for searches that may change them. A setting that a host refuses (no permission, not available) fails in its first
+//! trial and is not tried again; the host's own reason is reported.
 
 use model::{ByteSize, Goal, LimiterKind, Role, Setting};
 
-use super::{ALL, BULK, Dimension, Edit, Level, Path};
+use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
 
 const CPU: &[LimiterKind] =
     &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq, LimiterKind::RoundTrip];
 const WINDOWS: &[LimiterKind] = &[LimiterKind::SendBuffer, LimiterKind::ReceiveWindow, LimiterKind::CongestionWindow];
 
-/// How far the kernel's own sizing of buffers may go (tcp(7), tcp_rmem and tcp_wmem).
+/// The limits of the kernel's autotuning of buffers (tcp(7), tcp_rmem and tcp_wmem).
 pub(super) const SYSCTL_BUFFERS: Dimension =
     Dimension { name: "autotuning-limit", class: Some("sysctl"), goals: BULK, eases: WINDOWS, levels: buffers };
 
-/// Whether the congestion window is forgotten when a connection was idle.
+/// Whether the congestion window is reset after a connection was idle.
 pub(super) const SYSCTL_IDLE: Dimension = Dimension {
     name: "slow-start-after-idle",
     class: Some("sysctl"),
@@ -34,19 +34,19 @@ pub(super) const SYSCTL_BUSY_READ: Dimension = Dimension {
 /// The interfaces' MTU.
 pub(super) const MTU: Dimension = Dimension { name: "mtu", class: Some("mtu"), goals: BULK, eases: CPU, levels: mtu };
 
-/// Largest packets within the senders (BIG TCP beyond 64 KiB).
+/// Largest GSO packets of the senders (BIG TCP above 64 KiB).
 pub(super) const GSO: Dimension =
     Dimension { name: "gso-max-size", class: Some("gso"), goals: BULK, eases: CPU, levels: gso };
 
-/// Segmentation by the device.
+/// Segmentation offload.
 pub(super) const OFFLOAD_SEND: Dimension =
     Dimension { name: "tso", class: Some("offloads"), goals: ALL, eases: CPU, levels: tso };
 
-/// Packets put together as they arrive.
+/// Receive offload.
 pub(super) const OFFLOAD_RECEIVE: Dimension =
     Dimension { name: "gro", class: Some("offloads"), goals: ALL, eases: CPU, levels: gro };
 
-/// How long a device waits before it interrupts.
+/// Interrupt coalescing.
 pub(super) const COALESCING: Dimension =
     Dimension { name: "rx-usecs", class: Some("coalescing"), goals: ALL, eases: CPU, levels: coalescing };
 
@@ -68,7 +68,7 @@ pub(super) const QDISC: Dimension = Dimension {
     levels: qdisc,
 };
 
-/// Packets that may wait at the senders' interfaces.
+/// Queue length of the senders' interfaces, packets.
 pub(super) const TXQUEUELEN: Dimension = Dimension {
     name: "txqueuelen",
     class: Some("txqueuelen"),
@@ -82,27 +82,27 @@ pub(super) const GOVERNOR: Dimension =
     Dimension { name: "governor", class: Some("governor"), goals: ALL, eases: CPU, levels: governor };
 
 const BOTH: &[Role] = &[Role::Active, Role::Passive];
-/// Limits of the kernel's own sizing that are tried, bytes.
+/// Autotuning limits that are tried, bytes.
 const LIMITS: [u64; 3] = [4 << 20, 16 << 20, 64 << 20];
-const NO_INTERFACE: &str = "the data's interface is not known";
+const NO_INTERFACE: &str = "the interface of the data is unknown";
 
 /// A sysctl on some hosts.
 fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
     Edit::Setting(role, Setting { key: format!("sysctl.{name}"), value: value.into() })
 }
 
-/// The least, default and largest buffer that a host's kernel makes by itself, bytes.
-pub(super) fn autotuning(path: &Path<'_>, role: Role, name: &str) -> Option<[u64; 3]> {
+/// The smallest, default and largest buffer of a host's autotuning, bytes.
+pub(super) fn autotuning(path: &PathFacts<'_>, role: Role, name: &str) -> Option<[u64; 3]> {
     let value = path.host(role).sysctl.get(name)?;
     let parts: Vec<u64> = value.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     parts.try_into().ok()
 }
 
-fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn buffers(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let mut all = Vec::new();
     for (roles, name) in [(path.senders(), "net.ipv4.tcp_wmem"), (path.receivers(), "net.ipv4.tcp_rmem")] {
         for role in roles {
-            let parts = autotuning(path, *role, name).ok_or_else(|| format!("a host does not tell {name}"))?;
+            let parts = autotuning(path, *role, name).ok_or_else(|| format!("a host does not report {name}"))?;
             all.push((*role, name, parts));
         }
     }
@@ -118,30 +118,30 @@ fn buffers(path: &Path<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(start).chain(LIMITS.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
 }
 
-fn idle(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn idle(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     toggled(path, path.senders(), "net.ipv4.tcp_slow_start_after_idle", &["0", "1"])
 }
 
-fn busy_read(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn busy_read(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     toggled(path, BOTH, "net.core.busy_read", &["0", "50"])
 }
 
 /// A sysctl whose values are few.
-fn toggled(path: &Path<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+fn toggled(path: &PathFacts<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
     let now = |role: &Role| path.host(*role).sysctl.get(name).cloned();
-    let first = roles.first().and_then(now).ok_or_else(|| format!("a host does not tell {name}"))?;
+    let first = roles.first().and_then(now).ok_or_else(|| format!("a host does not report {name}"))?;
     let level = |value: &&str| Level::new(*value, roles.iter().map(|role| sysctl(*role, name, *value)).collect());
     let others = values.iter().filter(|value| roles.iter().any(|role| now(role).as_deref() != Some(**value)));
     Ok(std::iter::once(Level::start(first)).chain(others.map(level)).collect())
 }
 
-/// Levels of a property of the interfaces that the data takes.
-fn devices(path: &Path<'_>, roles: &[Role], property: &str, now: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+/// Levels of a property of the data's interfaces.
+fn devices(path: &PathFacts<'_>, roles: &[Role], property: &str, now: &str, values: &[&str]) -> Result<Vec<Level>, String> {
     let mut names = Vec::new();
     for role in roles {
         let interface = path.interface(*role).ok_or(NO_INTERFACE)?;
         if interface.name == "lo" {
-            return Err("the data takes the loopback".into());
+            return Err("the data uses the loopback".into());
         }
         names.push((*role, format!("dev.{}.{property}", interface.name)));
     }
@@ -154,46 +154,46 @@ fn devices(path: &Path<'_>, roles: &[Role], property: &str, now: &str, values: &
     Ok(std::iter::once(Level::start(now)).chain(others.map(|value| Level::new(*value, edits(value)))).collect())
 }
 
-/// What a property of the start is called where the inventory does not say.
-const AS_IT_IS: &str = "as it is";
+/// The start's level of a property that the inventory does not contain.
+const CURRENT: &str = "current";
 
-fn mtu(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn mtu(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let mtus = BOTH.iter().filter_map(|role| path.interface(*role)?.mtu);
     let now = mtus.min().ok_or(NO_INTERFACE)?;
     devices(path, BOTH, "mtu", &now.to_string(), &["1500", "9000"])
 }
 
-fn gso(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    devices(path, path.senders(), "gso_max_size", AS_IT_IS, &["16384", "65536", "196608"])
+fn gso(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.senders(), "gso_max_size", CURRENT, &["16384", "65536", "196608"])
 }
 
-fn tso(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    devices(path, path.senders(), "offload.tso", AS_IT_IS, &["on", "off"])
+fn tso(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.senders(), "offload.tso", CURRENT, &["on", "off"])
 }
 
-fn gro(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    devices(path, path.receivers(), "offload.gro", AS_IT_IS, &["on", "off"])
+fn gro(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "offload.gro", CURRENT, &["on", "off"])
 }
 
-fn coalescing(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    devices(path, path.receivers(), "coalesce.rx-usecs", AS_IT_IS, &["0", "20", "100"])
+fn coalescing(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "coalesce.rx-usecs", CURRENT, &["0", "20", "100"])
 }
 
-fn rings(path: &Path<'_>) -> Result<Vec<Level>, String> {
-    devices(path, path.receivers(), "ring.rx", AS_IT_IS, &["512", "4096"])
+fn rings(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+    devices(path, path.receivers(), "ring.rx", CURRENT, &["512", "4096"])
 }
 
-fn txqueuelen(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn txqueuelen(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let now = path.senders().iter().find_map(|role| path.interface(*role)?.txqueuelen).ok_or(NO_INTERFACE)?;
     devices(path, path.senders(), "txqueuelen", &now.to_string(), &["100", "1000", "10000"])
 }
 
-fn qdisc(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn qdisc(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let mut keys = Vec::new();
     for role in path.senders() {
         let name = &path.interface(*role).ok_or(NO_INTERFACE)?.name;
         if name == "lo" {
-            return Err("the data takes the loopback".into());
+            return Err("the data uses the loopback".into());
         }
         keys.push((*role, format!("qdisc.{name}")));
     }
@@ -202,14 +202,14 @@ fn qdisc(path: &Path<'_>) -> Result<Vec<Level>, String> {
             |(role, key): &(Role, String)| Edit::Setting(*role, Setting { key: key.clone(), value: value.to_owned() });
         Level::new(value, keys.iter().map(setting).collect())
     };
-    Ok(std::iter::once(Level::start(AS_IT_IS)).chain(["fq", "fq_codel", "pfifo_fast"].map(level)).collect())
+    Ok(std::iter::once(Level::start(CURRENT)).chain(["fq", "fq_codel", "pfifo_fast"].map(level)).collect())
 }
 
-fn governor(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn governor(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let governors: Vec<&String> = BOTH.iter().filter_map(|role| path.host(*role).governor.as_ref()).collect();
-    let now = governors.first().ok_or("the hosts have no frequency governor")?;
+    let now = governors.first().ok_or("the hosts have no CPU frequency governor")?;
     if governors.iter().all(|name| *name == "performance") {
-        return Err("both hosts are at performance".into());
+        return Err("both hosts already use performance".into());
     }
     let has = |role: &&Role| path.host(**role).governor.is_some();
     let set = |role: &Role| Edit::Setting(*role, Setting { key: "cpu.governor".into(), value: "performance".into() });

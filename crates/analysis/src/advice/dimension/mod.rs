@@ -1,4 +1,4 @@
-//! What can be changed on a path, as data: a registry of dimensions, each with the levels that are worth a trial here.
+//! The dimensions that can be changed, as data: a registry, each with the levels to try on a given path.
 
 mod buffers;
 mod calls;
@@ -14,8 +14,8 @@ use model::{
 };
 use model::{ReceiveBy, Role, SendBy, Setting, Spec};
 
-/// Every dimension, in the order in which its changes are put together (a later one may refine an earlier one) and, where the
-/// evidence says nothing else, tried.
+/// Every dimension, in the order in which changes are combined (a later one may refine an earlier one) and, without other evidence,
+/// tried.
 const DIMENSIONS: &[Dimension] = &[
     buffers::WINDOW,
     sockets::CONGESTION_CONTROL,
@@ -43,68 +43,68 @@ const DIMENSIONS: &[Dimension] = &[
     host::GOVERNOR,
 ];
 
-/// The classes of host settings that `--allow` knows.
+/// The classes of host settings for `--allow`.
 pub const CLASSES: &[&str] =
     &["sysctl", "mtu", "gso", "offloads", "coalescing", "rings", "qdisc", "txqueuelen", "governor"];
 
-/// Between what was not allowed and the flag that allows it.
+/// Text between the reason and the class to allow.
 pub(super) const ALLOW: &str = ": --allow ";
 
-/// Something that can be changed.
+/// A dimension that can be changed.
 struct Dimension {
     name: &'static str,
-    /// The class of host settings that it belongs to; `None` for what a program does to its own sockets and threads.
+    /// Its class of host settings; `None` for options of a program's own sockets and threads.
     class: Option<&'static str>,
     goals: &'static [Goal],
-    /// What it may lift: tried first where that is the limiter.
+    /// The limiters that it may relieve: it is tried first if one of these limits.
     eases: &'static [LimiterKind],
-    /// Its levels on a path, the start's first; an error says why there is nothing to try.
-    levels: fn(&Path<'_>) -> Result<Vec<Level>, String>,
+    /// Its levels on a path, the start's first; an error says why there are none to try.
+    levels: fn(&PathFacts<'_>) -> Result<Vec<Level>, String>,
 }
 
 /// Goals of bulk transfers.
 const BULK: &[Goal] = &[Goal::Throughput, Goal::Cpu];
 const ALL: &[Goal] = &[Goal::Throughput, Goal::Latency, Goal::Cpu];
 
-/// What is known of a path before the search.
+/// The facts known before the search.
 #[derive(Debug, Clone, Copy)]
-pub struct Path<'a> {
-    /// What is searched for.
+pub struct PathFacts<'a> {
+    /// The goal of the search.
     pub goal: Goal,
-    /// How the start is measured.
+    /// The spec of the start.
     pub spec: &'a Spec,
-    /// The first look: the start, measured a few times, with its ceiling.
-    pub look: &'a Outcome,
+    /// The outcome of the pilot trials of the start, with its ceiling.
+    pub pilot: &'a Outcome,
     /// The near host.
     pub near: &'a Inventory,
     /// The far host.
     pub far: &'a Inventory,
-    /// Ways to send of the transport.
+    /// Send methods of the transport.
     pub sends: &'a [SendBy],
-    /// Its ways to receive.
+    /// Its receive methods.
     pub receives: &'a [ReceiveBy],
-    /// The block was asked for and stays.
+    /// The block size was requested and is not changed.
     pub fixed_block: bool,
     /// Classes of host settings that may be changed.
     pub allow: &'a BTreeSet<String>,
 }
 
-/// One change or several that belong together.
+/// A level: one or several changes that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Level {
-    /// What it is, as a flag would say it.
+    /// Its name, as the value of a flag.
     pub label: String,
     edits: Vec<Edit>,
 }
 
-/// A dimension with the levels to be tried; the first one is what the start has.
+/// A dimension with the levels to try; the first one is the start's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// Its name.
     pub name: &'static str,
     /// Its levels.
     pub levels: Vec<Level>,
-    /// Its place in the registry, by which changes are put together.
+    /// Its index in the registry, by which changes are combined.
     order: usize,
 }
 
@@ -125,25 +125,25 @@ enum Edit {
     Setting(Role, Setting),
 }
 
-/// What may be tried on a path, in the order in which the evidence suggests it, and what may not, with the reason.
+/// The dimensions to try on a path, in the order suggested by the evidence, and those not to try, with the reason.
 #[must_use]
-pub fn candidates(path: &Path<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
+pub fn candidates(path: &PathFacts<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
     let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
         let mut cannot = |why: String| untried.push(AdviceUntried { what: dimension.name.into(), why });
         if let Some(class) = dimension.class.filter(|class| !path.allow.contains(*class)) {
-            cannot(format!("a host setting that was not allowed{ALLOW}{class}"));
+            cannot(format!("needs host settings{ALLOW}{class}"));
             continue;
         }
         match (dimension.levels)(path) {
             Ok(levels) if levels.len() > 1 => {
                 let rank = path.rank(dimension.eases);
-                // What was allowed of the hosts' settings and eases the limit goes before what each program would have to do.
+                // Allowed host settings that relieve the limiter come before changes of programs.
                 let own = rank > 0 || dimension.class.is_none();
                 found.push(((rank, own), Candidate { name: dimension.name, levels, order }));
             }
-            Ok(_) => cannot("no other level differs here".into()),
+            Ok(_) => cannot("no other level to try".into()),
             Err(why) => cannot(why),
         }
     }
@@ -152,7 +152,7 @@ pub fn candidates(path: &Path<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
     (found.into_iter().map(|(_, candidate)| candidate).collect(), untried)
 }
 
-/// The spec of a combination, and what it changes, by dimension.
+/// The spec of a combination, and its changes by dimension.
 #[must_use]
 pub fn spec_of(start: &Spec, candidates: &[Candidate], at: &[usize]) -> (Spec, BTreeMap<String, String>) {
     let mut chosen: Vec<(&Candidate, usize)> = candidates.iter().zip(at.iter().copied()).collect();
@@ -168,7 +168,7 @@ pub fn spec_of(start: &Spec, candidates: &[Candidate], at: &[usize]) -> (Spec, B
 }
 
 impl Candidate {
-    /// A dimension that changes nothing, for tests of what is said.
+    /// A dimension without changes, for tests.
     #[cfg(test)]
     pub(super) fn of(name: &'static str, levels: Vec<Level>) -> Self {
         Self { name, levels, order: 0 }
@@ -180,7 +180,7 @@ impl Level {
         Self { label: label.into(), edits }
     }
 
-    /// What the start has: it changes nothing.
+    /// The start's level, without changes.
     pub(super) fn start(label: impl Into<String>) -> Self {
         Self::new(label, Vec::new())
     }
@@ -217,12 +217,12 @@ fn end(spec: &mut Spec, role: Role) -> &mut EndOptions {
     }
 }
 
-impl Path<'_> {
+impl PathFacts<'_> {
     fn host(&self, role: Role) -> &Inventory {
         if role == Role::Active { self.near } else { self.far }
     }
 
-    /// The ends that send payload; of round trips both do.
+    /// The ends that send payload; with round trips both do.
     fn senders(&self) -> &'static [Role] {
         match self.spec.direction {
             Direction::Send if self.goal != Goal::Latency => &[Role::Active],
@@ -240,33 +240,33 @@ impl Path<'_> {
         }
     }
 
-    /// Shortest round trip that the kernel saw, ns.
+    /// Minimum RTT reported by the kernel, ns.
     fn rtt_ns(&self) -> Option<u64> {
-        let ends = self.look.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
+        let ends = self.pilot.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
         ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.min_rtt_ns).filter(|ns| *ns > 0).min()
     }
 
-    /// Bytes that each flow had under way at the start: goodput over the round trip.
-    fn under_way(&self) -> Option<f64> {
-        let bytes = self.look.summary.goodput_bps? / 8.0 * self.rtt_ns()? as f64 / 1e9;
+    /// Bytes in flight per flow at the start: goodput times RTT.
+    fn in_flight(&self) -> Option<f64> {
+        let bytes = self.pilot.summary.goodput_bps? / 8.0 * self.rtt_ns()? as f64 / 1e9;
         Some(bytes / f64::from(self.spec.flows.max(1)))
     }
 
-    /// The most that a flow can usefully have under way: twice what the line carries in a round trip, where the line is known.
-    fn most_under_way(&self) -> Option<f64> {
-        let ceiling = self.look.summary.ceiling.as_ref()?;
+    /// Largest useful number of bytes in flight: twice what the line carries per RTT, if the line is known.
+    fn max_in_flight(&self) -> Option<f64> {
+        let ceiling = self.pilot.summary.ceiling.as_ref()?;
         let own = (ceiling.kind == BoundKind::Line).then_some(ceiling.bound_bps);
         let other = ceiling.others.iter().find(|bound| bound.kind == BoundKind::Line).map(|bound| bound.bps);
         Some(2.0 * own.or(other)? / 8.0 * self.rtt_ns()? as f64 / 1e9)
     }
 
-    /// The interface that an end's data takes.
+    /// The interface of an end's data.
     fn interface(&self, role: Role) -> Option<&Interface> {
         let tally = |trial: &model::Trial| {
             let end = if role == Role::Active { &trial.near } else { &trial.far };
             end.flows.first().and_then(|flow| flow.socket.local.clone())
         };
-        let local = self.look.trials.iter().find_map(tally)?;
+        let local = self.pilot.trials.iter().find_map(tally)?;
         let address = local.parse::<SocketAddr>().ok()?.ip().to_canonical();
         let has = |interface: &&Interface| {
             interface
@@ -277,7 +277,7 @@ impl Path<'_> {
         self.host(role).interfaces.iter().find(has)
     }
 
-    /// Both ends are one machine.
+    /// Both ends are on one host.
     fn one_host(&self) -> bool {
         self.near.boot_id.is_some() && self.near.boot_id == self.far.boot_id
     }
@@ -287,13 +287,13 @@ impl Path<'_> {
         ["tcp", "tls", "mptcp"].iter().any(|name| self.spec.transport == **name)
     }
 
-    /// How soon a dimension is tried: 0 where it eases what limited the first look most, and of windows where the hosts' own limits are
-    /// near, whatever else a short look at a busy machine shows.
+    /// The rank of a dimension: 0 if it relieves the limiter of the pilot trials, or for windows if the hosts' limits are near,
+    /// whatever else the short pilot trials show.
     fn rank(&self, eases: &[LimiterKind]) -> u32 {
         if eases.contains(&LimiterKind::SendBuffer) && buffers::near_limit(self) {
             return 0;
         }
-        if let Some(why) = &self.look.summary.why {
+        if let Some(why) = &self.pilot.summary.why {
             return match () {
                 () if eases.contains(&why.limiter) => 0,
                 () if why.also.iter().any(|kind| eases.contains(kind)) => 1,
@@ -304,12 +304,12 @@ impl Path<'_> {
         if guess.is_some_and(|kind| eases.contains(&kind)) { 0 } else { 2 }
     }
 
-    /// Without a verdict on the limiter: a ceiling that the first look came near.
+    /// Without a known limiter: a ceiling that the pilot trials came close to.
     fn guessed(&self) -> Option<LimiterKind> {
-        /// A window is not full all the time.
+        /// Share of the ceiling that counts as close: a window is not full all the time.
         const NEAR: f64 = 0.5;
-        let ceiling = self.look.summary.ceiling.as_ref()?;
-        let near = self.look.summary.goodput_bps? >= NEAR * ceiling.bound_bps;
+        let ceiling = self.pilot.summary.ceiling.as_ref()?;
+        let near = self.pilot.summary.goodput_bps? >= NEAR * ceiling.bound_bps;
         match ceiling.kind {
             BoundKind::Window if near => Some(LimiterKind::ReceiveWindow),
             BoundKind::SendBuffer if near => Some(LimiterKind::SendBuffer),

@@ -2,7 +2,7 @@
 
 use model::{LimiterKind, Role};
 
-use super::{ALL, BULK, Dimension, Edit, Level, Path};
+use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
 
 /// The congestion control of the ends that send.
 pub(super) const CONGESTION_CONTROL: Dimension = Dimension {
@@ -19,7 +19,7 @@ pub(super) const NODELAY: Dimension =
 
 const NOT_TCP: &str = "the transport is not TCP";
 
-fn congestion_controls(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn congestion_controls(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if !path.over_tcp() {
         return Err(NOT_TCP.into());
     }
@@ -27,39 +27,39 @@ fn congestion_controls(path: &Path<'_>) -> Result<Vec<Level>, String> {
     let allowed = |name: &String| senders.iter().all(|role| path.host(*role).congestion_controls.contains(name));
     let first = senders.first().copied().unwrap_or(Role::Active);
     let names: Vec<&String> = path.host(first).congestion_controls.iter().filter(|name| allowed(name)).collect();
-    let now = in_force(path, first).unwrap_or_else(|| "kernel".into());
+    let now = current(path, first).unwrap_or_else(|| "kernel".into());
     let edits = |name: &String| senders.iter().map(|role| Edit::CongestionControl(*role, name.clone())).collect();
     let others = names.into_iter().filter(|name| **name != now);
     let levels: Vec<Level> =
         std::iter::once(Level::start(now.clone())).chain(others.map(|name| Level::new(name, edits(name)))).collect();
     if levels.len() < 2 {
         return Err(format!(
-            "a program may use {now} only: see net.ipv4.tcp_allowed_congestion_control and load modules"
+            "only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"
         ));
     }
     Ok(levels)
 }
 
-/// What the first look's sockets had, else what was asked for, else the host's default.
-fn in_force(path: &Path<'_>, role: Role) -> Option<String> {
+/// The congestion control of the pilot trials' sockets, else the requested one, else the host's default.
+fn current(path: &PathFacts<'_>, role: Role) -> Option<String> {
     let of = |trial: &model::Trial| {
         let end = if role == Role::Active { &trial.near } else { &trial.far };
         end.flows.first().and_then(|flow| flow.socket.cc.clone())
     };
     let requested = || path.spec.end(role).cc.clone();
     let default = || path.host(role).sysctl.get("net.ipv4.tcp_congestion_control").cloned();
-    path.look.trials.iter().find_map(of).or_else(requested).or_else(default)
+    path.pilot.trials.iter().find_map(of).or_else(requested).or_else(default)
 }
 
-fn nodelay(path: &Path<'_>) -> Result<Vec<Level>, String> {
+fn nodelay(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if !path.over_tcp() {
         return Err(NOT_TCP.into());
     }
     let trips = crate::outcome::Headline::of(path.spec) != crate::outcome::Headline::Goodput;
     let now = path.spec.near.nodelay.unwrap_or(trips);
-    let word = |on: bool| if on { "on" } else { "off" };
+    let label = |on: bool| if on { "on" } else { "off" };
     if trips && now {
         return Err("it is on, which is best for round trips".into());
     }
-    Ok(vec![Level::start(word(now)), Level::new(word(!now), vec![Edit::NoDelay(!now)])])
+    Ok(vec![Level::start(label(now)), Level::new(label(!now), vec![Edit::NoDelay(!now)])])
 }

@@ -2,8 +2,8 @@ use super::*;
 use crate::outcome::{Context, outcome};
 use model::{Cell, EndTally, FlowTally, Ledger, SocketFacts, Stopping, Trial, Why};
 
-/// A start of 8 Mbit/s over 20 ms: 20 kB under way.
-fn look(spec: &Spec) -> Outcome {
+/// Pilot trials of 8 Mbit/s over 20 ms: 20 kB in flight.
+fn pilot(spec: &Spec) -> Outcome {
     let socket = SocketFacts {
         min_rtt_ns: Some(20_000_000),
         cc: Some("cubic".into()),
@@ -49,14 +49,14 @@ fn found(
     allow: &[&str],
     change: impl Fn(&mut Outcome),
 ) -> (Vec<Candidate>, Vec<AdviceUntried>) {
-    let (mut look, host) = (look(spec), host());
-    change(&mut look);
+    let (mut pilot, host) = (pilot(spec), host());
+    change(&mut pilot);
     let allow = allow.iter().map(|class| (*class).to_owned()).collect();
     let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
-    candidates(&Path {
+    candidates(&PathFacts {
         goal,
         spec,
-        look: &look,
+        pilot: &pilot,
         near: &host,
         far: &host,
         sends,
@@ -72,7 +72,7 @@ fn labels<'a>(found: &'a [Candidate], name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn windows_climb_from_what_was_under_way_to_what_may_be_asked_for() {
+fn windows_range_from_the_data_in_flight_to_the_largest_allowed() {
     let mut spec = Spec::new("tcp", "stream");
     (spec.near.sndbuf, spec.far.rcvbuf) = (Some(16 << 10), Some(16 << 10));
     let (candidates, _) = found(&spec, Goal::Throughput, &[], |_| {});
@@ -82,16 +82,16 @@ fn windows_climb_from_what_was_under_way_to_what_may_be_asked_for() {
 }
 
 #[test]
-fn a_known_line_ends_the_ladder() {
+fn a_known_line_limits_the_windows() {
     let line = model::Ceiling { bound_bps: 10e6, kind: BoundKind::Line, reason: String::new(), others: Vec::new() };
     let (candidates, _) =
-        found(&Spec::new("tcp", "stream"), Goal::Throughput, &[], |look| look.summary.ceiling = Some(line.clone()));
+        found(&Spec::new("tcp", "stream"), Goal::Throughput, &[], |pilot| pilot.summary.ceiling = Some(line.clone()));
     // Twice 25 kB.
     assert_eq!(labels(&candidates, "window"), ["kernel", "32KiB", "64KiB"]);
 }
 
 #[test]
-fn a_combination_is_put_together_in_the_order_of_the_registry() {
+fn changes_are_combined_in_the_order_of_the_registry() {
     let start = Spec::new("tcp", "stream");
     let (candidates, _) = found(&start, Goal::Throughput, &["mtu"], |_| {});
     let level = |name: &str, label: &str| {
@@ -103,7 +103,7 @@ fn a_combination_is_put_together_in_the_order_of_the_registry() {
         at[dimension] = level;
     }
     let (spec, levels) = spec_of(&start, &candidates, &at);
-    // The send buffer refines the window, whichever was found first.
+    // The send buffer refines the window, in any order of the search.
     assert_eq!((spec.near.sndbuf, spec.far.rcvbuf), (Some(64 << 10), Some(128 << 10)));
     assert_eq!(spec.settings.near, [Setting { key: "dev.eth0.mtu".into(), value: "9000".into() }]);
     assert_eq!(levels.len(), 3);
@@ -111,7 +111,7 @@ fn a_combination_is_put_together_in_the_order_of_the_registry() {
 }
 
 #[test]
-fn what_limits_is_tried_first() {
+fn dimensions_that_relieve_the_limiter_are_tried_first() {
     let spec = Spec::new("tcp", "stream");
     let first = |limiter| {
         let why = Why {
@@ -125,7 +125,7 @@ fn what_limits_is_tried_first() {
             missing: Vec::new(),
             notes: Vec::new(),
         };
-        let (candidates, _) = found(&spec, Goal::Throughput, &[], |look| look.summary.why = Some(why.clone()));
+        let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.why = Some(why.clone()));
         candidates[0].name
     };
     assert_eq!(first(LimiterKind::ReceiveWindow), "window");
@@ -133,24 +133,24 @@ fn what_limits_is_tried_first() {
     assert_eq!(first(LimiterKind::SenderCpu), "engine");
     let bound =
         model::Ceiling { bound_bps: 9e6, kind: BoundKind::SendBuffer, reason: String::new(), others: Vec::new() };
-    let (candidates, _) = found(&spec, Goal::Throughput, &[], |look| look.summary.ceiling = Some(bound.clone()));
+    let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.ceiling = Some(bound.clone()));
     assert_eq!(candidates.iter().take(2).map(|one| one.name).collect::<Vec<_>>(), ["window", "send-buffer"]);
 }
 
 #[test]
-fn limits_of_the_kernels_own_buffers_that_are_near_are_tried_first_and_only_raised() {
+fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
     let spec = Spec::new("tcp", "stream");
     let mut host = host();
     for (name, value) in [("tcp_wmem", "4096 16384 65536"), ("tcp_rmem", "4096\t131072\t33554432")] {
         host.sysctl.insert(format!("net.ipv4.{name}"), value.into());
     }
-    let (look, allow) = (look(&spec), ["sysctl".to_owned()].into());
+    let (pilot, allow) = (pilot(&spec), ["sysctl".to_owned()].into());
     let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
     let (near, far) = (&host, &host);
-    let path = Path {
+    let path = PathFacts {
         goal: Goal::Throughput,
         spec: &spec,
-        look: &look,
+        pilot: &pilot,
         near,
         far,
         sends,
@@ -159,7 +159,7 @@ fn limits_of_the_kernels_own_buffers_that_are_near_are_tried_first_and_only_rais
         allow: &allow,
     };
     let (candidates, _) = candidates(&path);
-    // 20 kB were under way, of the 64 KiB that the sender's kernel allows.
+    // 20 kB were in flight, and the sender's kernel allows 64 KiB.
     assert_eq!((candidates[0].name, candidates[1].name), ("autotuning-limit", "window"));
     assert_eq!(labels(&candidates, "autotuning-limit"), ["64KiB", "4MiB", "16MiB", "64MiB"]);
     let mut at = vec![0; candidates.len()];
@@ -170,20 +170,20 @@ fn limits_of_the_kernels_own_buffers_that_are_near_are_tried_first_and_only_rais
 }
 
 #[test]
-fn what_is_not_tried_has_its_reason() {
+fn untried_dimensions_have_a_reason() {
     let (candidates, untried) = found(&Spec::new("tcp", "stream"), Goal::Throughput, &["sysctl"], |_| {});
     let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();
     assert!(why("mtu").contains("--allow mtu"), "{untried:?}");
-    assert!(why("autotuning-limit").contains("does not tell net.ipv4.tcp_wmem"), "{untried:?}");
+    assert!(why("autotuning-limit").contains("does not report net.ipv4.tcp_wmem"), "{untried:?}");
     assert!(why("threads").contains("one flow"), "{untried:?}");
     assert!(candidates.iter().all(|candidate| candidate.levels.len() > 1));
-    // Every class that may be allowed belongs to a dimension, and the other way round.
+    // Every class for --allow belongs to a dimension, and vice versa.
     let classes: BTreeSet<&str> = DIMENSIONS.iter().filter_map(|dimension| dimension.class).collect();
     assert_eq!(classes, CLASSES.iter().copied().collect());
 }
 
 #[test]
-fn round_trips_have_dimensions_of_their_own() {
+fn round_trips_have_their_own_dimensions() {
     let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
     let (candidates, _) = found(&spec, Goal::Latency, &[], |_| {});
     assert_eq!(candidates.iter().map(|one| one.name).collect::<Vec<_>>(), ["spin", "busy-poll", "pin"]);

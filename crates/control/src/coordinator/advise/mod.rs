@@ -140,7 +140,7 @@ impl ActiveRun<'_> {
         let pilot =
             search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(pilot);
         let transport = transport(search_state.start.transport.as_str())?;
-        let path = Path {
+        let path = PathFacts {
             goal: plan.goal,
             spec: &search_state.start,
             look: &pilot,
@@ -200,7 +200,7 @@ impl ActiveRun<'_> {
         &mut self,
         round: &PairRound,
         search_state: &mut SearchState,
-    ) -> Result<[Option<Reading>; 4], ControlError> {
+    ) -> Result<[Option<TrialScore>; 4], ControlError> {
         let left = search_state.fresh.as_ref().map_or(0, Confirmation::trials_left);
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let activity = format!("confirmation, {} more trials", left + 4);
@@ -220,7 +220,7 @@ impl ActiveRun<'_> {
         on: &str,
         what: Option<String>,
         search_state: &mut SearchState,
-    ) -> Result<Option<Reading>, ControlError> {
+    ) -> Result<Option<TrialScore>, ControlError> {
         let begun = self.elapsed_ns();
         let (spec, levels) = spec_of(&search_state.start, &search_state.candidates, at);
         let id = match search_state.cells.get(&levels) {
@@ -241,7 +241,7 @@ impl ActiveRun<'_> {
         let why = match tried {
             Ok(()) => {
                 let trial = self.cells.trials_of(id).last().filter(|trial| trial.pass == pass);
-                match trial.and_then(|trial| reading(search_state.goal, trial)) {
+                match trial.and_then(|trial| score(search_state.goal, trial)) {
                     Some(reading) => {
                         search_state.readings += 1;
                         return Ok(Some(reading));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::advice::{Candidate, Confirmation, Search, SearchResult, reported};
+use analysis::advice::{Candidate, Confirmation, Search, SearchResult, advice};
 use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
 
 use super::super::metrics::Metrics;
@@ -92,7 +92,7 @@ impl SearchState {
             spent: &self.spent,
             hosts: [&header.near, &header.far],
         };
-        let (advice, findings) = reported(&all, |levels| self.cells.get(levels).copied());
+        let (advice, findings) = advice(&all, |levels| self.cells.get(levels).copied());
         (Some(advice), findings)
     }
 }

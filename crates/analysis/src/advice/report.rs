@@ -1,4 +1,4 @@
-//! What a search and its confirmation amount to, as data and in sentences.
+//! The advice of a search and its confirmation, as data and as findings.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ use crate::compare::{change, ratio};
 use crate::findings::wording;
 use crate::stats::{Interval, mean, t_interval};
 
-/// All that a search went through.
+/// The results of a search and its confirmation.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchResult<'a> {
-    /// What was searched for.
+    /// The goal of the search.
     pub goal: Goal,
     /// The start.
     pub start: &'a Spec,
-    /// The far end as the user named it.
+    /// The far end as named by the user.
     pub target: Option<&'a str>,
-    /// What was tried, in the order of the search's dimensions.
+    /// The dimensions, in the order of the search.
     pub candidates: &'a [Candidate],
-    /// The search; over, or stopped.
+    /// The search, finished or stopped.
     pub search: &'a Search,
-    /// What was confirmed, the whole first; empty where nothing was.
+    /// The results of the confirmation, that of all changes together first; empty without one.
     pub confirmed: &'a [Confirmed],
-    /// What was not tried.
+    /// The dimensions that were not tried.
     pub untried: &'a [AdviceUntried],
     /// How the time was spent.
     pub spent: &'a [AdviceSpent],
@@ -38,9 +38,9 @@ pub struct SearchResult<'a> {
     pub hosts: [&'a Inventory; 2],
 }
 
-/// The advice, and the findings that say it; `cell` finds the cell of what a combination changes.
+/// The advice and its findings; `cell` finds the cell of a combination by its changes.
 #[must_use]
-pub fn reported(
+pub fn advice(
     of: &SearchResult<'_>,
     cell: impl Fn(&BTreeMap<String, String>) -> Option<u32>,
 ) -> (Advice, Vec<Finding>) {
@@ -56,11 +56,13 @@ pub fn reported(
         comparison: None,
     };
     let total = advice.total.as_ref().and_then(|total| total.estimate.clone());
-    let mut findings = vec![finding(of.whole(&advice), total, cells)];
+    let mut findings = vec![finding(of.conclusion(&advice), total, cells)];
     findings.extend(
         advice.steps.iter().map(|step| finding(of.step(step), step.estimate.clone(), best.into_iter().collect())),
     );
-    findings.extend(advice.unchanged.iter().map(|same| finding(of.same(same), same.estimate.clone(), Vec::new())));
+    findings.extend(
+        advice.unchanged.iter().map(|kept| finding(of.unchanged(kept), kept.estimate.clone(), Vec::new())),
+    );
     findings.extend(untried(&advice.untried).map(|statement| finding(statement, None, Vec::new())));
     findings.extend(spent(&advice.spent).map(|statement| finding(statement, None, Vec::new())));
     (advice, findings)
@@ -76,11 +78,11 @@ impl SearchResult<'_> {
             None => (None, Vec::new()),
         };
         if steps.is_empty() && levels.len() > 1 {
-            // There was no time to tell the changes apart on fresh pairs: what the search saw of each is all there is.
+            // The changes were not compared separately, so the results of the search are used.
             steps = self.search.races().iter().filter_map(|race| self.adopted(race, best)).collect();
         }
         let confirmed = total.as_ref().is_some_and(|total| total.confirmed);
-        let keeps = |role, host| {
+        let settings = |role, host| {
             if confirmed { persistent::persistent(self.start, &spec, role, host) } else { AdvicePersistent::default() }
         };
         let [near, far] = self.hosts;
@@ -93,14 +95,14 @@ impl SearchResult<'_> {
             best: levels,
             confirmed,
             command: confirmed.then(|| persistent::command(&spec, self.target)),
-            near: keeps(Role::Active, near),
-            far: keeps(Role::Passive, far),
+            near: settings(Role::Active, near),
+            far: settings(Role::Passive, far),
             settings: spec.settings,
             total,
             steps,
             unchanged: (0..self.candidates.len())
                 .filter(|at| best[*at] == 0)
-                .filter_map(|at| self.stayed(at))
+                .filter_map(|at| self.kept(at))
                 .collect(),
             untried: self.untried.iter().cloned().chain(self.not_reached()).collect(),
             spent: self.spent.to_vec(),
@@ -116,20 +118,20 @@ impl SearchResult<'_> {
             Some(at) => (self.candidates[at].name.to_owned(), self.label(at, 0), self.label(at, best[at])),
             None => ("all".to_owned(), "the start".to_owned(), "the best combination".to_owned()),
         };
-        let method = "randomisation test over ABBA blocks of fresh pairs, on logarithms of block ratios";
+        let method = "randomisation test over ABBA rounds of new pairs, on the logarithms of their ratios";
         let estimate = |log: f64, interval: Option<Interval>, noun: &str| {
-            let statistic = format!("ratio of the {noun} with the change to that without, geometric mean over blocks");
-            ratio(log, interval, statistic, method.into(), CONFIDENCE, one.blocks)
+            let statistic = format!("ratio of the {noun} with the change to that without, geometric mean over rounds");
+            ratio(log, interval, statistic, method.into(), CONFIDENCE, one.rounds)
         };
         AdviceStep {
             dimension,
             from,
             to,
             estimate: one.gain.map(|gain| {
-                let (log, interval) = self.turned(gain, one.interval);
+                let (log, interval) = self.change_of(gain, one.interval);
                 estimate(log, interval, noun(self.goal))
             }),
-            goodput: one.guard.map(|(log, interval)| estimate(log, interval, noun(Goal::Throughput))),
+            goodput: one.goodput.map(|(log, interval)| estimate(log, interval, noun(Goal::Throughput))),
             p_value: one.p_value,
             confirmed: one.confirmed,
         }
@@ -142,23 +144,24 @@ impl SearchResult<'_> {
             dimension: self.candidates[race.dimension].name.to_owned(),
             from: self.label(race.dimension, race.from),
             to: self.label(race.dimension, to),
-            estimate: self.raced(race, "the level that was adopted to that at the one before"),
+            estimate: self.race_estimate(race, "the adopted level to that at the one before"),
             goodput: None,
             p_value: None,
             confirmed: false,
         })
     }
 
-    /// What a race says of its best level.
-    fn raced(&self, race: &Race, of: &str) -> Option<Estimate> {
-        let (log, interval) = self.turned(mean(&race.gains)?, t_interval(&race.gains, CONFIDENCE));
+    /// The result of a race for its best level.
+    fn race_estimate(&self, race: &Race, of: &str) -> Option<Estimate> {
+        let (log, interval) = self.change_of(mean(&race.gains)?, t_interval(&race.gains, CONFIDENCE));
         let statistic = format!("ratio of the {} at {of}", noun(self.goal));
-        let method = "Student's t over blocks of the search, on logarithms; not corrected for the levels".to_owned();
+        let method =
+            "Student's t over rounds of the search, on logarithms; not corrected for the number of levels".to_owned();
         Some(ratio(log, interval, statistic, method, CONFIDENCE, race.gains.len()))
     }
 
-    /// A gain as the change of the statistic: of times and costs less is better.
-    fn turned(&self, gain: f64, interval: Option<Interval>) -> (f64, Option<Interval>) {
+    /// A gain as a change of the statistic: lower times and costs are better.
+    fn change_of(&self, gain: f64, interval: Option<Interval>) -> (f64, Option<Interval>) {
         match self.goal {
             Goal::Throughput => (gain, interval),
             Goal::Latency | Goal::Cpu => {
@@ -167,59 +170,56 @@ impl SearchResult<'_> {
         }
     }
 
-    /// The last race of a dimension that stayed as it was; `None` where it had none, or no other level gave a reading.
-    fn stayed(&self, dimension: usize) -> Option<AdviceUnchanged> {
+    /// The last race of an unchanged dimension; `None` if it had none, or if no other level had a score.
+    fn kept(&self, dimension: usize) -> Option<AdviceUnchanged> {
         let race: &Race = self.search.races().iter().rev().find(|race| race.dimension == dimension)?;
         if race.tried.is_empty() {
             return None;
         }
         let estimate = Some(race)
             .filter(|race| race.from == 0)
-            .and_then(|race| self.raced(race, "the best other level to that at the one that stays"));
+            .and_then(|race| self.race_estimate(race, "the best other level to that at the kept one"));
         Some(AdviceUnchanged {
             dimension: self.candidates[dimension].name.to_owned(),
             kept: self.label(dimension, 0),
             best: race.best.filter(|_| race.from == 0).map(|level| self.label(dimension, level)),
             estimate,
             levels: race.tried.iter().filter(|level| **level != 0).map(|level| self.label(dimension, *level)).collect(),
-            complete: race.whole,
+            complete: race.complete,
         })
     }
 
     fn not_reached(&self) -> impl Iterator<Item = AdviceUntried> + '_ {
-        let why = "the time ran out: a larger --budget reaches it";
+        let why = "out of time: use a larger --budget";
         self.search
             .waiting()
             .map(move |at| AdviceUntried { what: self.candidates[at].name.to_owned(), why: why.to_owned() })
     }
 
-    /// What the search amounts to.
-    fn whole(&self, advice: &Advice) -> String {
-        let least = Ratio(advice.min_effect);
+    /// The conclusion of the search.
+    fn conclusion(&self, advice: &Advice) -> String {
+        let min = Ratio(advice.min_effect);
         let noun = noun(self.goal);
         let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
         let Some(total) = &advice.total else {
             if changes.is_empty() {
                 let tried = wording::plural(advice.unchanged.len(), "dimension");
-                return format!(
-                    "Nothing that was tried in {tried} was found to improve the {noun} by more than {least}."
-                );
+                return format!("No change in {tried} improved the {noun} by more than {min}.");
             }
-            return format!(
-                "{changes} looked better in the search, but nothing was confirmed: give it a larger --budget."
-            );
+            return format!("{changes} looked better in the search but was not confirmed: use a larger --budget.");
         };
         let Some(estimate) = &total.estimate else {
-            return format!("{changes} looked better in the search, but no block of its confirmation was whole.");
+            return format!("{changes} looked better in the search, but no round of its confirmation is complete.");
         };
-        let pairs = wording::plural(2 * estimate.n as usize, "fresh pair");
+        let pairs = wording::plural(2 * estimate.n as usize, "new pair");
         let p = p_value(total.p_value);
         let goodput = total.goodput.as_ref().map_or(String::new(), |goodput| format!(", goodput {}", change(goodput)));
         if total.confirmed {
             return format!("With {changes} the {noun} changes by {} over {pairs}{p}{goodput}.", change(estimate));
         }
         format!(
-            "Nothing that was tried surely improves the {noun} by more than {least}: what looked best, {changes}, came to {} over {pairs}{p}{goodput}.",
+            "No significant improvement of the {noun} by more than {min}: the best candidate, {changes}, changes it by {} over \
+             {pairs}{p}{goodput}.",
             change(estimate)
         )
     }
@@ -227,53 +227,57 @@ impl SearchResult<'_> {
     fn step(&self, step: &AdviceStep) -> String {
         let AdviceStep { dimension, from, to, .. } = step;
         let Some(estimate) = &step.estimate else {
-            return format!("{dimension} ({from} to {to}): no block of its confirmation was whole.");
+            return format!("{dimension} ({from} to {to}): no round of its confirmation is complete.");
         };
-        let sure = match (step.confirmed, step.p_value) {
+        let qualifier = match (step.confirmed, step.p_value) {
             (true, _) => "",
-            (false, Some(_)) => "; it is not sure to help and may be left as it was",
-            (false, None) => " in the search, and was not confirmed by itself",
+            (false, Some(_)) => "; not significant, so it may be left unchanged",
+            (false, None) => " in the search; not confirmed separately",
         };
         format!(
-            "{dimension} ({from} to {to}) changes the {} by {}{}{sure}.",
+            "{dimension} ({from} to {to}) changes the {} by {}{}{qualifier}.",
             noun(self.goal),
             change(estimate),
             p_value(step.p_value)
         )
     }
 
-    fn same(&self, same: &AdviceUnchanged) -> String {
-        let AdviceUnchanged { dimension, kept: stays, best, levels, .. } = same;
-        let cut = if same.complete { "" } else { "; the time ran out" };
+    fn unchanged(&self, of: &AdviceUnchanged) -> String {
+        let AdviceUnchanged { dimension, kept, best, levels, .. } = of;
+        let cut = if of.complete { "" } else { "; out of time" };
         let tried = levels.join(", ");
-        let (Some(best), Some(estimate)) = (best, &same.estimate) else {
-            return format!("{dimension} stays {stays}: none of {tried} was better{cut}.");
+        let (Some(best), Some(estimate)) = (best, &of.estimate) else {
+            let none = if levels.len() == 1 { format!("{tried} was not") } else { format!("none of {tried} was") };
+            return format!("{dimension} stays {kept}: {none} better{cut}.");
         };
         let gain = |ratio: f64| if self.goal == Goal::Throughput { ratio - 1.0 } else { 1.0 / ratio - 1.0 };
-        let least = self.search.rule().min_effect;
+        let min = self.search.rule().min_effect;
         let ends = [estimate.low, estimate.high].map(|end| end.map(gain));
         let high = ends.iter().flatten().copied().reduce(f64::max);
-        let says = match high {
-            Some(high) if high < -least => "does worse",
-            Some(high) if high <= least => "does not matter",
-            _ if gain(estimate.value) < -least => "looks worse",
-            _ => "cannot be told from it",
+        let result = match high {
+            Some(high) if high < -min => "is worse",
+            Some(high) if high <= min => "does not matter",
+            _ if gain(estimate.value) < -min => "looks worse",
+            _ => "is not significantly different",
         };
-        let of = if levels.len() > 1 { format!(", the best looking of {tried},") } else { String::new() };
-        let blocks = wording::plural(estimate.n as usize, "block");
-        format!("{dimension} stays {stays}: {best}{of} {says}, {} in {blocks} of the search{cut}.", change(estimate))
+        let best_of = if levels.len() > 1 { format!(", the best of {tried},") } else { String::new() };
+        let rounds = wording::plural(estimate.n as usize, "round");
+        format!(
+            "{dimension} stays {kept}: {best}{best_of} {result}, {} in {rounds} of the search{cut}.",
+            change(estimate)
+        )
     }
 }
 
 fn p_value(p: Option<f64>) -> String {
     match p {
-        Some(p) if p < 0.001 => ", p < 0.001 corrected".to_owned(),
-        Some(p) => format!(", p = {p:.3} corrected"),
+        Some(p) if p < 0.001 => ", corrected p < 0.001".to_owned(),
+        Some(p) => format!(", corrected p = {p:.3}"),
         None => String::new(),
     }
 }
 
-/// What was not tried, those with the same reason together; what is to be allowed stands in one list, as the flag takes it.
+/// The dimensions that were not tried, grouped by reason, with the classes for `--allow` in one list.
 fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
     let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for one in list {
@@ -302,7 +306,7 @@ fn spent(list: &[AdviceSpent]) -> Option<String> {
     let part = |one: &AdviceSpent| {
         format!("{} {} in {}", one.on, wording::plural(one.trials as usize, "trial"), seconds(one.ns as f64))
     };
-    Some(format!("The time went to: {}.", list.iter().map(part).collect::<Vec<_>>().join("; ")))
+    Some(format!("Time spent: {}.", list.iter().map(part).collect::<Vec<_>>().join("; ")))
 }
 
 #[cfg(test)]
