@@ -193,7 +193,11 @@ fn long_autocorrelated_series() {
                 // (1.96 * noise / 0.02)^2 * (1 + phi) / (1 - phi) values would do; looks come at factors of 1.6 from 100 on.
                 n if n <= 0.1 => {
                     let ideal = (1.96 * n / 0.02).powi(2) * (1.0 + phi) / (1.0 - phi);
-                    assert!(coverage.converged > 0.97 && coverage.taken < 1.7 * ideal + 100.0, "{phi}: {}", coverage.taken);
+                    assert!(
+                        coverage.converged > 0.97 && coverage.taken < 1.7 * ideal + 100.0,
+                        "{phi}: {}",
+                        coverage.taken
+                    );
                 }
                 n if n >= 0.6 => assert!(coverage.converged < 0.05),
                 _ => {}

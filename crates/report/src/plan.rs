@@ -28,7 +28,7 @@ pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
 fn text(table: &PlanTable) -> TextTable {
     let fixed: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let fixed = if fixed.is_empty() { String::new() } else { format!("; {}", fixed.join(", ")) };
-    let interval = if table.cells.iter().flatten().flatten().any(|middle| middle.low.is_some()) {
+    let interval = if table.cells.iter().flatten().flatten().any(|mean| mean.low.is_some()) {
         format!(", mean of the trials with its {} % interval", labels::percent(table.confidence))
     } else {
         ", mean of the trials".to_owned()
@@ -40,7 +40,7 @@ fn text(table: &PlanTable) -> TextTable {
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
     let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
-        let values = cells.iter().map(|cell| cell.as_ref().map(|middle| value(middle, table.unit)).unwrap_or_default());
+        let values = cells.iter().map(|cell| cell.as_ref().map(|mean| value(mean, table.unit)).unwrap_or_default());
         std::iter::once(labels::plain(level)).chain(values).collect()
     };
     let rows = table.rows.iter().zip(&table.cells).map(row).collect();
@@ -48,11 +48,11 @@ fn text(table: &PlanTable) -> TextTable {
 }
 
 /// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
-fn value(middle: &Middle, unit: &str) -> String {
-    let text = labels::quantity(middle.value, unit);
-    match middle.low.zip(middle.high) {
-        Some((low, high)) if middle.value > 0.0 => {
-            let arm = 100.0 * (high - middle.value).max(middle.value - low) / middle.value;
+fn value(mean: &CellMean, unit: &str) -> String {
+    let text = labels::quantity(mean.value, unit);
+    match mean.low.zip(mean.high) {
+        Some((low, high)) if mean.value > 0.0 => {
+            let arm = 100.0 * (high - mean.value).max(mean.value - low) / mean.value;
             if arm < 9.95 { format!("{text} ±{arm:.1} %") } else { format!("{text} ±{arm:.0} %") }
         }
         _ => text,

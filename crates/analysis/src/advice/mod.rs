@@ -13,7 +13,7 @@ mod search;
 use model::{EndTally, Goal, Spec, Trial, Verdict};
 
 pub use confirm::{Confirmation, Confirmed, PairRound};
-pub use dimension::{CLASSES, Candidate, Level, PathFacts, candidates, spec_of};
+pub use dimension::{CLASSES, Candidate, Level, SearchContext, candidates, spec_of};
 pub use report::{SearchResult, advice};
 pub use search::{Levels, Race, RaceRound, Search, SearchRule, TrialScore};
 

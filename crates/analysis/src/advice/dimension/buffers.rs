@@ -5,7 +5,7 @@
 
 use model::{AdviceUntried, ByteSize, LimiterKind, Role};
 
-use super::{BULK, Dimension, Edit, Level, PathFacts};
+use super::{BULK, Dimension, Edit, Level, SearchContext};
 
 /// Smallest and largest buffer that is tried, bytes.
 const BOUNDS: (u64, u64) = (16 << 10, 64 << 20);
@@ -40,7 +40,7 @@ pub(super) const RECEIVE_BUFFER: Dimension = Dimension {
 };
 
 /// The sysctls that do not allow some of the window sizes; `None` if all are allowed.
-pub(super) fn not_granted(path: &PathFacts<'_>) -> Option<AdviceUntried> {
+pub(super) fn not_granted(path: &SearchContext<'_>) -> Option<AdviceUntried> {
     let needed = path.in_flight().filter(|_| BULK.contains(&path.goal))?.max(1.0) as u64;
     let ends = [(path.senders(), SEND), (path.receivers(), RECEIVE)];
     let low = |(roles, name): &(&[Role], &'static str)| {
@@ -54,7 +54,7 @@ pub(super) fn not_granted(path: &PathFacts<'_>) -> Option<AdviceUntried> {
 
 /// Whether the data in flight is close to the hosts' limits of the buffers that the kernel sizes. A queue or slow start needs larger
 /// buffers than the data in flight suggests.
-pub(super) fn near_limit(path: &PathFacts<'_>) -> bool {
+pub(super) fn near_limit(path: &SearchContext<'_>) -> bool {
     /// Share of a limit that counts as close.
     const NEAR: f64 = 0.25;
     let own = |set: &[Option<u64>]| set.iter().all(Option::is_none);
@@ -67,7 +67,7 @@ pub(super) fn near_limit(path: &PathFacts<'_>) -> bool {
     path.over_tcp() && (sends || (own(&receiving(path)) && near(path.receivers(), "net.ipv4.tcp_rmem")))
 }
 
-fn window(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn window(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let edits = |bytes: Option<u64>| {
         let send = path.senders().iter().map(|role| Edit::SendBuffer(*role, bytes));
         send.chain(path.receivers().iter().map(|role| Edit::ReceiveBuffer(*role, bytes))).collect()
@@ -78,12 +78,12 @@ fn window(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     levels(path, &now, &limits, &MULTIPLES, edits)
 }
 
-fn send(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn send(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let edits = |bytes| path.senders().iter().map(|role| Edit::SendBuffer(*role, bytes)).collect();
     levels(path, &sending(path), &limits(path, path.senders(), SEND), &FEW_MULTIPLES, edits)
 }
 
-fn receive(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn receive(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let edits = |bytes| path.receivers().iter().map(|role| Edit::ReceiveBuffer(*role, bytes)).collect();
     levels(path, &receiving(path), &limits(path, path.receivers(), RECEIVE), &FEW_MULTIPLES, edits)
 }
@@ -92,20 +92,20 @@ fn receive(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
 const SEND: &str = "net.core.wmem_max";
 const RECEIVE: &str = "net.core.rmem_max";
 
-fn limits(path: &PathFacts<'_>, roles: &[Role], name: &str) -> Vec<Option<u64>> {
+fn limits(path: &SearchContext<'_>, roles: &[Role], name: &str) -> Vec<Option<u64>> {
     roles.iter().map(|role| path.host(*role).sysctl.get(name).and_then(|value| value.parse().ok())).collect()
 }
 
-fn sending(path: &PathFacts<'_>) -> Vec<Option<u64>> {
+fn sending(path: &SearchContext<'_>) -> Vec<Option<u64>> {
     path.senders().iter().map(|role| path.spec.end(*role).sndbuf).collect()
 }
 
-fn receiving(path: &PathFacts<'_>) -> Vec<Option<u64>> {
+fn receiving(path: &SearchContext<'_>) -> Vec<Option<u64>> {
     path.receivers().iter().map(|role| path.spec.end(*role).rcvbuf).collect()
 }
 
 fn levels(
-    path: &PathFacts<'_>,
+    path: &SearchContext<'_>,
     now: &[Option<u64>],
     limits: &[Option<u64>],
     multiples: &[u64],

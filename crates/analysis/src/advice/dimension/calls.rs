@@ -3,7 +3,7 @@
 use model::{Engine, LimiterKind, ReceiveBy, SendBy};
 
 use super::buffers::size;
-use super::{BULK, Dimension, Edit, Level, PathFacts};
+use super::{BULK, Dimension, Edit, Level, SearchContext};
 
 /// The calls that send and receive the blocks.
 pub(super) const ENGINE: Dimension = Dimension {
@@ -26,7 +26,7 @@ pub(super) const BLOCK: Dimension = Dimension {
 /// Blocks that are tried, bytes.
 const BLOCKS: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-fn engines(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn engines(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let now = path.spec.engine;
     let mut engines: Vec<Engine> = path.sends.iter().map(|send| Engine::sending(*send)).collect();
     if path.receives.contains(&ReceiveBy::Map) {
@@ -41,7 +41,7 @@ fn engines(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     if levels.len() < 2 { Err(format!("{} has only one send method", path.spec.transport)) } else { Ok(levels) }
 }
 
-fn blocks(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn blocks(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if path.fixed_block {
         return Err("--block was given".into());
     }

@@ -2,7 +2,7 @@
 
 use model::{Goal, LimiterKind, Role, Strategy};
 
-use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
 
 /// Parallel connections.
 pub(super) const FLOWS: Dimension = Dimension {
@@ -55,7 +55,7 @@ const MAX_FLOWS: u32 = 64;
 /// Microseconds of busy polling that are tried.
 const POLLS_US: [u32; 2] = [20, 100];
 
-fn flows(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn flows(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let now = path.spec.flows;
     let fewer = (now > 1).then_some(1);
     let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MAX_FLOWS);
@@ -65,7 +65,7 @@ fn flows(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
         .collect())
 }
 
-fn threads(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn threads(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if path.spec.flows < 2 {
         return Err("one flow has one thread".into());
     }
@@ -81,7 +81,7 @@ fn threads(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
         .collect())
 }
 
-fn pins(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn pins(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let (Some(near), Some(far)) = (path.near.cores, path.far.cores) else {
         return Err("the number of cores of a host is unknown".into());
     };
@@ -105,7 +105,7 @@ fn pins(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(Level::start(start)).chain(pairs.into_iter().map(level)).collect())
 }
 
-fn spin(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn spin(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     match path.spec.strategy {
         Strategy::Spin => Err("the threads already spin".into()),
         _ if path.one_host() && path.near.cores.is_some_and(|cores| cores < 2) => {
@@ -115,7 +115,7 @@ fn spin(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     }
 }
 
-fn busy_poll(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn busy_poll(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if path.spec.strategy == Strategy::Spin {
         return Err("spinning threads already poll".into());
     }

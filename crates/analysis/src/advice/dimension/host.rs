@@ -3,7 +3,7 @@
 
 use model::{ByteSize, Goal, LimiterKind, Role, Setting};
 
-use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
 
 const CPU: &[LimiterKind] =
     &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq, LimiterKind::RoundTrip];
@@ -92,13 +92,13 @@ fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
 }
 
 /// The smallest, default and largest buffer of a host's autotuning, bytes.
-pub(super) fn autotuning(path: &PathFacts<'_>, role: Role, name: &str) -> Option<[u64; 3]> {
+pub(super) fn autotuning(path: &SearchContext<'_>, role: Role, name: &str) -> Option<[u64; 3]> {
     let value = path.host(role).sysctl.get(name)?;
     let parts: Vec<u64> = value.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     parts.try_into().ok()
 }
 
-fn buffers(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let mut all = Vec::new();
     for (roles, name) in [(path.senders(), "net.ipv4.tcp_wmem"), (path.receivers(), "net.ipv4.tcp_rmem")] {
         for role in roles {
@@ -118,16 +118,16 @@ fn buffers(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(start).chain(LIMITS.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
 }
 
-fn idle(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn idle(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     toggled(path, path.senders(), "net.ipv4.tcp_slow_start_after_idle", &["0", "1"])
 }
 
-fn busy_read(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn busy_read(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     toggled(path, BOTH, "net.core.busy_read", &["0", "50"])
 }
 
 /// A sysctl whose values are few.
-fn toggled(path: &PathFacts<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+fn toggled(path: &SearchContext<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
     let now = |role: &Role| path.host(*role).sysctl.get(name).cloned();
     let first = roles.first().and_then(now).ok_or_else(|| format!("a host does not report {name}"))?;
     let level = |value: &&str| Level::new(*value, roles.iter().map(|role| sysctl(*role, name, *value)).collect());
@@ -136,7 +136,13 @@ fn toggled(path: &PathFacts<'_>, roles: &[Role], name: &str, values: &[&str]) ->
 }
 
 /// Levels of a property of the data's interfaces.
-fn devices(path: &PathFacts<'_>, roles: &[Role], property: &str, now: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+fn devices(
+    path: &SearchContext<'_>,
+    roles: &[Role],
+    property: &str,
+    now: &str,
+    values: &[&str],
+) -> Result<Vec<Level>, String> {
     let mut names = Vec::new();
     for role in roles {
         let interface = path.interface(*role).ok_or(NO_INTERFACE)?;
@@ -157,38 +163,38 @@ fn devices(path: &PathFacts<'_>, roles: &[Role], property: &str, now: &str, valu
 /// The start's level of a property that the inventory does not contain.
 const CURRENT: &str = "current";
 
-fn mtu(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn mtu(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let mtus = BOTH.iter().filter_map(|role| path.interface(*role)?.mtu);
     let now = mtus.min().ok_or(NO_INTERFACE)?;
     devices(path, BOTH, "mtu", &now.to_string(), &["1500", "9000"])
 }
 
-fn gso(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn gso(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     devices(path, path.senders(), "gso_max_size", CURRENT, &["16384", "65536", "196608"])
 }
 
-fn tso(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn tso(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     devices(path, path.senders(), "offload.tso", CURRENT, &["on", "off"])
 }
 
-fn gro(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn gro(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     devices(path, path.receivers(), "offload.gro", CURRENT, &["on", "off"])
 }
 
-fn coalescing(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn coalescing(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     devices(path, path.receivers(), "coalesce.rx-usecs", CURRENT, &["0", "20", "100"])
 }
 
-fn rings(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn rings(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     devices(path, path.receivers(), "ring.rx", CURRENT, &["512", "4096"])
 }
 
-fn txqueuelen(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn txqueuelen(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let now = path.senders().iter().find_map(|role| path.interface(*role)?.txqueuelen).ok_or(NO_INTERFACE)?;
     devices(path, path.senders(), "txqueuelen", &now.to_string(), &["100", "1000", "10000"])
 }
 
-fn qdisc(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn qdisc(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let mut keys = Vec::new();
     for role in path.senders() {
         let name = &path.interface(*role).ok_or(NO_INTERFACE)?.name;
@@ -205,7 +211,7 @@ fn qdisc(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(Level::start(CURRENT)).chain(["fq", "fq_codel", "pfifo_fast"].map(level)).collect())
 }
 
-fn governor(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn governor(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let governors: Vec<&String> = BOTH.iter().filter_map(|role| path.host(*role).governor.as_ref()).collect();
     let now = governors.first().ok_or("the hosts have no CPU frequency governor")?;
     if governors.iter().all(|name| *name == "performance") {

@@ -59,7 +59,7 @@ struct Dimension {
     /// The limiters that it may relieve: it is tried first if one of these limits.
     eases: &'static [LimiterKind],
     /// Its levels on a path, the start's first; an error says why there are none to try.
-    levels: fn(&PathFacts<'_>) -> Result<Vec<Level>, String>,
+    levels: fn(&SearchContext<'_>) -> Result<Vec<Level>, String>,
 }
 
 /// Goals of bulk transfers.
@@ -68,7 +68,7 @@ const ALL: &[Goal] = &[Goal::Throughput, Goal::Latency, Goal::Cpu];
 
 /// The facts known before the search.
 #[derive(Debug, Clone, Copy)]
-pub struct PathFacts<'a> {
+pub struct SearchContext<'a> {
     /// The goal of the search.
     pub goal: Goal,
     /// The spec of the start.
@@ -127,7 +127,7 @@ enum Edit {
 
 /// The dimensions to try on a path, in the order suggested by the evidence, and those not to try, with the reason.
 #[must_use]
-pub fn candidates(path: &PathFacts<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
+pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
     let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
@@ -217,7 +217,7 @@ fn end(spec: &mut Spec, role: Role) -> &mut EndOptions {
     }
 }
 
-impl PathFacts<'_> {
+impl SearchContext<'_> {
     fn host(&self, role: Role) -> &Inventory {
         if role == Role::Active { self.near } else { self.far }
     }

@@ -2,7 +2,7 @@
 
 use model::{LimiterKind, Role};
 
-use super::{ALL, BULK, Dimension, Edit, Level, PathFacts};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
 
 /// The congestion control of the ends that send.
 pub(super) const CONGESTION_CONTROL: Dimension = Dimension {
@@ -19,7 +19,7 @@ pub(super) const NODELAY: Dimension =
 
 const NOT_TCP: &str = "the transport is not TCP";
 
-fn congestion_controls(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn congestion_controls(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if !path.over_tcp() {
         return Err(NOT_TCP.into());
     }
@@ -33,15 +33,13 @@ fn congestion_controls(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let levels: Vec<Level> =
         std::iter::once(Level::start(now.clone())).chain(others.map(|name| Level::new(name, edits(name)))).collect();
     if levels.len() < 2 {
-        return Err(format!(
-            "only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"
-        ));
+        return Err(format!("only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"));
     }
     Ok(levels)
 }
 
 /// The congestion control of the pilot trials' sockets, else the requested one, else the host's default.
-fn current(path: &PathFacts<'_>, role: Role) -> Option<String> {
+fn current(path: &SearchContext<'_>, role: Role) -> Option<String> {
     let of = |trial: &model::Trial| {
         let end = if role == Role::Active { &trial.near } else { &trial.far };
         end.flows.first().and_then(|flow| flow.socket.cc.clone())
@@ -51,7 +49,7 @@ fn current(path: &PathFacts<'_>, role: Role) -> Option<String> {
     path.pilot.trials.iter().find_map(of).or_else(requested).or_else(default)
 }
 
-fn nodelay(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
+fn nodelay(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if !path.over_tcp() {
         return Err(NOT_TCP.into());
     }

@@ -53,7 +53,7 @@ fn found(
     change(&mut pilot);
     let allow = allow.iter().map(|class| (*class).to_owned()).collect();
     let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
-    candidates(&PathFacts {
+    candidates(&SearchContext {
         goal,
         spec,
         pilot: &pilot,
@@ -147,7 +147,7 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
     let (pilot, allow) = (pilot(&spec), ["sysctl".to_owned()].into());
     let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
     let (near, far) = (&host, &host);
-    let path = PathFacts {
+    let path = SearchContext {
         goal: Goal::Throughput,
         spec: &spec,
         pilot: &pilot,

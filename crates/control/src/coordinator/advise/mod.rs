@@ -6,7 +6,9 @@ mod search_state;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::advice::{Confirmation, PairRound, Path, RaceRound, Reading, Search, candidates, reading, rule, spec_of};
+use analysis::advice::{
+    Confirmation, PairRound, RaceRound, Search, SearchContext, TrialScore, candidates, rule, score, spec_of,
+};
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
@@ -82,8 +84,8 @@ impl ActiveRun<'_> {
         let trials = (self.left_ns() as f64 * PLANNED / search_state.each_ns().max(1.0)) as u32;
         search_state.fresh = search_state.search.as_ref().and_then(|search| Confirmation::new(search, trials));
         while let Some(round) = self.next_pairs(search_state) {
-            let readings = self.pairs(&round, search_state).await?;
-            search_state.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(readings));
+            let scores = self.pairs(&round, search_state).await?;
+            search_state.fresh.as_mut().into_iter().for_each(|fresh| fresh.record(scores));
         }
         Ok(())
     }
@@ -91,10 +93,10 @@ impl ActiveRun<'_> {
     /// Races until the search is over, or until the remaining time is needed for the confirmation (with `reserve`).
     async fn races(&mut self, search_state: &mut SearchState, reserve: bool) -> Result<(), ControlError> {
         while let Some(round) = self.next_race(search_state, reserve) {
-            let readings = self.race(&round, search_state).await;
+            let scores = self.race(&round, search_state).await;
             // After an interrupt the results so far are kept.
-            let readings = readings.inspect_err(|_| search_state.stop())?;
-            search_state.search.as_mut().into_iter().for_each(|search| search.record(&readings));
+            let scores = scores.inspect_err(|_| search_state.stop())?;
+            search_state.search.as_mut().into_iter().for_each(|search| search.record(&scores));
         }
         Ok(())
     }
@@ -140,10 +142,10 @@ impl ActiveRun<'_> {
         let pilot =
             search_state.cells.get(&Default::default()).and_then(|id| self.cells.interim_outcome(*id)).unwrap_or(pilot);
         let transport = transport(search_state.start.transport.as_str())?;
-        let path = PathFacts {
+        let path = SearchContext {
             goal: plan.goal,
             spec: &search_state.start,
-            look: &pilot,
+            pilot: &pilot,
             near: &self.header.near,
             far: &self.header.far,
             sends: transport.sends(),
@@ -172,11 +174,11 @@ impl ActiveRun<'_> {
         &mut self,
         round: &RaceRound,
         search_state: &mut SearchState,
-    ) -> Result<Vec<Option<Reading>>, ControlError> {
+    ) -> Result<Vec<Option<TrialScore>>, ControlError> {
         let candidate = &search_state.candidates[round.dimension];
         let (name, levels) = (candidate.name, candidate.levels.len());
         let in_force = search_state.search.as_ref().map_or(0, |search| search.best()[round.dimension]);
-        let mut readings = Vec::new();
+        let mut scores = Vec::new();
         for at in &round.trials {
             let raced = search_state.search.as_ref().map_or(0, |search| search.races().len());
             let activity = format!("{name}: {} of {levels} levels", round.racing);
@@ -184,9 +186,9 @@ impl ActiveRun<'_> {
             let level = at[round.dimension];
             let what = (level != in_force)
                 .then(|| format!("{name} {}", search_state.candidates[round.dimension].levels[level].label));
-            readings.push(self.try_out(at, name, what, search_state).await?);
+            scores.push(self.try_out(at, name, what, search_state).await?);
         }
-        Ok(readings)
+        Ok(scores)
     }
 
     /// The next round of the confirmation, if there is time for it.
@@ -205,14 +207,14 @@ impl ActiveRun<'_> {
         let left_ns = (f64::from(left + 4) * search_state.each_ns()) as u64;
         let activity = format!("confirmation, {} more trials", left + 4);
         self.sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: Some(left_ns) }))?;
-        let mut readings = [None; 4];
-        for (at, reading) in round.trials.iter().zip(&mut readings) {
-            *reading = self.try_out(at, "confirmation", None, search_state).await?;
+        let mut scores = [None; 4];
+        for (at, score) in round.trials.iter().zip(&mut scores) {
+            *score = self.try_out(at, "confirmation", None, search_state).await?;
         }
-        Ok(readings)
+        Ok(scores)
     }
 
-    /// One trial of a combination. A level that the hosts do not support, or whose trial fails, gives no reading; it is recorded
+    /// One trial of a combination. A level that the hosts do not support, or whose trial fails, gives no score; it is recorded
     /// as not tried under the name `what`.
     async fn try_out(
         &mut self,
@@ -242,9 +244,9 @@ impl ActiveRun<'_> {
             Ok(()) => {
                 let trial = self.cells.trials_of(id).last().filter(|trial| trial.pass == pass);
                 match trial.and_then(|trial| score(search_state.goal, trial)) {
-                    Some(reading) => {
-                        search_state.readings += 1;
-                        return Ok(Some(reading));
+                    Some(score) => {
+                        search_state.scores += 1;
+                        return Ok(Some(score));
                     }
                     None => "the trial stalled or gave no value".to_owned(),
                 }
@@ -260,7 +262,7 @@ impl ActiveRun<'_> {
             Some(what) => search_state.cannot(what, why),
             // The current combination has worked before, so a single failure is ignored. If the start itself fails, there is
             // nothing to compare with.
-            None if search_state.readings == 0 => {
+            None if search_state.scores == 0 => {
                 return Err(ControlError::Trial { address: "pilot trial".into(), reason: why });
             }
             None => {}

@@ -22,8 +22,8 @@ pub(super) struct SearchState {
     /// The cells by their changes.
     pub(super) cells: BTreeMap<BTreeMap<String, String>, u32>,
     pub(super) metrics: Metrics,
-    /// Trials that gave a reading.
-    pub(super) readings: u32,
+    /// Trials that gave a score.
+    pub(super) scores: u32,
 }
 
 impl SearchState {
@@ -39,7 +39,7 @@ impl SearchState {
             last_ns: 0,
             cells: BTreeMap::new(),
             metrics,
-            readings: 0,
+            scores: 0,
         }
     }
 

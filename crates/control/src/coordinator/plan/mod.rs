@@ -110,7 +110,7 @@ impl ActiveRun<'_, Fleet> {
             if self.left_ns() < longest {
                 return Ok(());
             }
-            for step in analysis::plan::block(&schedule.slots, seed, round) {
+            for step in analysis::plan::round(&schedule.slots, seed, round) {
                 let is_due = |cell: &u32| open.contains(cell) && rounds_done.get(cell) == Some(&round);
                 let due: Vec<u32> = step.into_iter().filter(is_due).collect();
                 if !due.is_empty() {

@@ -60,7 +60,7 @@ impl ActiveRun<'_, Fleet> {
             return vec![(Some(cell.id), WireLeg { block, reply, stop, expected_ns: 0 })];
         }
         let rule = &self.header.stopping;
-        let order = analysis::plan::sizes(slot, (rule.order == Order::Random).then_some(rule.seed), round);
+        let order = analysis::plan::size_order(slot, (rule.order == Order::Random).then_some(rule.seed), round);
         let of = |id: u32| {
             let state = self.cells.open().find(|state| state.cell.id == id)?;
             let Stop::AboutNs(ns) = state.cell.spec.stop else { return None };
