@@ -199,7 +199,7 @@ fn resumed(reference: &str, args: &RunArgs, parsed: &mut ParsedPlan) -> Result<R
 fn preview(parsed: &ParsedPlan) -> Result<String, Failure> {
     let (slots, _) = plan::slots(&parsed.cells, &parsed.specs)?;
     let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
-    let steps = analysis::plan::block(&slots, seed, 0);
+    let steps = analysis::plan::round(&slots, seed, 0);
     let preconditions = parsed.plan.require.as_ref().map_or(0, |_| PRECONDITIONS_NS);
     let warmup = parsed.plan.warmup_ns.map_or(0, |ns| ns + OVERHEAD_NS);
     let of = |first: &u32| {
