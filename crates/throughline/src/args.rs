@@ -193,6 +193,14 @@ mod tests {
     }
 
     #[test]
+    fn a_renamed_flag_names_the_new_one() {
+        for flag in ["--wad", "--wad=rules.toml"] {
+            let error = super::command().try_get_matches_from(["thru", "stream", "b", flag]).unwrap_err();
+            assert_eq!(usage::sentence(&error), "--wad is now called --cc-rules");
+        }
+    }
+
+    #[test]
     fn rr_does_not_list_flags_that_it_refuses() {
         let help = super::command().find_subcommand_mut("rr").unwrap().render_long_help().to_string();
         assert!(!help.contains("--both") && help.contains("--flows"), "{help}");
