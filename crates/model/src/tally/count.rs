@@ -189,7 +189,7 @@ mod tests {
         };
         let document = serde_json::to_value(&tally).unwrap();
         assert_eq!((&document["calls_sent"], &document["bytes_sent"]), (&0.into(), &3.into()));
-        assert!(document.get("untold").is_none() && document.get("flows").is_none(), "{document}");
+        assert!(document.get("unreported").is_none() && document.get("flows").is_none(), "{document}");
         assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
     }
 }

@@ -23,7 +23,7 @@ pub struct AdvisePlan {
     /// The goal.
     pub goal: Goal,
     /// The smallest gain that counts, as a fraction of the value.
-    pub least_effect: f64,
+    pub min_effect: f64,
     /// Classes of host settings that may be changed.
     pub allow: BTreeSet<String>,
     /// The user set the block; it is not changed.
@@ -72,7 +72,7 @@ impl ActiveRun<'_> {
         search_state: &mut SearchState,
     ) -> Result<(), ControlError> {
         self.pilot_trials(plan, first, search_state).await?;
-        let rule = rule(plan.goal, plan.least_effect, self.header.stopping.seed);
+        let rule = rule(plan.goal, plan.min_effect, self.header.stopping.seed);
         let counts: Vec<usize> = search_state.candidates.iter().map(|candidate| candidate.levels.len()).collect();
         search_state.search = Some(Search::new(&counts, rule));
         self.races(search_state, true).await?;
