@@ -177,7 +177,7 @@ impl AdviseArgs {
         let allow: BTreeSet<String> = if all { known.collect() } else { self.allow.iter().cloned().collect() };
         AdvisePlan {
             goal,
-            least_effect: self.least.0,
+            min_effect: self.least.0,
             allow,
             fixed_block: self.block.is_some(),
             fixed_time: self.time.is_some(),
