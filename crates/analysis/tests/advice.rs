@@ -5,7 +5,7 @@
 //! quotes. Without that variable the tests take 200 runs and widen the bounds by three standard errors.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::advice::{Confirmation, Confirmed, TrialScore, Search, SearchRule};
+use analysis::advice::{Confirmation, Confirmed, Search, SearchRule, TrialScore};
 use analysis::stats::SplitMix64;
 
 /// Runs of a quick test, and of the contract.

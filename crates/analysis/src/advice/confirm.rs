@@ -7,7 +7,7 @@
 
 use crate::stats::{Interval, SplitMix64, SubsetMeans, holm, mean};
 
-use super::search::{Levels, TrialScore, Search, SearchRule};
+use super::search::{Levels, Search, SearchRule, TrialScore};
 
 /// Confidence of the intervals, and one minus the probability of any false positive.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -137,7 +137,8 @@ impl Confirmation {
         let difference = |[one, two, three, four]: [f64; 4]| sign * (two + three - one - four) / 2.0;
         let compared = &mut self.compared[comparison];
         compared.gains.push(difference([one, two, three, four].map(|score| score.score)));
-        if let (Some(one), Some(two), Some(three), Some(four)) = (one.goodput, two.goodput, three.goodput, four.goodput) {
+        if let (Some(one), Some(two), Some(three), Some(four)) = (one.goodput, two.goodput, three.goodput, four.goodput)
+        {
             compared.goodput_changes.push(difference([one, two, three, four]));
         }
     }

@@ -60,9 +60,7 @@ pub fn advice(
     findings.extend(
         advice.steps.iter().map(|step| finding(of.step(step), step.estimate.clone(), best.into_iter().collect())),
     );
-    findings.extend(
-        advice.unchanged.iter().map(|kept| finding(of.unchanged(kept), kept.estimate.clone(), Vec::new())),
-    );
+    findings.extend(advice.unchanged.iter().map(|kept| finding(of.unchanged(kept), kept.estimate.clone(), Vec::new())));
     findings.extend(untried(&advice.untried).map(|statement| finding(statement, None, Vec::new())));
     findings.extend(spent(&advice.spent).map(|statement| finding(statement, None, Vec::new())));
     (advice, findings)
@@ -100,10 +98,7 @@ impl SearchResult<'_> {
             settings: spec.settings,
             total,
             steps,
-            unchanged: (0..self.candidates.len())
-                .filter(|at| best[*at] == 0)
-                .filter_map(|at| self.kept(at))
-                .collect(),
+            unchanged: (0..self.candidates.len()).filter(|at| best[*at] == 0).filter_map(|at| self.kept(at)).collect(),
             untried: self.untried.iter().cloned().chain(self.not_reached()).collect(),
             spent: self.spent.to_vec(),
         }

@@ -99,7 +99,10 @@ fn both_directions_have_a_line_each_unless_it_is_half_duplex() {
         trial.far.flows.push(flow(B, 7, 0));
     }
     let full = bounded(both.clone(), &gigabit(A), &gigabit(B)).summary.ceiling.unwrap();
-    assert!((full.bound_bps / 1e6 - 2.0 * 941.48).abs() < 0.01 && full.reason.ends_with("in each direction"), "{full:?}");
+    assert!(
+        (full.bound_bps / 1e6 - 2.0 * 941.48).abs() < 0.01 && full.reason.ends_with("in each direction"),
+        "{full:?}"
+    );
     let mut near = gigabit(A);
     near.interfaces[0].duplex = Some("half".into());
     let half = bounded(both, &near, &gigabit(B)).summary.ceiling.unwrap();

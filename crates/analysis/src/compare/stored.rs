@@ -177,9 +177,7 @@ fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<St
         }
     }
     if cells > 1 {
-        notes.push(format!(
-            "Answers are corrected for {cells} cells (Holm); the intervals are not corrected."
-        ));
+        notes.push(format!("Answers are corrected for {cells} cells (Holm); the intervals are not corrected."));
     }
     notes
 }
@@ -275,7 +273,8 @@ mod tests {
         let found = stored_runs(&[&a], &[&b], 0.0, 0.95).unwrap();
         assert_eq!((found.cells.len(), found.unmatched), (40, 2));
         // Forty comparisons of equal cells: without correction two would be expected to look different.
-        let reported = found.cells.iter().filter(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse));
+        let reported =
+            found.cells.iter().filter(|cell| matches!(cell.comparison.answer, Answer::Better | Answer::Worse));
         assert_eq!(reported.count(), 0, "{:?}", found.answer);
     }
 

@@ -53,7 +53,8 @@ fn losses(one_way: &OneWay) -> String {
     match (one_way.lost_outbound, one_way.lost_return) {
         (Some(0), Some(0)) => String::new(),
         (Some(outbound), Some(return_trip)) => {
-            let datagrams = if outbound == 1 { "1 datagram was".to_owned() } else { format!("{outbound} datagrams were") };
+            let datagrams =
+                if outbound == 1 { "1 datagram was".to_owned() } else { format!("{outbound} datagrams were") };
             format!(" {datagrams} lost outbound and {return_trip} on the return.")
         }
         _ => " The reflector does not count datagrams, so the direction of losses is unknown.".into(),
@@ -95,7 +96,7 @@ mod tests {
         let outcome = Outcome {
             cell: 0,
             spec: Spec::new("udp", "rr"),
-            summary: Summary { one_way: one_way, ..Summary::default() },
+            summary: Summary { one_way, ..Summary::default() },
             estimate: None,
             histogram: None,
             trials: Vec::new(),

@@ -108,9 +108,11 @@ fn claims_of_datagrams(direction: &DirectionView<'_>) -> Vec<Claim> {
             packets: host(&direction.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
             by: "Udp's RcvbufErrors".into(),
         },
-        own => {
-            Claim { location: LossLocation::SocketBuffer, packets: own, by: "the socket's own count (SO_MEMINFO)".into() }
-        }
+        own => Claim {
+            location: LossLocation::SocketBuffer,
+            packets: own,
+            by: "the socket's own count (SO_MEMINFO)".into(),
+        },
     };
     std::iter::once(socket).chain(claims_of_path(direction)).collect()
 }

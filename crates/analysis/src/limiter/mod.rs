@@ -9,9 +9,9 @@
 mod bottleneck;
 mod changes;
 mod clocks;
+mod losses;
 mod notes;
 mod observations;
-mod losses;
 mod regions;
 pub mod rules;
 #[cfg(test)]

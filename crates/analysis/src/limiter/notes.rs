@@ -3,7 +3,7 @@
 use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
-use super::observations::{SenderFlow, Observations, sender_flows, each, goodput_bps};
+use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
 use super::rules;
 use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
@@ -39,9 +39,7 @@ fn stall(direction: &DirectionView<'_>) -> Option<String> {
         "the receiver blocked (its program did not read, so its window was closed)".to_owned()
     } else if lasts.iter().any(|one| one.unacked > 0) {
         let unacked: u32 = lasts.iter().map(|one| one.unacked).sum();
-        format!(
-            "the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)"
-        )
+        format!("the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)")
     } else if sender.bytes_unsent > 0 {
         format!("{} B stayed in the sender's send queue", sender.bytes_unsent)
     } else {
@@ -91,14 +89,14 @@ fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
         )
     };
     Some(format!(
-        "The directions differ: {} outbound, {} return ({}).",
+        "The directions differ: {} outbound, {} return (ratio {}).",
         bits_per_second(rate(0)?),
         bits_per_second(rate(1)?),
-        format!("ratio {}", ratio(centre, interval.low, interval.high))
+        ratio(centre, interval.low, interval.high)
     ))
 }
 
-/// `1.31 (95 % interval 1.2 to 1.4)`, from natural logarithms.
+/// `1.31 with a 95 % interval of 1.2 to 1.4`, from natural logarithms.
 fn ratio(centre: f64, low: f64, high: f64) -> String {
     let three = |ln: f64| model::units::three_digits(ln.exp());
     format!(
@@ -206,7 +204,8 @@ pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<String> {
             let Some(difference) = MeanDifference::new(&logs(outbound), &logs(return_trip)) else { continue };
             // The difference is return minus outbound.
             let (centre, interval) = (-difference.value, difference.interval(CONFIDENCE));
-            let Some(interval) = interval.filter(|interval| !interval.contains(0.0) && centre.abs() >= MIN_RATIO) else {
+            let Some(interval) = interval.filter(|interval| !interval.contains(0.0) && centre.abs() >= MIN_RATIO)
+            else {
                 continue;
             };
             notes.push(format!(

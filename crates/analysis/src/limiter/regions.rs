@@ -143,8 +143,7 @@ fn region(rates: &impl LabelledRates, best: Option<usize>, sizes: Range<usize>) 
         }
         _ => String::new(),
     };
-    let statement =
-        format!("{range}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
+    let statement = format!("{range}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
     let qualifier = if low.is_some_and(|low| low > 1.0) { "" } else { ", significant at single sizes only" };
     let statement = statement + qualifier;
     let (best, over) = (Some(labels[best].clone()), Some(labels[next].clone()));

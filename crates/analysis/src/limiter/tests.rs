@@ -322,7 +322,10 @@ fn segments_that_had_arrived_are_lost_nowhere() {
     case.counters(true, &[]);
     let losses = case.why().losses.unwrap();
     let located: Vec<(LossLocation, u64)> = losses.locations.iter().map(|one| (one.location, one.packets)).collect();
-    assert_eq!((located, losses.of.as_str()), (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments"));
+    assert_eq!(
+        (located, losses.of.as_str()),
+        (vec![(LossLocation::Path, 60), (LossLocation::Nowhere, 30)], "segments")
+    );
 }
 
 #[test]
@@ -474,7 +477,8 @@ fn datagram_losses_at_a_steady_rate_are_a_bottleneck() {
     });
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
-    let said = "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams were lost there, with 112 Mbit/s sent";
+    let said =
+        "a bottleneck of about 47.0 Mbit/s on the path: 58.0 % of the datagrams were lost there, with 112 Mbit/s sent";
     assert!(why.statement.contains(said), "{}", why.statement);
     // One long interval does not hide the others.
     case.trials(|trial| trial.far.intervals.last_mut().unwrap().end_ns += SECOND);
@@ -533,8 +537,7 @@ fn a_thread_that_waits_for_cpu_is_cpu_limited() {
     case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::SenderCpu);
-    let said =
-        "ran for 52 % of the time (4 % in user space, 48 % in the kernel) and waited for CPU for 46 %";
+    let said = "ran for 52 % of the time (4 % in user space, 48 % in the kernel) and waited for CPU for 46 %";
     assert!(why.statement.contains(said), "{}", why.statement);
     // The same for a thread that sleeps but waits for CPU each time.
     let half = model::ThreadTime { cpu_ns: 200 * MS, wait_ns: Some(450 * MS), ..thread };

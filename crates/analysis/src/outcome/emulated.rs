@@ -29,9 +29,7 @@ pub fn emulator_late(report: &LabReport) -> bool {
         report.directions.iter().filter(used).map(|direction| (late_at_least(direction), direction.late_packets));
     let (few, many): (Vec<_>, Vec<_>) = counts.partition(|(_, packets)| *packets < ONE_IN);
     let together = few.into_iter().fold((0, 0), |sum, direction| (sum.0 + direction.0, sum.1 + direction.1));
-    many.into_iter()
-        .chain([together])
-        .any(|(late, packets)| late >= MIN_LATE && late.saturating_mul(ONE_IN) > packets)
+    many.into_iter().chain([together]).any(|(late, packets)| late >= MIN_LATE && late.saturating_mul(ONE_IN) > packets)
 }
 
 /// A lower bound of a direction's late packets. The report does not count them, but if the packet at a percentile was late, so were

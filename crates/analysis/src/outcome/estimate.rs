@@ -17,7 +17,9 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
                 series.batch
             )
         }
-        Some(_) => "Student's t over trials, widened for lag-1 correlation, alpha spending at interim analyses".to_owned(),
+        Some(_) => {
+            "Student's t over trials, widened for lag-1 correlation, alpha spending at interim analyses".to_owned()
+        }
     };
     let n = series.map_or(values.len() as f64, |series| series.effective_n);
     Some(Estimate {

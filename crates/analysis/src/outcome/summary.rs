@@ -5,7 +5,7 @@ use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, R
 use super::Headline;
 use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
-use super::trial::{requester, goodput_bps, receivers, sender_bps, transactions_per_s};
+use super::trial::{goodput_bps, receivers, requester, sender_bps, transactions_per_s};
 use crate::stats::{mean, median};
 
 /// Fills everything but the count of trials, the verdicts and the trust.
@@ -54,7 +54,8 @@ pub(crate) fn summary(
 
 /// The merged histogram of all trials; `None` if no trial kept one.
 pub(crate) fn merged_histogram(trials: &[Trial]) -> Option<Histogram> {
-    let mut kept = trials.iter().filter_map(|trial| requester(&trial.near, &trial.far).rtt.as_ref()?.histogram.as_ref());
+    let mut kept =
+        trials.iter().filter_map(|trial| requester(&trial.near, &trial.far).rtt.as_ref()?.histogram.as_ref());
     let mut merged = kept.next()?.clone();
     kept.for_each(|histogram| merged.merge(histogram));
     Some(merged)

@@ -416,7 +416,10 @@ mod tests {
         let of_cc: Vec<&String> = said.iter().filter(|one| one.starts_with("cc x → y")).collect();
         assert!(of_cc[0].starts_with("cc x → y at n 1: goodput -34.9"), "{said:#?}");
         assert!(of_cc[1].starts_with("cc x → y at n 8: goodput +70"), "{said:#?}");
-        assert!(of_cc[2].starts_with("cc x → y interacts with n: effect at 8 relative") && of_cc.len() == 3, "{said:#?}");
+        assert!(
+            of_cc[2].starts_with("cc x → y interacts with n: effect at 8 relative") && of_cc.len() == 3,
+            "{said:#?}"
+        );
     }
 
     #[test]

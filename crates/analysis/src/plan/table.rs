@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
 use super::{KINDS, complete, dimensions, levels, of_kind, part};
-use crate::outcome::{Headline, requester, estimate, packets_per_s};
+use crate::outcome::{Headline, estimate, packets_per_s, requester};
 
 /// The mean of a cell's trials, the same as the outcome's estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,8 @@ fn means(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -
     let mut means = BTreeMap::new();
     for cell in cells {
         let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
-        let values: Vec<f64> = own.filter(|trial| complete(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
+        let values: Vec<f64> =
+            own.filter(|trial| complete(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
         if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
             means.insert(cell.id, CellMean { value, low, high, trials: values.len(), cell: cell.id });
         }

@@ -8,8 +8,8 @@
 
 use model::Stopping;
 
-use super::interval::Interval;
 use super::interim::schedule;
+use super::interval::Interval;
 use super::randomisation::SubsetMeans;
 
 /// Fewest rounds with an interval at 95 %.

@@ -9,8 +9,8 @@
 use model::Stopping;
 
 use super::batch::{SeriesEstimate, series_interval};
-use super::interval::Interval;
 use super::interim::schedule;
+use super::interval::Interval;
 use super::summary::mean;
 
 /// Fewest trials before the first analysis.

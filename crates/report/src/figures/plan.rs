@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::plan::{FactorLine, CellMean, PlanTable, factor_lines, tables};
+use analysis::plan::{CellMean, FactorLine, PlanTable, factor_lines, tables};
 use model::{Axis, ByteSize, Figure, Point, Run, Scale, Series};
 
 use super::Drawn;

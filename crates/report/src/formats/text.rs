@@ -154,7 +154,7 @@ mod tests {
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
-        assert!(text.contains("target-missed: the interval stayed wider"), "{text}");
+        assert!(text.contains("target-missed: the interval is wider"), "{text}");
     }
 
     #[test]

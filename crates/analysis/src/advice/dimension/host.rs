@@ -136,7 +136,13 @@ fn toggled(path: &PathFacts<'_>, roles: &[Role], name: &str, values: &[&str]) ->
 }
 
 /// Levels of a property of the data's interfaces.
-fn devices(path: &PathFacts<'_>, roles: &[Role], property: &str, now: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+fn devices(
+    path: &PathFacts<'_>,
+    roles: &[Role],
+    property: &str,
+    now: &str,
+    values: &[&str],
+) -> Result<Vec<Level>, String> {
     let mut names = Vec::new();
     for role in roles {
         let interface = path.interface(*role).ok_or(NO_INTERFACE)?;

@@ -33,9 +33,7 @@ fn congestion_controls(path: &PathFacts<'_>) -> Result<Vec<Level>, String> {
     let levels: Vec<Level> =
         std::iter::once(Level::start(now.clone())).chain(others.map(|name| Level::new(name, edits(name)))).collect();
     if levels.len() < 2 {
-        return Err(format!(
-            "only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"
-        ));
+        return Err(format!("only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"));
     }
     Ok(levels)
 }

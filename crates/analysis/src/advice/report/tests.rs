@@ -23,8 +23,8 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
         confirmed = fresh.judged();
     }
     let (start, host) = (Spec::new("tcp", "stream"), Inventory::default());
-    let untried =
-        ["mtu", "rings"].map(|what| AdviceUntried { what: what.into(), why: format!("needs host settings{ALLOW}{what}") });
+    let untried = ["mtu", "rings"]
+        .map(|what| AdviceUntried { what: what.into(), why: format!("needs host settings{ALLOW}{what}") });
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
     let result = SearchResult {
         goal,
@@ -82,9 +82,6 @@ fn without_a_gain_there_is_no_advice() {
     let (advice, findings) = gone(Goal::Throughput, |_| 0.0);
     assert!(!advice.confirmed && advice.best.is_empty() && advice.command.is_none() && advice.total.is_none());
     let text = said(&findings);
-    assert!(
-        text.starts_with("No change in 2 dimensions improved the goodput by more than 1.00 %."),
-        "{text}"
-    );
+    assert!(text.starts_with("No change in 2 dimensions improved the goodput by more than 1.00 %."), "{text}");
     assert!(text.contains("does not matter"), "{text}");
 }

@@ -37,9 +37,7 @@ pub(super) fn unequal_offloads(near: &End<'_>, far: &End<'_>) -> Option<String> 
         .filter(|(_, names)| !names.is_empty())
         .map(|(side, names)| format!("{} at the {side} end only", names.join(", ")))
         .collect();
-    (!words.is_empty()).then(|| {
-        format!("Offloads differ, so CPU time depends on the direction: {}.", words.join("; "))
-    })
+    (!words.is_empty()).then(|| format!("Offloads differ, so CPU time depends on the direction: {}.", words.join("; ")))
 }
 
 pub(super) fn half_duplex(end: &End<'_>) -> Vec<String> {

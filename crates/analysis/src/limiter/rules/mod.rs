@@ -20,7 +20,7 @@ use super::{Weighed, graded};
 use crate::direction::DirectionView;
 
 pub(super) use cores::{busiest, measured as threads_measured};
-pub(super) use path::{grew as path_counter, held as held_by_qdisc};
+pub(super) use path::{grew as path_counter, qdisc_limited};
 
 /// One rule.
 pub struct Rule {
@@ -116,11 +116,13 @@ pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
                 }
             }
         }
-        weighed.extend(kinds.into_iter().filter(|(_, (sum, _))| sum / count > MIN_WEIGHT).map(|(of, (sum, signal))| {
-            let (weight, rule) = (sum / count, rule.name.into());
-            let (grade, share, statement) = (graded(weight), signal.share, signal.statement);
-            Weighed { weight, evidence: Evidence { of, rule, statement, grade, share } }
-        }));
+        weighed.extend(kinds.into_iter().filter(|(_, (sum, _))| sum / count > MIN_WEIGHT).map(
+            |(of, (sum, signal))| {
+                let (weight, rule) = (sum / count, rule.name.into());
+                let (grade, share, statement) = (graded(weight), signal.share, signal.statement);
+                Weighed { weight, evidence: Evidence { of, rule, statement, grade, share } }
+            },
+        ));
     }
     weighed
 }
@@ -129,8 +131,7 @@ pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
 pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Weighed> {
     let seconds = model::units::seconds(clocks.total_ns);
     let evidence_of = |of, share: f64, what: &str| {
-        let statement =
-            format!("TCP's clocks show {:.1} % of {seconds} of connection time {what}", 100.0 * share);
+        let statement = format!("TCP's clocks show {:.1} % of {seconds} of connection time {what}", 100.0 * share);
         let evidence = Evidence { of, rule: CLOCKS.into(), statement, grade: graded(share), share: Some(share) };
         (share > MIN_WEIGHT).then_some(Weighed { weight: share, evidence })
     };

@@ -3,7 +3,7 @@
 use model::LimiterKind;
 use model::units::bits_per_second;
 
-use super::super::observations::{Observations, sender_flows, each, ramp};
+use super::super::observations::{Observations, each, ramp, sender_flows};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 

@@ -17,7 +17,9 @@ pub(super) const RATE: Rule = Rule {
         let Some(requested) = observations.spec.rate_bps else { return Vec::new() };
         let rate = match observations.headline {
             // Datagrams that were sent and lost are limited elsewhere.
-            Headline::Goodput => sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, goodput)| sent.min(goodput)),
+            Headline::Goodput => {
+                sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, goodput)| sent.min(goodput))
+            }
             // A transaction's rate is that of its requests.
             _ => {
                 observations.outcome.summary.transactions_per_s.map(|rate| rate * observations.spec.block as f64 * 8.0)

@@ -4,7 +4,7 @@ use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
-use super::super::observations::{SenderFlow, Observations, sender_flows, each, ramp};
+use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::{Rule, Signal, cores};
 use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
@@ -18,8 +18,7 @@ pub(super) const RECEIVE: Rule = Rule {
         let flows = sender_flows(direction);
         let Some(part) = used(observations, direction, &flows, SenderFlow::window_bytes) else { return Vec::new() };
         // The window is smaller than the congestion window, and is used up.
-        let smaller =
-            each(&flows, |flow| Some(f64::from(u8::from(flow.window_bytes()? <= flow.cwnd_bytes()?))));
+        let smaller = each(&flows, |flow| Some(f64::from(u8::from(flow.window_bytes()? <= flow.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
         Signal::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&flows, SenderFlow::window_bytes);
@@ -49,8 +48,7 @@ pub(super) const READER: Rule = Rule {
             Some(last.rwnd_limited_ns?.saturating_sub(first.rwnd_limited_ns?) as f64 / span)
         });
         // Over the minimum RTT, because a full receive queue increases the smoothed one.
-        let part =
-            each(&flows, |flow| Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * flow.window_bytes()?)));
+        let part = each(&flows, |flow| Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * flow.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
         let busy = cores::busiest(observations, &direction.receiver).map(|thread| thread.share());
         let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
@@ -86,7 +84,9 @@ pub(super) const SEND: Rule = Rule {
         if direction.sender.options.sndbuf.is_none() && limit.is_none() {
             return Vec::new();
         }
-        let Some(part) = used(observations, direction, &flows, SenderFlow::send_buffer_bytes) else { return Vec::new() };
+        let Some(part) = used(observations, direction, &flows, SenderFlow::send_buffer_bytes) else {
+            return Vec::new();
+        };
         let smaller = each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? <= flow.cwnd_bytes()?))));
         // The program is woken when a third of the buffer is free (sk_stream_write_space), so a part of it is always free.
         let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);

@@ -6,7 +6,9 @@ mod search_state;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::advice::{Confirmation, PairRound, PathFacts, RaceRound, Search, TrialScore, candidates, rule, score, spec_of};
+use analysis::advice::{
+    Confirmation, PairRound, PathFacts, RaceRound, Search, TrialScore, candidates, rule, score, spec_of,
+};
 use engine::transport::transport;
 use model::{Cell, Event, Finding, FindingKind, Goal, Phase, Stop, Verdict};
 
