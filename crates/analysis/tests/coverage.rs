@@ -154,8 +154,8 @@ fn independent_trials() {
     {
         let coverage = simulate(&rule, 100 + i as u64, no_budget, independent(noise));
         contract("independent", noise, &coverage);
-        // The intervals must not be wide for nothing: quiet series end at the first look, loud ones never, and those in
-        // between take about as many as a 2 % interval needs: (1.96 * noise / 0.02)^2.
+        // The intervals must not be wider than necessary: quiet series end at the first analysis, noisy ones never, and those
+        // in between take about as many values as a 2 % interval needs: (1.96 * noise / 0.02)^2.
         match noise {
             n if n <= 0.01 => assert!(coverage.at_first > 0.95, "{noise}: {}", coverage.at_first),
             n if n <= 0.05 => {
@@ -190,7 +190,7 @@ fn long_autocorrelated_series() {
             let coverage = simulate(&rule, 300 + 10 * i as u64 + j as u64, no_budget, correlated(phi, noise));
             contract(&format!("series AR(1) {phi}, 100 to 3200"), noise, &coverage);
             match noise {
-                // (1.96 * noise / 0.02)^2 * (1 + phi) / (1 - phi) values would do; looks come at factors of 1.6 from 100 on.
+                // (1.96 * noise / 0.02)^2 * (1 + phi) / (1 - phi) values are needed; analyses come at factors of 1.6 from 100 on.
                 n if n <= 0.1 => {
                     let ideal = (1.96 * n / 0.02).powi(2) * (1.0 + phi) / (1.0 - phi);
                     assert!(

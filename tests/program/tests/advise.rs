@@ -145,7 +145,8 @@ fn where_nothing_helps_nothing_is_claimed() {
     assert!(!advice.confirmed && advice.command.is_none(), "{advice:?}");
     // What the path and the hosts are like may be told before.
     let first = doc.run.findings.iter().find(|finding| finding.kind == FindingKind::Advice).unwrap();
-    assert!(first.statement.starts_with("Nothing that was tried"), "{}", first.statement);
+    let nothing = ["No change in ", "No significant improvement "];
+    assert!(nothing.iter().any(|start| first.statement.starts_with(start)), "{}", first.statement);
     assert!(!advice.unchanged.is_empty() && advice.unchanged.iter().any(|same| same.estimate.is_some()), "{advice:?}");
     assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("--allow mtu")), "{advice:?}");
     let trials: u32 = advice.spent.iter().map(|part| part.trials).sum();

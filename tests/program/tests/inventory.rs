@@ -106,8 +106,8 @@ fn a_path_through_a_router_is_described_from_both_ends() {
         .filter(|finding| finding.kind == FindingKind::Path)
         .map(|finding| finding.statement.as_str())
         .collect();
-    let unequal = "The ends' MTUs differ, 1500 bytes on up0 (near) and 1400 on up0 (far)";
-    let narrow = format!("From the near end the path carries packets of 1400 bytes ({ROUTER_A} says so)");
+    let unequal = "The MTUs differ: 1500 bytes on up0 (near) and 1400 on up0 (far).";
+    let narrow = format!("The path MTU from the near end is 1400 bytes (reported by {ROUTER_A}), smaller than");
     for wanted in [unequal, &narrow] {
         assert!(found.iter().any(|statement| statement.starts_with(wanted)), "{wanted}: {found:#?}");
     }

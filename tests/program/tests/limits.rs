@@ -109,5 +109,5 @@ fn of_two_faults_the_one_that_binds_comes_first() {
     let Some(lossy) = Path::new(test, |direction| direction.loss = 0.01) else { return };
     let why = lossy.stream(&["--cc", "reno"]).summary.why.expect("a limiter");
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
-    assert!(why.statement.contains("segments sent again"), "{}", why.statement);
+    assert!(why.statement.contains("segments retransmitted"), "{}", why.statement);
 }

@@ -60,7 +60,7 @@ fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
     let of = |kind| run.findings.iter().filter(move |finding| finding.kind == kind);
     // The socket, and what it has to do with the size; no step from each size to the next.
     assert_eq!(of(FindingKind::Effect).count(), 2, "{:?}", run.findings);
-    assert!(of(FindingKind::Best).all(|finding| finding.statement.starts_with("Round trip by socket, blocks of ")));
+    assert!(of(FindingKind::Best).all(|finding| finding.statement.starts_with("RTT by socket, blocks of ")));
     assert!(of(FindingKind::Best).count() >= 1);
     let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(shown.contains("block \\ socket") && shown.contains("Round trip by socket"), "{shown}");

@@ -128,7 +128,7 @@ fn ways_that_differ_are_told_apart() {
         doc.run
             .findings
             .iter()
-            .any(|finding| finding.statement.contains(" were lost on the way there and 0 on the way back"))
+            .any(|finding| finding.statement.contains(" datagrams were lost outbound and 0 on the return."))
     );
 }
 

@@ -209,7 +209,7 @@ fn a_core_that_others_burn_is_the_senders_cpu() {
     let pin = format!("0,{far}");
     let why = scene.why(&["--pin", &pin, "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SenderCpu, "{why:#?}");
-    assert!(why.statement.contains("for a core that others had"), "{}", why.statement);
+    assert!(why.statement.contains("waited for CPU for "), "{}", why.statement);
 }
 
 #[test]

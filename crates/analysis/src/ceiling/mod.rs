@@ -113,8 +113,8 @@ fn rate_words(bps: f64) -> String {
     format!("{value} {unit}")
 }
 
-/// A connection carries at most a window in a round trip, where the receive buffer's size was asked for; the shortest round trip and
-/// the window that the receiver last announced are the kernel's. One that the kernel sizes itself grows with the need.
+/// One window per RTT, if the size of the receive buffer was requested. The minimum RTT and the last announced window are those that
+/// the kernel reports. A window that the kernel sizes is no bound, because it grows as needed.
 fn window(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     if directions.iter().any(|direction| direction.receiver.options.rcvbuf.is_none()) {
         return None;
@@ -124,7 +124,7 @@ fn window(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     })
 }
 
-/// The same of a send buffer whose size was asked for.
+/// The same for a send buffer of requested size.
 fn send_buffer(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     per_round_trip(spec, directions, BoundKind::SendBuffer, "send buffer", |side, flow| {
         side.options.sndbuf?;

@@ -303,15 +303,15 @@ mod tests {
 
     #[test]
     fn two_single_measurements_are_paired_and_two_curves_in_different_directions_are_not() {
-        let turned = |mut cell: (BTreeMap<String, String>, Outcome)| {
+        let reversed = |mut cell: (BTreeMap<String, String>, Outcome)| {
             cell.1.spec.direction = Direction::Reverse;
             cell
         };
-        let (a, b) = (run("a", None, vec![stream(&[], 1)]), run("b", None, vec![turned(stream(&[], 4096))]));
+        let (a, b) = (run("a", None, vec![stream(&[], 1)]), run("b", None, vec![reversed(stream(&[], 4096))]));
         assert_eq!(paired(&a, &b), (vec![(0, 0)], vec![]));
         let (a, b) = (
             run("a", None, vec![stream(&[], 1), stream(&[], 2)]),
-            run("b", None, vec![turned(stream(&[], 1)), turned(stream(&[], 2))]),
+            run("b", None, vec![reversed(stream(&[], 1)), reversed(stream(&[], 2))]),
         );
         assert_eq!(paired(&a, &b).0, []);
         let trips = run("b", None, vec![(BTreeMap::new(), made("rr", 0, 1, &[1.0]))]);
@@ -320,15 +320,15 @@ mod tests {
 
     #[test]
     fn a_cell_without_a_value_or_not_in_every_run_is_listed() {
-        let whole = run("a", None, vec![stream(&[], 1), stream(&[], 2)]);
-        let mut empty = whole.clone();
+        let complete = run("a", None, vec![stream(&[], 1), stream(&[], 2)]);
+        let mut empty = complete.clone();
         empty.header.id = "e".into();
         empty.outcomes[1].trials.clear();
-        let found = pair(&[&whole, &empty], &[&whole]);
+        let found = pair(&[&complete, &empty], &[&complete]);
         assert_eq!((found.pairs.len(), found.unpaired.len()), (1, 2));
         assert!(found.unpaired.iter().all(|one| one.why == "no value in run e"), "{:?}", found.unpaired);
         let short = run("s", None, vec![stream(&[], 1)]);
-        let found = pair(&[&whole, &short], &[&whole]);
+        let found = pair(&[&complete, &short], &[&complete]);
         assert_eq!(found.unpaired[0].why, "not in every run of its side");
     }
 }

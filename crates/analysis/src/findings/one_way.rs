@@ -96,7 +96,7 @@ mod tests {
         let outcome = Outcome {
             cell: 0,
             spec: Spec::new("udp", "rr"),
-            summary: Summary { one_way: one_way, ..Summary::default() },
+            summary: Summary { one_way, ..Summary::default() },
             estimate: None,
             histogram: None,
             trials: Vec::new(),

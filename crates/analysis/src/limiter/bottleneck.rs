@@ -5,7 +5,7 @@ use model::units::{bits_per_second, seconds};
 use model::{Direction, Inventory, Outcome};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
-use super::rules::{busiest, held_by_qdisc};
+use super::rules::{busiest, qdisc_limited};
 use super::{STRONG, losses};
 use crate::direction::{DirectionView, send_buffer_bytes};
 use crate::stats::{mean, median, quantile};
@@ -90,7 +90,7 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     });
     let paced = paced.filter(|_| direction.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
     let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
-    let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - held_by_qdisc(direction));
+    let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - qdisc_limited(direction));
     let varied = varied(&rates);
     let observation = if standing.max(little) >= paced {
         format!(
@@ -160,8 +160,8 @@ fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
     // The median, because a busy host may prolong single intervals.
     let lengths: Vec<f64> = intervals.iter().map(|one| (one.end_ns - one.start_ns) as f64).collect();
     let usual = median(&lengths).unwrap_or(0.0);
-    let whole = intervals.iter().skip(1).filter(|one| (one.end_ns - one.start_ns) as f64 > usual / 2.0);
-    whole.map(|one| one.bytes_received as f64 * 8e9 / (one.end_ns - one.start_ns) as f64).collect()
+    let complete = intervals.iter().skip(1).filter(|one| (one.end_ns - one.start_ns) as f64 > usual / 2.0);
+    complete.map(|one| one.bytes_received as f64 * 8e9 / (one.end_ns - one.start_ns) as f64).collect()
 }
 
 /// The quantile of the rates that is taken as the bottleneck's rate.

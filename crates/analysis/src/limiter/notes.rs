@@ -96,7 +96,7 @@ fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
     ))
 }
 
-/// `1.31 (95 % interval 1.2 to 1.4)`, from natural logarithms.
+/// `1.31 with a 95 % interval of 1.2 to 1.4`, from natural logarithms.
 fn ratio(centre: f64, low: f64, high: f64) -> String {
     let three = |ln: f64| model::units::three_digits(ln.exp());
     format!(

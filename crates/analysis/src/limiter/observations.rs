@@ -25,9 +25,9 @@ pub(super) struct Observations<'a> {
 impl<'a> Observations<'a> {
     pub(super) fn new(outcome: &'a Outcome, passes: &'a [Pass], hosts: [&'a Inventory; 2]) -> Self {
         let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
-        let whole: Vec<&Trial> =
+        let complete: Vec<&Trial> =
             outcome.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
-        let trials = if whole.is_empty() { outcome.trials.iter().collect() } else { whole };
+        let trials = if complete.is_empty() { outcome.trials.iter().collect() } else { complete };
         let of = |trial: &&'a Trial| directions(&outcome.spec, trial, by_index.get(&trial.pass).copied(), hosts);
         let [near, far] = hosts;
         Self {
@@ -184,7 +184,7 @@ impl<'a> SenderFlow<'a> {
 
     /// Share of the samples after a loss in which TCP was in recovery, or the congestion window was full near the threshold that the
     /// loss had set.
-    pub(super) fn held_by_loss(&self) -> Option<f64> {
+    pub(super) fn limited_by_loss(&self) -> Option<f64> {
         let before = self.flow.tcp.first()?.retransmits;
         self.part(|one| {
             let recovery = one.state >= 3;

@@ -16,8 +16,8 @@ struct Sums {
 /// The cost of a cell from its trials; those that were cut short count only if there are no others. `None` if no trial has
 /// figures of its own (curves, and agents that do not report them).
 pub(crate) fn cost(spec: &Spec, trials: &[Trial]) -> Option<Cost> {
-    let whole: Vec<&Trial> = trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
-    let trials = if whole.is_empty() { trials.iter().collect() } else { whole };
+    let complete: Vec<&Trial> = trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
+    let trials = if complete.is_empty() { trials.iter().collect() } else { complete };
     let bulk = Headline::of(spec) == Headline::Goodput;
     let amount = |trial: &Trial, end: &EndTally| match bulk {
         false => requester(&trial.near, &trial.far).transactions,

@@ -88,9 +88,9 @@ fn was_cut_short(trial: &Trial) -> bool {
 
 /// The trials that an outcome is made of: those that were cut short count only if no complete trial gave a value.
 fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
-    let whole = trials.iter().filter(|trial| !was_cut_short(trial));
-    if trials.iter().any(was_cut_short) && whole.clone().any(|trial| trial.value.is_some()) {
-        Cow::Owned(whole.cloned().collect())
+    let complete = trials.iter().filter(|trial| !was_cut_short(trial));
+    if trials.iter().any(was_cut_short) && complete.clone().any(|trial| trial.value.is_some()) {
+        Cow::Owned(complete.cloned().collect())
     } else {
         Cow::Borrowed(trials)
     }

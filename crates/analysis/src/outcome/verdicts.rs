@@ -100,27 +100,28 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::BatchTimed => "round trips were timed in batches, so percentiles are of batch means",
         Verdict::SocketDrops => "the receiver's own socket dropped datagrams: a limit of the host, not of the path",
         Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were left out (NetPIPE's self-limit or the budget)",
+        Verdict::SelfLimited => "larger blocks were not measured (NetPIPE's self-limit or the budget)",
         Verdict::OneHost => "both ends are on one host, with no network between them",
         Verdict::MetricsKept => {
             "the TCP metrics cache of a sending end was on, so a trial may start with values from an earlier one"
         }
         Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
         Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
-        Verdict::Starved => "a flow received nothing in a trial: see the flows' shares in the document",
+        Verdict::Starved => "a flow received nothing in a trial: see the shares of the flows in the JSON document",
         Verdict::EmulatorLate => {
-            "the lab's emulator delivered packets more than 1 ms late: give it a core of its own or use a quieter machine"
+            "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
         }
         Verdict::EmulatorUnreported => {
-            "the lab did not report whether its emulator was on time: measure again on a quieter machine"
+            "the lab did not report whether its emulator was on time: repeat on an idle machine"
         }
         Verdict::DelayedReads => {
-            "receivers slept between reads (--delayed-reads), so other programs may carry a different rate"
+            "receivers slept between reads (--delayed-reads), unlike an ordinary application: other programs may be slower"
         }
         Verdict::OverlapClose => {
-            "each connection was closed while the next one was already open (--overlap-close), which raises the rate"
+            "each connection was closed during the next transaction (--overlap-close): the rate is above that of \
+             sequential transactions"
         }
-        _ => "see the manual of the version that measured",
+        _ => "unknown to this version: see the manual of the version that measured",
     }
 }
 

@@ -24,10 +24,10 @@ pub(super) const LOSS: Rule = Rule {
             return Vec::new();
         }
         // Without a series: whether the rate is what that loss allows.
-        let held = each(&flows, SenderFlow::held_by_loss)
+        let near_threshold = each(&flows, SenderFlow::limited_by_loss)
             .or_else(|| each(&flows, |flow| Some(1.0 - ramp(flow.rate_bps / mathis(flow)?, 2.0, 5.0))));
         // Losses at a bottleneck are its queue's overflow: the bottleneck is the limit.
-        let weight = 0.9 * held.unwrap_or(0.0) * (1.0 - bottleneck::weight(observations, direction));
+        let weight = 0.9 * near_threshold.unwrap_or(0.0) * (1.0 - bottleneck::weight(observations, direction));
         Signal::of(LimiterKind::Loss, weight, || {
             let sent: f64 = flows.iter().filter_map(|flow| segments(flow, direction)).sum();
             let part = retransmitted as f64 / sent.max(retransmitted as f64);
@@ -43,7 +43,7 @@ pub(super) const LOSS: Rule = Rule {
                 "{retransmitted} segments retransmitted ({:.2} %); the congestion window was near the threshold set by loss for \
                  {:.0} % of the time{bound}",
                 100.0 * part,
-                100.0 * held.unwrap_or(0.0)
+                100.0 * near_threshold.unwrap_or(0.0)
             )
         })
     },

@@ -20,7 +20,7 @@ use super::{Weighed, graded};
 use crate::direction::DirectionView;
 
 pub(super) use cores::{busiest, measured as threads_measured};
-pub(super) use path::{grew as path_counter, held as held_by_qdisc};
+pub(super) use path::{grew as path_counter, qdisc_limited};
 
 /// One rule.
 pub struct Rule {

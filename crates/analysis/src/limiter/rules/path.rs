@@ -58,7 +58,7 @@ pub(super) const QDISC: Rule = Rule {
         }
         let (overlimits, drops) = (qdisc(&direction.sender, "overlimits"), qdisc(&direction.sender, "drops"));
         let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
-        let weight = f64::max(0.95 * held(direction), 0.5 * dropped);
+        let weight = f64::max(0.95 * qdisc_limited(direction), 0.5 * dropped);
         Signal::of(LimiterKind::Qdisc, weight, || {
             format!(
                 "the sender's qdisc delayed packets {} times to keep its rate (overlimits) and dropped {}",
@@ -99,7 +99,7 @@ pub(super) const BACKLOG: Rule = Rule {
 };
 
 /// Whether a shaper of the sender limited it, from 0 to 1: over its rate for a large part of its packets (or GSO bursts).
-pub(in super::super) fn held(direction: &DirectionView<'_>) -> f64 {
+pub(in super::super) fn qdisc_limited(direction: &DirectionView<'_>) -> f64 {
     ramp(qdisc(&direction.sender, "overlimits") as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
 }
 
