@@ -1,4 +1,4 @@
-//! What a search through settings found: which of them help, by how much, and how to make them stay.
+//! The result of a search through settings: which of them help, by how much, and how to make them persistent.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, HostSettings};
 
-/// What a search is after.
+/// The goal of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
@@ -15,87 +15,86 @@ pub enum Goal {
     Throughput,
     /// A shorter mean round trip.
     Latency,
-    /// Less CPU time for a byte at both ends together, at no less than 95 % of the goodput.
+    /// Less CPU time per byte, both ends together, with at least 95 % of the goodput.
     Cpu,
 }
 
-/// What came of `thru advise`.
+/// The result of `thru advise`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// What was searched for.
+    /// The goal.
     pub goal: Goal,
-    /// The least gain that counts, as a fraction of the value.
+    /// The smallest gain that counts, as a fraction of the value.
     pub min_effect: f64,
-    /// What each dimension that was tried is at the start, by the dimension's name.
+    /// The start level of each dimension that was tried, by the dimension's name.
     pub start: BTreeMap<String, String>,
-    /// What the best combination that was found changes; empty where nothing looked better than the start.
+    /// The changes of the best combination; empty if nothing was better than the start.
     pub best: BTreeMap<String, String>,
-    /// Whether the best combination was confirmed: on fresh pairs it gains more than the least effect, and surely something.
+    /// Whether the best combination was confirmed: on fresh pairs its gain is significant and larger than `min_effect`.
     pub confirmed: bool,
-    /// The start against the best combination, on fresh pairs; null where nothing looked better or nothing was left to confirm
-    /// it with.
+    /// The best combination against the start, on fresh pairs; null if nothing was better or no time was left to confirm it.
     pub total: Option<AdviceStep>,
-    /// What each change gives: the best combination against the same without that change, on fresh pairs.
+    /// The effect of each change: the best combination against the same without that change, on fresh pairs.
     pub steps: Vec<AdviceStep>,
-    /// Dimensions that were tried and left as they were.
+    /// Dimensions that were tried and not changed.
     pub unchanged: Vec<AdviceUnchanged>,
     /// What was not tried, and why.
     pub untried: Vec<AdviceUntried>,
     /// How the time was spent.
     pub spent: Vec<AdviceSpent>,
-    /// The command that measures with the best combination; null where nothing was confirmed.
+    /// The command that measures with the best combination; null if nothing was confirmed.
     pub command: Option<String>,
     /// Host settings of the best combination.
     pub settings: HostSettings,
-    /// What makes them stay at the near host; empty where nothing was confirmed.
+    /// Persistent settings of the near host; empty if nothing was confirmed.
     pub near: AdvicePersistent,
-    /// What makes them stay at the far host.
+    /// Persistent settings of the far host.
     pub far: AdvicePersistent,
 }
 
-/// One change and what it gives.
+/// One change and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceStep {
-    /// What is changed; of the whole, `all`.
+    /// The dimension that is changed; `all` for the whole combination.
     pub dimension: String,
     /// Its level at the start.
     pub from: String,
     /// Its level in the best combination.
     pub to: String,
-    /// Ratio of the goal's statistic with the change to that without; null where nothing was measured.
+    /// Ratio of the goal's statistic with the change to the one without; null if nothing was measured.
     pub estimate: Option<Estimate>,
-    /// The same ratio of the goodput, where the goal is another and the goodput must not suffer.
+    /// The same ratio of the goodput, for goals that must not reduce the goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Estimate>,
     /// Two-sided p-value of the randomisation test that the change makes no difference, corrected for the number of confirmations
-    /// (Holm); null where there were too few pairs.
+    /// (Holm); null with too few pairs.
     pub p_value: Option<f64>,
-    /// Whether it surely gains, and by more than the least effect.
+    /// Whether its gain is significant and larger than `min_effect`.
     pub confirmed: bool,
 }
 
-/// A dimension in which nothing looked better than what there was.
+/// A dimension in which nothing was better than the start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceUnchanged {
     /// The dimension.
     pub dimension: String,
-    /// What it stays.
+    /// The level that was kept.
     pub kept: String,
     /// The best of the other levels.
     pub best: Option<String>,
-    /// Ratio of the goal's statistic at that level to that at the one that stays, from the search: of several levels the best looking
-    /// one, so that it rather flatters it. Null where too little was measured.
+    /// Ratio of the goal's statistic at `best` to that at `kept`, from the search. As the best of several levels it is biased
+    /// upwards. Null if too little was measured.
     pub estimate: Option<Estimate>,
     /// The other levels that were tried.
     pub levels: Vec<String>,
-    /// Whether its race ended because it was decided; otherwise the time ran out.
+    /// Whether its race was decided; otherwise the time ran out.
     pub complete: bool,
 }
 
 /// Something that was not tried.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceUntried {
-    /// The dimension, with the level where it is about one.
+    /// The dimension, with the level if it is about one.
     pub what: String,
     /// Why.
     pub why: String,
@@ -104,21 +103,21 @@ pub struct AdviceUntried {
 /// A part of the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceSpent {
-    /// What it was spent on: `pilot trials`, a dimension's name, or `confirmation`.
+    /// `pilot trials`, a dimension's name, or `confirmation`.
     pub on: String,
-    /// Trials.
+    /// Number of trials.
     pub trials: u32,
-    /// Time with set-ups and pauses, ns.
+    /// Time, with set-ups and pauses, ns.
     pub ns: u64,
 }
 
-/// What makes a host keep what was found.
+/// Settings that keep the result on a host after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AdvicePersistent {
     /// Lines for a file in /etc/sysctl.d.
     pub sysctl: Vec<String>,
-    /// Commands for what no sysctl holds.
+    /// Commands for settings that are not sysctls.
     pub commands: Vec<String>,
-    /// What a program has to do itself.
+    /// Changes that an application must make itself.
     pub program: Vec<String>,
 }

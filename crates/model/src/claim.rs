@@ -1,30 +1,30 @@
-//! What an outcome's figures are measured against: the most that its path could carry, and what carrying it cost.
+//! The ceiling of an outcome's goodput, and its CPU cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most goodput that a path could carry, as far as that is known.
+/// The highest goodput that a path could carry, as far as its bounds are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// The lowest of the bounds, bit/s of payload; both directions added up where both send.
+    /// The lowest bound, bit/s of payload; the sum of both directions if both send.
     pub bound_bps: f64,
     /// What sets it.
     pub kind: BoundKind,
-    /// The figures that it rests on, such as `MTU 1500 on 1 Gbit/s`.
+    /// The figures that it is computed from, such as `MTU 1500 on 1 Gbit/s`.
     pub reason: String,
     /// The bounds that are higher, lowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Bound>,
 }
 
-/// One thing that goodput cannot exceed.
+/// One bound of a goodput.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bound {
     /// What sets it.
     pub kind: BoundKind,
     /// Bit/s of payload.
     pub bps: f64,
-    /// The figures that it rests on.
+    /// The figures that it is computed from.
     pub reason: String,
 }
 
@@ -33,70 +33,70 @@ pub struct Bound {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BoundKind {
-    /// An interface's rate less what headers and framing take of it.
+    /// An interface's rate less headers and framing.
     Line,
     /// The receiver's window over the shortest round trip.
     Window,
     /// A send buffer of fixed size over the shortest round trip.
     SendBuffer,
-    /// The rate that was asked for.
+    /// The requested rate.
     Rate,
     /// The kernel's pacing of each connection.
     Pacing,
-    /// A bottleneck on the path, by the rate at which it let the trials' payload through.
+    /// A bottleneck on the path, by the rate at which it passed the trials' payload.
     Path,
 }
 
-/// What one end spent on a trial. Null is what the host did not tell.
+/// CPU time and cycles of one end in a trial. A figure that the host does not report is null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
-    /// CPU time of the measuring processes from the release of their threads to the end of the last one, ns
+    /// CPU time of the worker processes from the start of their threads to the end of the last one, ns
     /// (CLOCK_PROCESS_CPUTIME_ID).
     pub process_ns: u64,
     /// CPU cycles of the measuring threads in the same time, in user space and in the kernel (perf_event_open(2)).
     pub cycles: Option<u64>,
-    /// Why there are no cycles; stands in the first trial of a cell only.
+    /// Why there are no cycles; only in the first trial of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles_missing: Option<String>,
-    /// Busy time of all cores of the host around the trial, ns: user, kernel, hard and soft interrupts, whoever's it was.
+    /// Busy time of all cores of the host around the trial, ns: user, kernel, hard and soft interrupts of all processes.
     pub host_ns: Option<u64>,
     /// Smallest difference that `host_ns` can show on a core, ns (USER_HZ).
     pub host_resolution_ns: Option<u64>,
-    /// What the measuring threads had of their cores, all of them added up; a probe's thread is not among them.
+    /// Time of all measuring threads together, without the probe's thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<ThreadTime>,
-    /// The measuring thread with the most CPU time: one whose `cpu_ns` is near its `elapsed_ns` fills a core.
+    /// The measuring thread with the most CPU time: it fills a core if its `cpu_ns` is near its `elapsed_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest: Option<ThreadTime>,
 }
 
-/// Where the time of measuring threads went, from the release to their ends. What is left of `elapsed_ns` after `cpu_ns` and
-/// `wait_ns` they slept: for the other end, for room in a buffer, for something to arrive.
+/// How measuring threads spent their time, from their start to their end. In the rest of `elapsed_ns`, after `cpu_ns` and
+/// `wait_ns`, they slept: they waited for the other end, for room in a buffer or for data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadTime {
-    /// How many threads.
+    /// Number of threads.
     pub threads: u32,
-    /// From the release to their ends, ns, added up.
+    /// From their start to their end, ns, added up.
     pub elapsed_ns: u64,
     /// Time on a core, ns, as the scheduler counted it (CLOCK_THREAD_CPUTIME_ID).
     pub cpu_ns: u64,
     /// Of that, in the kernel, ns: system calls, and packets that were processed within them (getrusage(2), RUSAGE_THREAD).
     /// Most kernels sample this part at each tick of 1 to 10 ms.
     pub system_ns: u64,
-    /// Time ready to run but without a core, ns (/proc/self/task/TID/schedstat): others had it, or the hypervisor.
-    /// Null where the kernel does not tell.
+    /// Time ready to run but without a core, ns (/proc/self/task/TID/schedstat): the core was used by others or taken by the
+    /// hypervisor. Null if the kernel does not report it.
     pub wait_ns: Option<u64>,
-    /// Times that they went to sleep by themselves (voluntary context switches).
+    /// Voluntary context switches: the thread went to sleep.
     pub sleeps: u64,
-    /// Times that they were taken off their core (involuntary context switches).
+    /// Involuntary context switches: the thread was preempted.
     pub preemptions: u64,
-    /// The core that a single thread was on at its end; null for several.
+    /// The core of a single thread at its end; null for several threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
 }
 
 impl ThreadTime {
-    /// Two threads, or two groups of them, added up.
+    /// The sum of two threads or groups of threads.
     #[must_use]
     pub fn together(self, other: Self) -> Self {
         Self {
@@ -111,14 +111,14 @@ impl ThreadTime {
         }
     }
 
-    /// The one of two threads that had more CPU time.
+    /// The one of two threads with more CPU time.
     #[must_use]
     pub fn busier(self, other: Self) -> Self {
         if other.cpu_ns > self.cpu_ns { other } else { self }
     }
 }
 
-/// `merge` of what is there; two that are not stay away.
+/// `merge` of two values, or the one that exists.
 fn both<T>(own: Option<T>, other: Option<T>, merge: impl Fn(T, T) -> T) -> Option<T> {
     match (own, other) {
         (Some(own), Some(other)) => Some(merge(own, other)),
@@ -127,7 +127,7 @@ fn both<T>(own: Option<T>, other: Option<T>, merge: impl Fn(T, T) -> T) -> Optio
 }
 
 impl Spent {
-    /// What two processes of one end spent together.
+    /// The sum of two processes of one end.
     #[must_use]
     pub fn together(self, other: Self) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Spent {
     }
 }
 
-/// What an outcome cost at both ends, all trials together.
+/// The CPU cost of an outcome at both ends, all trials together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// The near end.
@@ -151,19 +151,19 @@ pub struct Cost {
     pub far: Option<EndCost>,
 }
 
-/// What an outcome cost at one end. Streams have the figures per byte, patterns of round trips those per transaction; null is
-/// what does not apply or was not measured. A byte is one of payload that this end sent or received.
+/// The CPU cost of an outcome at one end. Streams have the figures per byte, patterns of round trips those per transaction. A
+/// figure that does not apply or was not measured is null. Bytes are payload that this end sent or received.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EndCost {
-    /// CPU seconds of the measuring processes for 10^9 bytes (the same figure is ns per byte).
+    /// CPU seconds of the worker processes per 10^9 bytes (the same figure is ns per byte).
     pub process_s_per_gb: Option<f64>,
-    /// CPU seconds of the whole host, interrupts included, for 10^9 bytes.
+    /// CPU seconds of the whole host, interrupts included, per 10^9 bytes.
     pub host_s_per_gb: Option<f64>,
-    /// CPU cycles of the measuring threads for a byte.
+    /// CPU cycles of the measuring threads per byte.
     pub cycles_per_byte: Option<f64>,
-    /// CPU time of the measuring processes for a transaction, ns.
+    /// CPU time of the worker processes per transaction, ns.
     pub process_ns_per_transaction: Option<f64>,
-    /// CPU time of the whole host, interrupts included, for a transaction, ns.
+    /// CPU time of the whole host, interrupts included, per transaction, ns.
     pub host_ns_per_transaction: Option<f64>,
     /// Smallest difference that the host's figures can show on a core in a trial, ns (the kernel's tick).
     pub host_resolution_ns: Option<u64>,

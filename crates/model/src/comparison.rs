@@ -1,4 +1,4 @@
-//! What comes of setting B against A.
+//! Comparisons of B with A.
 
 use std::collections::BTreeMap;
 
@@ -7,47 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
-/// What a comparison says of B beside A, given the difference that is small enough not to matter.
+/// The answer of a comparison of B with A, given a tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Surely better than A by more than the tolerance.
+    /// B is better than A by more than the tolerance; this is significant.
     Better,
-    /// Surely not worse than A by more than the tolerance.
+    /// B is not worse than A by more than the tolerance; this is significant.
     NotWorse,
-    /// Neither is sure.
+    /// Nothing is significant.
     CannotTell,
-    /// Surely worse than A by more than the tolerance.
+    /// B is worse than A by more than the tolerance; this is significant.
     Worse,
 }
 
-/// How an answer was come by.
+/// An answer with its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What it says of B.
+    /// The answer for B.
     pub answer: Answer,
-    /// The difference that does not matter, as a fraction: B is worse from `1 - tolerance` times A down, and better from one
-    /// over that up (the other way round where lower is better).
+    /// The difference that does not matter, as a fraction: B is worse at a ratio below `1 - tolerance`, and better at a ratio
+    /// above its inverse (vice versa if lower is better).
     pub tolerance: f64,
-    /// Whether more of the statistic is better (a rate) or less (a time).
+    /// Whether higher values of the statistic are better (a rate) or lower ones (a time).
     pub higher_is_better: bool,
-    /// Two-sided p-value of the hypothesis that B makes no difference at all, for this comparison alone; null where there was
-    /// too little for a test.
+    /// Two-sided p-value of the hypothesis that B makes no difference at all, for this comparison alone; null with too few
+    /// values for a test.
     pub p_value: Option<f64>,
-    /// Low end of the ratio's interval that the answer was judged by: wider than the estimate's own, for it pays for having
-    /// been looked at before (ab) or for other cells (compare). Null where there is none, or where the answer was judged
-    /// otherwise.
+    /// Low end of the ratio's interval that the answer is based on. It is wider than the estimate's own, because it is corrected
+    /// for interim analyses (ab) or for the number of cells (compare). Null if there is none or the answer has another basis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted_low: Option<f64>,
-    /// High end of it.
+    /// High end of that interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted_high: Option<f64>,
-    /// Ratio of B to A in each block of a paired comparison, in the order they were taken.
+    /// Ratio of B to A in each round of a paired comparison, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<f64>,
 }
 
-/// Stored runs set against each other: the document of `thru compare --json`.
+/// A comparison of stored runs: the document of `thru compare --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunComparison {
     /// Version of this document's shape: `throughline-comparison/2`. Fields may be added within a version.
@@ -60,14 +59,14 @@ pub struct RunComparison {
     pub answer: Answer,
     /// The cells that both sides have.
     pub cells: Vec<CellComparison>,
-    /// How many cells have no partner.
+    /// Number of cells that only one side has.
     pub unmatched: u32,
-    /// The cells that have no partner, and why.
+    /// The cells that were not compared, and why.
     #[serde(default)]
     pub unpaired: Vec<Unpaired>,
-    /// In what the sides differ, beside their figures.
+    /// Differences of the sides apart from their figures.
     pub differences: Vec<Difference>,
-    /// What to know before believing the figures.
+    /// What to know before relying on the figures.
     pub notes: Vec<String>,
 }
 
@@ -76,7 +75,7 @@ impl RunComparison {
     pub const SCHEMA: &'static str = "throughline-comparison/2";
 }
 
-/// Which run.
+/// A run that was compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunName {
     /// Its identifier.
@@ -98,7 +97,7 @@ pub struct RunName {
 pub struct Unpaired {
     /// The side that has it: `a` or `b`.
     pub side: String,
-    /// Identifier of the run that has it, the first one of several.
+    /// Identifier of the run that has it; of several the first.
     pub run: String,
     /// Its number in that run.
     pub cell: u32,
@@ -108,7 +107,7 @@ pub struct Unpaired {
     pub block: u64,
     /// The unit of its statistic: `bit/s`, `1/s` or `ns`.
     pub unit: String,
-    /// What tells it from the other cells of its run, beside the block: levels by their factors, or fields of its spec.
+    /// What distinguishes it from the other cells of its run, apart from the block: levels by factor, or fields of its spec.
     pub levels: BTreeMap<String, String>,
     /// Why it was not compared.
     pub why: String,
@@ -121,7 +120,7 @@ pub struct CellComparison {
     pub pattern: String,
     /// Block of the cell in bytes, as side A has it.
     pub block: u64,
-    /// What tells it from the other cells of its run, beside the block: levels by their factors, or fields of its spec.
+    /// What distinguishes it from the other cells of its run, apart from the block: levels by factor, or fields of its spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
     /// The statistic's unit: `bit/s`, `1/s` or `ns`.
@@ -136,14 +135,15 @@ pub struct CellComparison {
     pub comparison: Comparison,
 }
 
-/// Something that is not the same on both sides.
+/// A difference between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// What it belongs to: `near` and `far` (the hosts), `path out` and `path back`, `tool` or `spec`; `host` between two hosts.
+    /// What it belongs to: `near` and `far` (the hosts), `path outbound` and `path return`, `tool` or `spec`; `host` between two
+    /// hosts.
     pub of: String,
-    /// The field, its path joined by dots.
+    /// The field, as a path with dots.
     pub field: String,
-    /// The values of side A; several are separated by ` | `, and `-` means that there is none.
+    /// The values of side A; several are separated by ` | `, and `-` means none.
     pub a: String,
     /// The values of side B.
     pub b: String,

@@ -1,17 +1,17 @@
-//! What a network device is, as its driver and the buses below it say: what ethtool, lspci and tc print.
+//! Properties of a network device from its driver and buses: what ethtool, lspci and tc print.
 //!
-//! All of it is optional: a driver answers what it can. What it does not have is null or empty here.
+//! All of them are optional. What a driver does not report is null or empty.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the driver, the bus and the kernel say of an interface beyond its name and addresses.
+/// Properties of an interface beyond its name and addresses, from the driver, the bus and the kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Device {
-    /// What kind of virtual device it is (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
+    /// Kind of virtual device (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Hardware address.
@@ -20,19 +20,19 @@ pub struct Device {
     /// Flags that are set, by the names of linux/if.h: `up`, `broadcast`, `promisc`...
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// What it has counted since it was made, under the kernel's names (`netstat -i`): `rx_packets`, `tx_errors`, `collisions`...
+    /// Its counters since it was created, by the kernel's names (`netstat -i`): `rx_packets`, `tx_errors`, `collisions`...
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub totals: BTreeMap<String, u64>,
     /// The bond or bridge that it is a port of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<String>,
-    /// The devices that it lies on: a bond's and a bridge's ports, the device below a VLAN or a tunnel.
+    /// The devices below it: a bond's and a bridge's ports, the device below a VLAN or a tunnel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lower: Vec<String>,
     /// VLAN number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// How a bond spreads packets over its ports, such as `802.3ad`.
+    /// How a bond distributes packets to its ports, such as `802.3ad`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bond_mode: Option<String>,
     /// Queueing disciplines, the root's first, such as `root mq` and `fq_codel below it, 8 times`.
@@ -50,7 +50,7 @@ pub struct Device {
     /// Firmware of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
-    /// Where the driver says it sits, such as a PCI slot.
+    /// Its location by the driver, such as a PCI slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
     /// Descriptors of its rings (`ethtool -g`): `rx`, `rx-max`, `tx`...
@@ -74,7 +74,7 @@ pub struct Device {
     /// The pluggable module (`ethtool -m`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
-    /// What it can time-stamp (`ethtool -T`).
+    /// Its time-stamping capabilities (`ethtool -T`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamping: Option<Timestamping>,
     /// The PCI function.
@@ -83,16 +83,16 @@ pub struct Device {
     /// Interrupt lines, with the cores that may serve each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub irqs: Vec<Irq>,
-    /// Cores that share the work of a receive queue (RPS) or send by a transmit queue (XPS), as masks by queue, where set.
+    /// Cores that share the work of a receive queue (RPS) or use a transmit queue (XPS), as masks by queue, if set.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub steering: BTreeMap<String, String>,
-    /// What the neighbour says of itself by LLDP.
+    /// The neighbour's LLDP announcement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
-    /// The kernel's last message of the device (dmesg).
+    /// The kernel's last message about the device (dmesg).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_message: Option<String>,
-    /// What others sent and received over it before the test.
+    /// Traffic over it before the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
 }
@@ -103,15 +103,15 @@ pub struct Device {
 pub struct LinkModes {
     /// Whether speed and duplex are negotiated.
     pub autoneg: Option<bool>,
-    /// Speed in Mbit/s, null while the driver does not know it.
+    /// Speed in Mbit/s; null if the driver does not know it.
     pub speed_mbps: Option<u32>,
-    /// `full` or `half`, null while the driver does not know it.
+    /// `full` or `half`; null if the driver does not know it.
     pub duplex: Option<String>,
-    /// What the device can do.
+    /// Modes that the device supports.
     pub supported: Vec<String>,
-    /// What it offers.
+    /// Modes that it advertises.
     pub advertised: Vec<String>,
-    /// What the other side offered.
+    /// Modes that the other side advertised.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub peer: Vec<String>,
 }
@@ -130,16 +130,16 @@ pub struct Module {
     pub revision: Option<String>,
 }
 
-/// What a device can time-stamp.
+/// The time-stamping capabilities of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Timestamping {
     /// Such as `software-receive` or `hardware-transmit`.
     pub capabilities: Vec<String>,
-    /// What hardware can do with sent packets.
+    /// Hardware modes for sent packets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tx_types: Vec<String>,
-    /// What hardware can do with received packets.
+    /// Hardware filters for received packets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rx_filters: Vec<String>,
     /// Number of its hardware clock.
@@ -147,21 +147,21 @@ pub struct Timestamping {
     pub clock: Option<u32>,
 }
 
-/// A PCI function: what its slot gives and what the card could use.
+/// A PCI function: the link in use, and the link that the card supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pci {
     /// Vendor and device in hexadecimal, such as `15b3:1017`.
     pub id: Option<String>,
-    /// Speed of the link now, in millions of transfers per second and lane.
+    /// Current speed of the link, in millions of transfers per second and lane.
     pub speed_mts: Option<u32>,
-    /// Speed that the card could use.
+    /// Highest speed of the card, in the same unit.
     pub max_speed_mts: Option<u32>,
     /// Lanes in use.
     pub width: Option<u32>,
     /// Lanes that the card has.
     pub max_width: Option<u32>,
-    /// Largest read that the card asks memory for, bytes (MaxReadReq).
+    /// Largest read request of the card, bytes (MaxReadReq).
     pub read_request_bytes: Option<u32>,
     /// Largest payload of its packets, bytes (MaxPayload).
     pub payload_bytes: Option<u32>,
@@ -173,35 +173,35 @@ pub struct Pci {
 pub struct Irq {
     /// Number.
     pub irq: u32,
-    /// What the driver calls it.
+    /// Its name by the driver.
     pub line: Option<String>,
     /// Cores that may serve it, as the kernel lists them: `0-3,8`.
     pub cores: Option<String>,
 }
 
-/// A neighbour that speaks LLDP (IEEE 802.1AB).
+/// A neighbour that sends LLDP (IEEE 802.1AB).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbour {
     /// Its name.
     pub system: Option<String>,
-    /// What it says it is.
+    /// Its description of itself.
     pub description: Option<String>,
     /// Its port.
     pub port: Option<String>,
-    /// What it calls that port.
+    /// Its description of that port.
     pub port_description: Option<String>,
     /// VLAN of untagged packets on that port.
     pub vlan: Option<u16>,
-    /// The largest frame that it takes, bytes.
+    /// The largest frame that it accepts, bytes.
     pub frame_bytes: Option<u16>,
 }
 
-/// Packets and bytes per second over a short look. Our own control connection is in it.
+/// Packets and bytes per second over a short time. The control connection is included.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Traffic {
-    /// Length of the look, ns.
+    /// Length of that time, ns.
     pub window_ns: u64,
     /// Packets received per second.
     pub rx_packets_per_s: f64,

@@ -1,54 +1,54 @@
-//! Which system calls move the bytes of a stream.
+//! The send and receive methods of a stream.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a sender hands blocks to the kernel.
+/// How a sender passes blocks to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SendBy {
-    /// One `send(2)` or `write(2)` a block, which copies it.
+    /// One `send(2)` or `write(2)` per block, which copies it.
     #[default]
     Copy,
-    /// `sendfile(2)` from memory that has a file descriptor: pages are passed on, not copied.
+    /// `sendfile(2)` from memory with a file descriptor: pages are referenced, not copied.
     Sendfile,
-    /// `tee(2)` and `splice(2)` from a pipe that is filled once: pages are passed on, not copied.
+    /// `tee(2)` and `splice(2)` from a pipe that is filled once: pages are referenced, not copied.
     Splice,
-    /// `send(2)` with MSG_ZEROCOPY. The kernel may copy all the same (on loopback it always does), and says so;
-    /// [`SocketFacts::zerocopy`](crate::SocketFacts::zerocopy) has its count.
+    /// `send(2)` with MSG_ZEROCOPY. The kernel may still copy (on loopback it always does) and reports it;
+    /// [`SocketFacts::zerocopy`](crate::SocketFacts::zerocopy) has the counts.
     Zerocopy,
-    /// `sendmmsg(2)`: several datagrams a call, each on its way alone.
+    /// `sendmmsg(2)`: several datagrams per call, each of which passes the stack separately.
     Mmsg,
-    /// UDP_SEGMENT: one call and one way through the stack for up to 64 KiB, which the kernel or the device cuts into
-    /// datagrams of the block's size.
+    /// UDP_SEGMENT: up to 64 KiB pass the stack with one call, and the kernel or the device splits them into datagrams of the
+    /// block's size.
     Gso,
     /// `send(2)` on a socket with kernel TLS: the kernel makes the records and encrypts them.
     Ktls,
 }
 
-/// How a receiver takes bytes from the kernel.
+/// How a receiver gets bytes from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiveBy {
     /// `recv(2)` or `read(2)`, which copies.
     #[default]
     Copy,
-    /// `recv(2)` with MSG_TRUNC on TCP: the kernel throws the bytes away uncopied (tcp(7)).
+    /// `recv(2)` with MSG_TRUNC on TCP: the kernel discards the bytes without copying them (tcp(7)).
     Trunc,
-    /// TCP_ZEROCOPY_RECEIVE: pages that hold nothing but payload are mapped into the process, the rest is copied;
-    /// [`SocketFacts::mapped`](crate::SocketFacts::mapped) has the share.
+    /// TCP_ZEROCOPY_RECEIVE: pages that contain only payload are mapped into the process, the rest is copied;
+    /// [`SocketFacts::mapped`](crate::SocketFacts::mapped) has the counts.
     Map,
-    /// `recvmmsg(2)`: several datagrams a call.
+    /// `recvmmsg(2)`: several datagrams per call.
     Mmsg,
-    /// UDP_GRO: neighbouring datagrams of one sender are taken in one piece, up to 64 KiB.
+    /// UDP_GRO: consecutive datagrams of one sender are received in one piece of up to 64 KiB.
     Gro,
     /// `recvmsg(2)` on a socket with kernel TLS: the kernel decrypts.
     Ktls,
 }
 
-/// How blocks are moved: a sender's and a receiver's way.
+/// The send method and the receive method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Engine {
@@ -56,13 +56,13 @@ pub struct Engine {
     pub send: SendBy,
     /// At the end that receives.
     pub receive: ReceiveBy,
-    /// The ways were not asked for but found: each was tried for a moment before the first trial, and these carried most.
+    /// The methods were chosen by pilot trials before the first trial, as those with the highest goodput.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub auto: bool,
 }
 
 impl Engine {
-    /// Every way to send, with its name on the command line.
+    /// Every send method, with its name on the command line.
     pub const SENDS: [(&'static str, SendBy); 7] = [
         ("copy", SendBy::Copy),
         ("sendfile", SendBy::Sendfile),
@@ -72,7 +72,7 @@ impl Engine {
         ("gso", SendBy::Gso),
         ("ktls", SendBy::Ktls),
     ];
-    /// Every way to receive, with its name on the command line.
+    /// Every receive method, with its name on the command line.
     pub const RECEIVES: [(&'static str, ReceiveBy); 6] = [
         ("copy", ReceiveBy::Copy),
         ("trunc", ReceiveBy::Trunc),
@@ -82,8 +82,7 @@ impl Engine {
         ("ktls", ReceiveBy::Ktls),
     ];
 
-    /// `send` with the way to receive that goes with it: many datagrams a call at one end want the same at the other,
-    /// and a kernel that encrypts one that decrypts.
+    /// `send` with the matching receive method: several datagrams per call at both ends, or kernel TLS at both ends.
     #[must_use]
     pub fn sending(send: SendBy) -> Self {
         let receive = match send {
@@ -95,7 +94,7 @@ impl Engine {
         Self { send, receive, auto: false }
     }
 
-    /// Whether it is the plain one, so that nothing need be said of it.
+    /// Whether it is the default, which is not mentioned in output.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

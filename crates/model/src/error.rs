@@ -1,30 +1,30 @@
-//! What can be wrong with a value before anything is measured.
+//! Errors in values, found before anything is measured.
 
-/// A value that cannot be used, with what would be accepted instead.
+/// An invalid value, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Text that is not a quantity of the kind wanted.
+    /// Text that is not a quantity of that kind.
     #[error("'{text}' is not a {kind}: write {example}")]
     Quantity {
         /// What the user wrote.
         text: String,
-        /// What was wanted: "size", "rate", "time" or "percentage".
+        /// The expected kind: "size", "rate", "time" or "percentage".
         kind: &'static str,
         /// Forms that are accepted.
         example: &'static str,
     },
-    /// A part of a byte or of a bit.
-    #[error("'{text}' is no whole number of {unit}: leave the fraction out, or take a unit in which none is left over")]
+    /// A fraction of a byte or of a bit.
+    #[error("'{text}' is not a whole number of {unit}: leave out the fraction, or use another unit")]
     Fraction {
         /// What the user wrote.
         text: String,
-        /// What cannot be divided: "bytes" or "bits".
+        /// The unit: "bytes" or "bits".
         unit: &'static str,
     },
-    /// A rate in bytes where rates are in bits.
+    /// A rate in bytes; rates are in bits.
     #[error(
-        "'{text}' is bytes, and a rate is in bit/s: write {eightfold} for so many bytes a second, or {same} for so many bits"
+        "'{text}' has the unit byte, but rates are in bit/s: write {eightfold} if you mean bytes, or {same} if you mean bits"
     )]
     Bytes {
         /// What the user wrote.
@@ -34,7 +34,7 @@ pub enum ModelError {
         /// The same number of bits.
         same: String,
     },
-    /// A combination of options that no measurement can have.
+    /// An impossible option or combination of options.
     #[error("{what}: {remedy}")]
     Spec {
         /// The option and its value.

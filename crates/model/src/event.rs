@@ -1,25 +1,25 @@
-//! The stream that joins measuring, storing and showing: what `--live` prints, and what the store appends.
+//! The stream of events from the measurement to the store and the display: what `--live` prints and the store appends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Advice, Cell, Ending, Finding, Interval, Outcome, Pass, RunHeader, Trial};
 
-/// One thing that happened in a run, in order. As NDJSON each is one line with its kind under `event`.
+/// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[allow(clippy::large_enum_variant, reason = "events are few and passed by reference")]
 pub enum Event {
     /// The run starts.
     Run(RunHeader),
-    /// Cells were added to the plan (an adaptive curve).
+    /// Cells were added to the run (an adaptive curve, or a search).
     Cells {
         /// The new cells.
         cells: Vec<Cell>,
     },
-    /// Where the run stands; for people who wait.
+    /// The progress of the run, for display.
     Phase(Phase),
-    /// A live reading of a trial that is under way; not kept.
+    /// A live reading of a running trial; not stored.
     Interval {
         /// The pass.
         pass: u32,
@@ -34,34 +34,34 @@ pub enum Event {
     Pass(Pass),
     /// A cell is done.
     Outcome(Outcome),
-    /// Something was concluded.
+    /// A conclusion.
     Finding(Finding),
-    /// A search through settings came to an end.
+    /// A search through settings ended.
     Advice(Advice),
     /// The run ended.
     End(Ending),
 }
 
-/// Where a run stands.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
-    /// What is going on, such as `waiting for 2 others` or `pass 7: 31 of 124 sizes left`.
+    /// The current activity, such as `trial 3` or `pass 7: 31 sizes left`.
     pub activity: String,
     /// Cells that need no more trials.
     pub cells_done: u32,
     /// All cells.
     pub cells: u32,
-    /// Expected time left in ns, as far as it can be told.
+    /// Estimated remaining time, ns; null if it is unknown.
     pub remaining_ns: Option<u64>,
 }
 
-/// Takes events: the store, the live output, the progress display.
+/// A receiver of events: the store, the live output, the progress display.
 pub trait EventSink {
-    /// Takes one event. An error ends the run cleanly: what was taken before it stays.
+    /// Receives one event. An error ends the run in order: earlier events are kept.
     fn event(&mut self, event: &Event) -> Result<(), SinkError>;
 }
 
-/// An event could not be kept or shown.
+/// An event could not be stored or shown.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SinkError(pub String);
@@ -73,7 +73,7 @@ impl<S: EventSink + ?Sized> EventSink for &mut S {
 }
 
 impl EventSink for Vec<Box<dyn EventSink + '_>> {
-    /// Every sink gets every event; the first failure is reported after all had it.
+    /// Every sink gets every event; the first error is returned after all sinks had it.
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.iter_mut().map(|sink| sink.event(event)).fold(Ok(()), Result::and)
     }

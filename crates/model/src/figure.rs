@@ -1,9 +1,9 @@
-//! A picture as data: any renderer can draw it.
+//! A figure as data, independent of the renderer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A picture: axes, series and marks.
+/// A figure: axes, series and marks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Short identifier, usable as a file name, such as `throughput`.
@@ -33,29 +33,29 @@ pub struct Axis {
     pub scale: Scale,
 }
 
-/// How values map to distance.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// From zero, evenly.
+    /// Linear, from zero.
     Linear,
-    /// Logarithmic; values must be above zero.
+    /// Logarithmic; values must be positive.
     Log,
 }
 
-/// One line of a picture.
+/// One line of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
     /// Points, in drawing order.
     pub points: Vec<Point>,
-    /// A backdrop to compare against (such as the memory ceiling), drawn thinner.
+    /// A reference for comparison (such as the memory ceiling), drawn thinner.
     #[serde(default)]
     pub reference: bool,
 }
 
-/// One point, with its interval where there is one.
+/// One point, with its interval if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Horizontal value in the axis' unit.

@@ -1,60 +1,59 @@
-//! What the analysis says of a run's outcomes.
+//! The conclusions of the analysis from a run's outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Comparison, Estimate};
 
-/// One conclusion, with the figures it rests on.
+/// One conclusion, with its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it is about.
+    /// Its kind.
     pub kind: FindingKind,
-    /// One sentence with its numbers and units.
+    /// The conclusion in text, with numbers and units.
     pub statement: String,
-    /// The figure it states, with its interval; null where there is none.
+    /// The figure it states, with its interval; null if there is none.
     pub estimate: Option<Estimate>,
     /// The block size it is about, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<u64>,
-    /// The cells it rests on.
+    /// The cells that it is based on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<u32>,
-    /// The answer, of a finding of the kind `difference`.
+    /// The answer, for the kind `difference`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
 }
 
-/// What a finding is about.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
     /// Round trip of the smallest blocks.
     Latency,
-    /// The highest rate and the block it was reached with.
+    /// The highest rate and its block.
     Peak,
-    /// The block from which time grows in proportion to size: more block brings no more rate.
+    /// The block from which time grows in proportion to size: larger blocks bring no higher rate.
     Saturation,
     /// The block that reaches half of the peak.
     HalfPeak,
     /// A size at which the curve drops or jumps beyond its neighbours' intervals.
     Anomaly,
-    /// How far the passes of a curve, and so its connections, lie apart.
+    /// How much the passes of a curve, and so its connections, differ.
     Connections,
     /// How much two cells differ, and whether it matters.
     Difference,
-    /// What another level of a factor does, over all cells that differ in nothing else; or how much that depends on a second
-    /// factor.
+    /// The effect of a level of a factor, over all cells that differ in nothing else; or how much it depends on a second factor.
     Effect,
     /// A pair of hosts whose two directions differ.
     Asymmetry,
-    /// Which level of a factor is best over a stretch of block sizes.
+    /// The best level of a factor over a range of block sizes.
     Best,
-    /// Which settings help, by how much, and which do not.
+    /// The settings that help, by how much, and those that do not.
     Advice,
-    /// Something about the hosts or the path between them that shapes the figures.
+    /// A property of the hosts or of the path that affects the figures.
     Path,
-    /// Something about how the run was taken.
+    /// A note on how the run was made.
     Note,
 }

@@ -1,4 +1,4 @@
-//! A latency histogram that merges without loss and says what it could not hold.
+//! A latency histogram that merges without loss and counts values out of its range.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Counts of times in nanoseconds, from 1 ns to one hour, each known to three significant digits (a bucket is at most
-/// 0.1 % wide). Values beyond an hour are counted in the last bucket and in [`out_of_range`](Self::out_of_range).
+/// Counts of times in nanoseconds, from 1 ns to one hour, with three significant digits (a bucket is at most 0.1 % wide).
+/// Values above an hour are counted in the last bucket and in [`out_of_range`](Self::out_of_range).
 ///
-/// Only buckets that hold something take memory, so that thousands of short trials stay small. The measuring loops count
-/// in an array of all buckets, which the engine empties into one of these.
+/// Only buckets with samples need memory, so thousands of short trials stay small. The measuring loops count in an array of all
+/// buckets, which the engine converts to this type.
 ///
-/// In documents: `{"unit":"ns","count":n,"out_of_range":n,"buckets":[[value_ns,count],...]}`, ascending, empty buckets left
-/// out. Two histograms merge by adding their buckets, so a percentile over threads, trials or hosts is one of all their
-/// samples, never an average of percentiles.
+/// In documents: `{"unit":"ns","count":n,"out_of_range":n,"buckets":[[value_ns,count],...]}`, ascending, without empty buckets.
+/// Two histograms merge by adding their buckets, so a percentile over threads, trials or hosts is one of all their samples,
+/// never an average of percentiles.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     /// Largest value of the bucket in ns, and its count; ascending, no count is 0.
@@ -24,7 +24,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The largest value that has a bucket of its own: one hour, in nanoseconds.
+    /// The largest value with its own bucket: one hour, in nanoseconds.
     pub const MAX_NS: u64 = 3_600_000_000_000;
     /// Values below are counted exactly; above, each power of two has half as many buckets (the layout of HdrHistogram with
     /// three significant digits).
@@ -36,7 +36,7 @@ impl Histogram {
         Self::default()
     }
 
-    /// A histogram of buckets as [`buckets`](Self::buckets) gives them, ascending.
+    /// A histogram of buckets as [`buckets`](Self::buckets) returns them, ascending.
     #[must_use]
     pub fn from_buckets(buckets: impl IntoIterator<Item = (u64, u64)>, out_of_range: u64) -> Self {
         let mut histogram = Self { out_of_range, ..Self::new() };
@@ -46,7 +46,7 @@ impl Histogram {
         histogram
     }
 
-    /// Counts `n` samples of a time that is not below any other.
+    /// Counts `n` samples of a time that is not below any earlier one.
     fn append(&mut self, ns: u64, n: u64) {
         self.count += n;
         match self.buckets.last_mut() {
@@ -101,13 +101,13 @@ impl Histogram {
         self.count
     }
 
-    /// Samples above [`MAX_NS`](Self::MAX_NS); they are in the count too.
+    /// Samples above [`MAX_NS`](Self::MAX_NS), which are included in the count.
     #[must_use]
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
 
-    /// The value at quantile `q` (0 to 1) in nanoseconds: the largest one of the bucket that holds the sample of rank
+    /// The value at quantile `q` (0 to 1) in nanoseconds: the largest value of the bucket with the sample of rank
     /// `ceil(q * count)`, the first at least. `None` when empty.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for Histogram {
         let mut total = 0_u64;
         let mut before = 0;
         for (value, count) in &document.buckets {
-            // A sum past 2^64 would wrap around and pass for the count.
+            // A sum above 2^64 would wrap around and could equal the count.
             total = total.checked_add(*count).ok_or_else(|| D::Error::custom("the counts of a histogram overflow"))?;
             if *value < before {
                 return Err(D::Error::custom("the buckets of a histogram do not ascend"));
@@ -212,7 +212,7 @@ impl JsonSchema for Histogram {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Counts of times; [value in ns, count] of each bucket that is not empty, ascending.",
+            "description": "Counts of times: [largest value in ns, count] of each bucket that is not empty, ascending.",
             "type": "object",
             "properties": {
                 "unit": { "const": "ns" },

@@ -1,4 +1,4 @@
-//! What a host is, and what its processors did.
+//! The properties of a host, and the CPU time of its cores.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Device, SelfTestCitation};
 
-/// Facts about a host. A source that cannot be read is null or absent, never zero.
+/// The inventory of a host. A source that cannot be read is null or absent, never zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Inventory {
@@ -37,13 +37,13 @@ pub struct Inventory {
     pub governor: Option<String>,
     /// Clock source of the kernel.
     pub clock_source: Option<String>,
-    /// Hypervisor or container, as far as it shows.
+    /// Hypervisor or container, if it can be detected.
     pub virtualisation: Option<String>,
-    /// Identifies this boot of this kernel: two ends with the same one share a machine.
+    /// Identifies this boot of the kernel: two ends with the same one share a machine.
     pub boot_id: Option<String>,
-    /// Congestion controls that a socket may ask for.
+    /// Congestion controls that a socket may use.
     pub congestion_controls: Vec<String>,
-    /// Values of the network settings that shape a transfer, by sysctl name.
+    /// Values of the network settings that affect a transfer, by sysctl name.
     pub sysctl: BTreeMap<String, String>,
     /// Network interfaces in this network namespace.
     pub interfaces: Vec<Interface>,
@@ -53,19 +53,19 @@ pub struct Inventory {
     /// How the kernel was built and started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_setup: Option<KernelSetup>,
-    /// What this process may use of the host; null where no control group can be read.
+    /// Limits of this process by control groups; null if no control group can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<ResourceLimits>,
-    /// Huge pages: `transparent` (the mode in force) and, by page size in KiB, how many there are, such as `2048kB: 64`.
+    /// Huge pages: `transparent` (the current mode), and the number of pages by size in KiB, such as `2048kB: 64`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hugepages: BTreeMap<String, String>,
     /// Whether irqbalance runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irqbalance: Option<bool>,
-    /// Profile of tuned; null where tuned does not run.
+    /// Profile of tuned; null if tuned does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned_profile: Option<String>,
-    /// The last self-test of this host that is kept there; null when there is none.
+    /// The last self-test in this host's store; null if there is none.
     pub selftest: Option<SelfTestCitation>,
     /// What could not be read, and why.
     pub missing: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Interface {
     pub numa_node: Option<i32>,
     /// PCI slot.
     pub pci_slot: Option<String>,
-    /// What the driver, the bus and the kernel say of it beyond that.
+    /// Further properties from the driver, the bus and the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
 }
@@ -108,7 +108,7 @@ pub struct Interface {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Processor {
-    /// Who made it and which it is, under the names of /proc/cpuinfo: `vendor_id`, `cpu family`, `model`, `stepping`, `microcode`...
+    /// Vendor and model, by the names of /proc/cpuinfo: `vendor_id`, `cpu family`, `model`, `stepping`, `microcode`...
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub identity: BTreeMap<String, String>,
     /// Cores online, as the kernel lists them.
@@ -122,17 +122,17 @@ pub struct Processor {
     pub threads_per_core: Option<u32>,
     /// Caches of core 0, such as `L1d: 32K`, `L3: 33792K`, in bytes.
     pub cache_bytes: BTreeMap<String, u64>,
-    /// Flags that matter to a measurement: the clock's, the ciphers', wide copies, the hypervisor's.
+    /// Flags that matter to a measurement: of the clock, the ciphers, wide copies and the hypervisor.
     pub flags: Vec<String>,
-    /// The kernel's word on each known weakness and its mitigation.
+    /// The kernel's report on each known vulnerability and its mitigation.
     pub mitigations: BTreeMap<String, String>,
-    /// Lowest frequency that the hardware can be set to, Hz.
+    /// Lowest frequency of the hardware, Hz.
     pub min_hz: Option<u64>,
-    /// Highest, Hz.
+    /// Highest frequency of the hardware, Hz.
     pub max_hz: Option<u64>,
     /// Frequency governors, by the cores of each policy, such as `0-15`.
     pub governors: BTreeMap<String, String>,
-    /// Cores that the scheduler leaves alone (isolcpus); empty for none.
+    /// Cores that the scheduler does not use by itself (isolcpus); empty for none.
     pub isolated: Option<String>,
     /// Cores of each NUMA node.
     pub node_cores: BTreeMap<String, String>,
@@ -144,42 +144,43 @@ pub struct Processor {
 pub struct KernelSetup {
     /// Boot parameters that change a measurement: mitigations, idle states, isolated cores, clocks, memory.
     pub parameters: Vec<String>,
-    /// Preemption model in force: `none`, `voluntary`, `full`, `lazy`; where the kernel keeps that to itself, its build's.
+    /// Current preemption model: `none`, `voluntary`, `full` or `lazy`; the build's one if the kernel does not report it.
     pub preemption: Option<String>,
     /// Ticks per second of the kernel (CONFIG_HZ).
     pub hz: Option<u32>,
-    /// Where that is from: the file with the kernel's configuration, or `deduced from the coarse clock`, which moves at each tick.
+    /// The source of `hz`: the file with the kernel's configuration, or `deduced from the coarse clock`, which moves at each
+    /// tick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hz_source: Option<String>,
-    /// How the kernel accounts CPU time; null where its configuration cannot be read.
+    /// How the kernel accounts CPU time; null if its configuration cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_accounting: Option<CpuAccounting>,
     /// Clock sources that the kernel could use.
     pub clock_sources: Vec<String>,
 }
 
-/// How a kernel accounts the time of its cores: what figures of CPU time are made of.
+/// How a kernel accounts the time of its cores, which all figures of CPU time depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuAccounting {
     /// The build's choice: `TICK_CPU_ACCOUNTING`, `VIRT_CPU_ACCOUNTING_GEN` or `VIRT_CPU_ACCOUNTING_NATIVE`.
     pub option: String,
-    /// Cores whose time is taken at each change between user and kernel, as the kernel lists them, or `all`; null where each tick is
-    /// charged whole to what it meets. VIRT_CPU_ACCOUNTING_GEN does so on cores of nohz_full alone.
+    /// Cores whose time is measured at each change between user and kernel, as the kernel lists them, or `all`; null if each tick
+    /// is charged whole to what it interrupts. With VIRT_CPU_ACCOUNTING_GEN these are the cores of nohz_full only.
     pub exact_cores: Option<String>,
-    /// Whether interrupts are timed by themselves (IRQ_TIME_ACCOUNTING), and not by the ticks that meet them.
+    /// Whether interrupts are timed exactly (IRQ_TIME_ACCOUNTING) and not sampled by ticks.
     pub interrupts_timed: bool,
 }
 
 impl KernelSetup {
-    /// Distance of two ticks, ns; `None` where it is not known.
+    /// Time between two ticks, ns; `None` if it is unknown.
     #[must_use]
     pub fn tick_ns(&self) -> Option<u64> {
         1_000_000_000_u64.checked_div(self.hz?.into())
     }
 }
 
-/// What a process may use of its host, over all control groups above it. Null for what is not limited.
+/// The limits of a process by all its control groups. Null means no limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceLimits {
@@ -193,26 +194,26 @@ pub struct ResourceLimits {
     pub cores: Option<String>,
 }
 
-/// CPU time of a host over a stretch of time, tick-sampled by the kernel.
+/// CPU time of a host over a period, sampled by the kernel's ticks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// Length of the stretch, ns.
+    /// Length of the period, ns.
     pub window_ns: u64,
     /// Smallest difference that the source can show, ns (USER_HZ; the kernel's tick may be shorter).
     pub resolution_ns: u64,
-    /// Each core's share.
+    /// The time of each core.
     pub cores: Vec<CoreUse>,
 }
 
 impl CpuUse {
-    /// What all cores together worked, interrupts included, in ns; time that the hypervisor took is not in it.
+    /// Busy time of all cores together, interrupts included, ns; time taken by the hypervisor is not included.
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.cores.iter().map(|core| core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns).sum()
     }
 }
 
-/// One core's time over a stretch, in ns.
+/// One core's time over a period, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CoreUse {
     /// Core number.
@@ -223,7 +224,7 @@ pub struct CoreUse {
     pub system_ns: u64,
     /// In hard interrupts.
     pub irq_ns: u64,
-    /// In soft interrupts, where most of the receive path runs.
+    /// In soft interrupts, which do most of the receive path's work.
     pub softirq_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,

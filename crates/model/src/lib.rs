@@ -1,10 +1,10 @@
-//! The data that Throughline's crates exchange: what to measure ([`Spec`], [`Stopping`]), what was counted ([`EndTally`],
-//! [`Trial`]), what it means ([`Outcome`], [`Finding`]), what to draw ([`Figure`]) and the stream of [`Event`]s that joins
-//! them. Plain values only: nothing here opens a socket, reads a clock or starts a thread.
+//! The data that Throughline's crates exchange: what to measure ([`Spec`], [`Stopping`]), the counts ([`EndTally`],
+//! [`Trial`]), the results ([`Outcome`], [`Finding`]), the figures to draw ([`Figure`]) and the stream of [`Event`]s. Plain
+//! values only: nothing here opens a socket, reads a clock or starts a thread.
 //!
-//! Conventions, everywhere: integer nanoseconds (`_ns`), bytes (`_bytes` or a name in [`Spec`] that says bytes), decimal
-//! bits per second (`_bps`); a key without a unit is a count or a name. `near` is the end that the command runs on (or the
-//! `--from` host), `far` is the HOST it names.
+//! Conventions: integer nanoseconds (`_ns`), bytes (`_bytes`, or a field of [`Spec`] whose description says bytes), decimal
+//! bits per second (`_bps`). A key without a unit is a count or a name. `near` is the end that runs the command (or the
+//! `--from` host), `far` is HOST.
 
 pub mod advice;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! What a host's counters did around a pass, as its observers read them.
+//! A host's counters around a pass, as its observers read them.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::CpuUse;
 
-/// How much the observers of both ends do.
+/// What the observers of both ends read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observe {
-    /// Nothing but CPU time per core.
+    /// Only CPU time per core.
     Off,
-    /// Every source at a pass's start and at its end.
+    /// Every source at the start and at the end of a pass.
     Counters,
-    /// The same, and the sources that are cheap to read over time.
+    /// As `counters`, and during the pass the sources that are cheap to read.
     #[default]
     Series,
 }
 
 impl Observe {
-    /// Whether it is what a spec asks for unless told otherwise.
+    /// Whether it is the default.
     #[must_use]
     pub fn is_series(&self) -> bool {
         *self == Self::Series
     }
 }
 
-/// What the observers of one end saw from the start of a pass to its end.
+/// What the observers of one end read from the start of a pass to its end.
 ///
 /// Counters are named `SOURCE.NAME` or `SOURCE.DEVICE.NAME`, with the kernel's own names: `snmp.Tcp.RetransSegs`,
 /// `netstat.TcpExt.TCPTimeouts`, `softnet.dropped`, `dev.eth0.rx_bytes`, `qdisc.eth0.drops`.
@@ -37,17 +37,17 @@ impl Observe {
 pub struct Observed {
     /// From the first reading to the last, ns.
     pub window_ns: u64,
-    /// CPU time that reading cost, ns.
+    /// CPU time of the readings, ns.
     pub cost_ns: u64,
-    /// The sources that were read. A counter of one of them that neither `counters` nor `missing` names did not change.
+    /// The sources that were read. A counter of a source did not change if neither `counters` nor `missing` names it.
     pub sources: Vec<String>,
-    /// Sources that could not be read, and devices and counters of which nothing can be told, with the reason.
+    /// Sources, devices and counters that could not be read, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What each counter that changed grew by.
+    /// The increase of each counter that changed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
-    /// Levels at the first reading and at the last: memory in bytes, sockets and processes as numbers.
+    /// Levels at the first and at the last reading: memory in bytes, numbers of sockets and processes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, [u64; 2]>,
     /// Readings over time.
@@ -56,7 +56,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// What a counter grew by: 0 where its source was read and it did not change, `None` where nothing is known of it.
+    /// The increase of a counter: 0 if its source was read and it did not change, `None` if it is unknown.
     #[must_use]
     pub fn grew(&self, counter: &str) -> Option<i64> {
         if let Some(by) = self.counters.get(counter) {
@@ -75,27 +75,27 @@ fn covers(gap: &str, counter: &str) -> bool {
     counter.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Readings over time, all taken at the same moments.
+/// Readings over time, all at the same times.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostSeries {
-    /// When each reading was taken, ns since this end started the pass.
+    /// Time of each reading, ns since this end started the pass.
     pub at_ns: Vec<u64>,
-    /// What was read: rates since the reading before, or levels, as the unit says.
+    /// The quantities: rates since the previous reading, or levels; the unit distinguishes them.
     pub lines: Vec<SeriesLine>,
 }
 
 /// One quantity over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesLine {
-    /// A counter's name, or what the level is of: `cpu.0.busy`, `softnet.dropped`, `dev.eth0.rx_bytes`.
+    /// Name of the counter or level: `cpu.0.busy`, `softnet.dropped`, `dev.eth0.rx_bytes`.
     pub name: String,
     /// `1/s` or `B/s` for counters, `ratio` for shares of time, `B` or `packets` for levels.
     pub unit: String,
-    /// One for each moment; null where the source could not be read then.
+    /// One for each time; null if the source could not be read.
     pub values: Vec<Option<f64>>,
 }
 
-/// A host over one interval of `thru watch`. What could not be read is null and named in `missing`.
+/// A host over one interval of `thru watch`. A source that could not be read is null and named in `missing`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Watched {
@@ -103,35 +103,35 @@ pub struct Watched {
     pub at_unix_ns: u64,
     /// Length of the interval, ns.
     pub window_ns: u64,
-    /// CPU time of each core, with the tick that the kernel counts it in.
+    /// CPU time of each core.
     pub cpu: Option<CpuUse>,
-    /// Threads that run or could run at the end.
+    /// Threads that run or are ready to run, at the end.
     pub running: Option<u64>,
-    /// Threads that wait for I/O at the end.
+    /// Threads that wait for I/O, at the end.
     pub blocked: Option<u64>,
     /// Free memory, bytes.
     pub memory_free_bytes: Option<u64>,
     /// Memory available for new work, bytes.
     pub memory_available_bytes: Option<u64>,
-    /// Interrupts a second.
+    /// Interrupts per second.
     pub interrupts_per_s: Option<f64>,
-    /// Context switches a second.
+    /// Context switches per second.
     pub context_switches_per_s: Option<f64>,
-    /// Packets a second that a core's input queue had no room for.
+    /// Packets per second that were dropped because a core's input queue was full.
     pub softnet_dropped_per_s: Option<f64>,
-    /// Times a second that packet processing had to stop with work left.
+    /// How often per second packet processing stopped with work left.
     pub softnet_squeezed_per_s: Option<f64>,
-    /// Interfaces that were there at both ends of the interval.
+    /// Interfaces that existed at the start and at the end of the interval.
     pub interfaces: Vec<WatchedInterface>,
-    /// TCP connections at the end.
+    /// Established TCP connections at the end.
     pub tcp_established: Option<u64>,
-    /// TCP segments received a second.
+    /// TCP segments received per second.
     pub tcp_in_per_s: Option<f64>,
-    /// TCP segments sent a second, without those sent again.
+    /// TCP segments sent per second, without retransmissions.
     pub tcp_out_per_s: Option<f64>,
-    /// TCP segments sent again a second.
+    /// TCP segments retransmitted per second.
     pub tcp_retransmits_per_s: Option<f64>,
-    /// UDP datagrams a second that could not be delivered, IPv4 and IPv6.
+    /// UDP datagrams per second that could not be delivered, IPv4 and IPv6.
     pub udp_errors_per_s: Option<f64>,
     /// What could not be read, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -146,13 +146,13 @@ pub struct WatchedInterface {
     pub name: String,
     /// Received, bit/s as the interface counts them.
     pub rx_bps: f64,
-    /// Received packets a second.
+    /// Received packets per second.
     pub rx_packets_per_s: f64,
     /// Sent, bit/s.
     pub tx_bps: f64,
-    /// Sent packets a second.
+    /// Sent packets per second.
     pub tx_packets_per_s: f64,
-    /// Packets a second that were dropped in either direction.
+    /// Packets per second that were dropped in either direction.
     pub drops_per_s: f64,
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_change_is_nought_and_what_was_not_read_is_unknown() {
+    fn an_unchanged_counter_is_0_and_an_unread_one_is_unknown() {
         let seen = Observed {
             sources: vec!["snmp".into(), "dev".into()],
             missing: vec![

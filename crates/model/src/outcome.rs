@@ -1,11 +1,11 @@
-//! What a cell's trials amount to.
+//! The outcome of a cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ceiling, Cost, Histogram, OneWay, Responsiveness, Spec, Trial, Why};
 
-/// One immutable, self-describing record: a cell's spec, its trials and what they amount to.
+/// The record of one cell: its spec, its trials and their result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// The cell's number within the run.
@@ -14,25 +14,26 @@ pub struct Outcome {
     pub spec: Spec,
     /// The flat figures that scripts read.
     pub summary: Summary,
-    /// The headline statistic with its interval; null when no trial gave a value.
+    /// The headline statistic with its interval; null if no trial gave a value.
     pub estimate: Option<Estimate>,
     /// All trials' round trips together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
-    /// The trials, in the order they ended.
+    /// The trials, in the order in which they ended.
     pub trials: Vec<Trial>,
 }
 
-/// The flat figures of an outcome. Null where the pattern has no such thing: a pingpong has no goodput.
+/// The flat figures of an outcome. A figure that the pattern does not have is null: a pingpong has no goodput.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// What the receivers counted over the receivers' time, bit/s; for `both` the sum of the two directions. Mean of trials.
+    /// Payload that the receivers counted, over the receivers' time, bit/s; for `both` the sum of the two directions. Mean of
+    /// trials.
     pub goodput_bps: Option<f64>,
-    /// What the senders counted over the senders' time, bit/s. Mean of trials.
+    /// Payload that the senders counted, over the senders' time, bit/s. Mean of trials.
     pub sender_bps: Option<f64>,
-    /// Payload bytes sent, all trials; null where no end told them, as in some imports.
+    /// Payload bytes sent, all trials; null if they are unreported, as in some imports.
     pub bytes_sent: Option<u64>,
-    /// Payload bytes received, all trials; null where no end told them.
+    /// Payload bytes received, all trials; null if they are unreported.
     pub bytes_received: Option<u64>,
     /// Median round trip over all trials' samples, ns.
     pub rtt_p50_ns: Option<f64>,
@@ -50,7 +51,7 @@ pub struct Summary {
     /// Datagrams that arrived after one with a higher number, all trials. They are not lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_reordered: Option<u64>,
-    /// Second and further copies of datagrams that arrived, all trials. They are in no other count.
+    /// Second and further copies of received datagrams, all trials. No other count includes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_duplicated: Option<u64>,
     /// Low end of the estimate's interval, in the estimate's unit.
@@ -59,54 +60,54 @@ pub struct Summary {
     pub ci95_high: Option<f64>,
     /// Trials that gave a value.
     pub trials: u32,
-    /// Calls that sent payload, all trials, both ends; null where no end told them.
+    /// Calls that sent payload, all trials, both ends; null if they are unreported.
     pub calls_sent: Option<u64>,
-    /// Calls that received payload, all trials, both ends; null where no end told them.
+    /// Calls that received payload, all trials, both ends; null if they are unreported.
     pub calls_received: Option<u64>,
-    /// Measured time of all trials, ns; null where no end told it.
+    /// Measured time of all trials, ns; null if it is unreported.
     pub duration_ns: Option<u64>,
     /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
     /// round trip is NetPIPE's convention, not a one-way delay.
     pub netpipe_bps: Option<f64>,
-    /// Jain's fairness index of the flows' shares of what was received (streams) or of round trips: 1 where all are equal, 1/n
-    /// where one of n has everything. Mean of trials; null with one flow.
+    /// Jain's fairness index of the flows' received bytes (streams) or round trips: 1 if all are equal, 1/n if one of n has
+    /// everything. Mean of trials; null with one flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
-    /// How far the flows' shares lie apart; null with one flow. What each flow got stands in the trials.
+    /// The spread of the flows' shares; null with one flow. The trials have the counts of each flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<Shares>,
-    /// What a probe beside the stream found; null without `--probe`.
+    /// The result of a probe during the stream; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Responsiveness>,
-    /// Delays of each way apart, over all trials; null where no end tells its times.
+    /// One-way delays of each direction, over all trials; null if the far end reports no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
-    /// A point of a curve: the estimate without what each pass did to all sizes alike (its connections, the machine's pace
-    /// meanwhile), which is how surely the point stands among the others. `estimate` holds both parts. Null elsewhere.
+    /// For a point of a curve: the estimate without the effects that each pass has on all sizes alike (its connections, the state
+    /// of the machine). It shows how certain the point is relative to the others; `estimate` includes both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_pass: Option<Estimate>,
-    /// The most goodput that the path could carry; null where nothing that bounds it is known.
+    /// The highest goodput that the path could carry; null if no bound is known.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
-    /// What it cost; null on curves.
+    /// CPU cost; null on curves.
     #[serde(default)]
     pub cost: Option<Cost>,
-    /// What held it back; null on curves and where nothing is known.
+    /// What limited it; null on curves and if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
-    /// What to know before trusting the figures.
+    /// Flags that say what to know before relying on the figures.
     pub verdicts: Vec<Verdict>,
-    /// How far to trust them; null where no trial gave a value.
+    /// How far to rely on the figures; null if no trial gave a value.
     pub trust: Option<Trust>,
 }
 
-/// The flows' shares of what was received (streams) or of round trips, as parts of an equal share: 1 is what each would have
-/// if all had the same.
+/// The flows' shares of the received bytes (streams) or round trips, relative to an equal share: 1 is the share of each flow
+/// if all are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
     /// The smallest share of any flow in any trial.
     pub min: f64,
-    /// The middle one; the median of the trials' medians.
+    /// The median of the trials' medians.
     pub median: f64,
     /// The largest share of any flow in any trial.
     pub max: f64,
@@ -114,30 +115,30 @@ pub struct Shares {
     pub empty: u32,
 }
 
-/// A number with its unit, its interval and the way it was got.
+/// A number with its unit, its interval and its method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// What is estimated, in words, such as `mean over trials of the goodput`.
+    /// The statistic in words, such as `mean over trials of the goodput`.
     pub statistic: String,
     /// `bit/s`, `ns`, `1/s`, or `ratio` for one value over another.
     pub unit: String,
     /// The point estimate.
     pub value: f64,
-    /// Low end; null where the trials are too few for an interval.
+    /// Low end; null with too few trials for an interval.
     pub low: Option<f64>,
-    /// High end; null where the trials are too few for an interval.
+    /// High end; null with too few trials for an interval.
     pub high: Option<f64>,
     /// Confidence of the interval, such as 0.95.
     pub confidence: f64,
-    /// How the interval was got.
+    /// The method of the interval.
     pub method: String,
-    /// Independent values it rests on (trials, or batches of them where they are correlated).
+    /// Number of independent values (trials, or batches of correlated trials).
     pub n: u32,
 }
 
 impl Estimate {
-    /// The longer arm of the interval relative to the value; `None` without an interval or for a value of 0. Where the low end
-    /// is cut at zero the other arm tells.
+    /// The longer half of the interval relative to the value; `None` without an interval or for a value of 0. If the low end is
+    /// cut at zero, the other half counts.
     #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
         let arm = (self.high? - self.value).max(self.value - self.low?);
@@ -145,66 +146,66 @@ impl Estimate {
     }
 }
 
-/// Something to know about a trial or an outcome before trusting it.
+/// A flag on a trial or an outcome that says what to know before relying on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Nothing moved for the stall time; the trial was ended there.
+    /// Nothing moved for the stall time, which ended the trial.
     Stalled,
-    /// The trial was too short for its clock or its count of arrivals.
+    /// The trial was too short for the clock, or had too few arrivals.
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
     ByteCountMismatch,
-    /// The interval did not become as narrow as asked before the budget or the trials ran out; on a curve also the one of the size's
-    /// place in it, or the two lie apart.
+    /// The interval did not become as narrow as requested before the budget or the trials were spent. On a curve this holds for
+    /// the estimate within passes as well, and the two must agree.
     TargetMissed,
-    /// Fewer than 3 trials: a value without a claim.
+    /// Fewer than 3 trials: a value without an interval.
     FewTrials,
-    /// Ended before its stop rule was met (interrupt, or a peer that went away).
+    /// Ended before its stop rule was met (an interrupt or a lost peer).
     CutShort,
     /// Another measurement ran on one of the hosts at the same time.
     Overlapped,
     /// Round trips were timed in batches; percentiles are of batch means.
     BatchTimed,
-    /// Datagrams were dropped at the receiver's own socket: the host, not the path.
+    /// Datagrams were dropped at the receiver's socket: by the host, not by the path.
     SocketDrops,
     /// Datagrams were lost.
     Loss,
-    /// NetPIPE's self-limit or the budget left larger blocks out after this one.
+    /// NetPIPE's limit or the budget left out blocks larger than this one.
     SelfLimited,
     /// The two ends are threads or processes of one host without a network between them.
     OneHost,
-    /// The kernel's TCP metrics cache was on at an end that sends and was not flushed: a trial there may begin with what an earlier one
-    /// learnt of the path.
+    /// The kernel's TCP metrics cache of a sending end was on and was not flushed: a trial may have started with values that an
+    /// earlier one left there.
     MetricsKept,
-    /// The goodput is above its own ceiling: a figure that the ceiling rests on is wrong, or the measurement is.
+    /// The goodput is above its ceiling: the measurement or a figure behind the ceiling is wrong.
     AboveCeiling,
-    /// A flow got nothing in a trial that all flows had the same time for.
+    /// A flow got nothing in a trial in which all flows had the same time.
     Starved,
-    /// What a plan requires did not hold before at least one of its trials, which was left out.
+    /// The plan's requirements were not met before at least one trial, which was skipped.
     Unmet,
-    /// The lab's emulator handed packets over more than 1 ms after their time: what was measured is not the path that was asked for.
+    /// The lab's emulator delivered packets more than 1 ms late: the measured path is not the requested one.
     EmulatorLate,
-    /// In a lab whose holder did not say what the emulated links did meanwhile: nobody knows whether they were on time.
+    /// The lab did not report on its emulated links: whether they were on time is unknown.
     EmulatorUnreported,
-    /// Receivers were let sleep between their reads (`delayed_reads`), as no application's does.
+    /// Receivers slept between their reads (`delayed_reads`), which applications do not do.
     DelayedReads,
-    /// Connections were closed while the next ones were under way (`overlap_close`).
+    /// Connections were closed while the next ones were opened (`overlap_close`).
     OverlapClose,
 }
 
-/// How far to trust an outcome that has a value: the worst of its verdicts decides, and a wide interval is one of them.
+/// How far to rely on an outcome that has a value: its worst verdict decides, and a wide interval is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// The ends agree and the interval is as narrow as asked.
+    /// The ends agree and the interval is as narrow as requested.
     High,
-    /// The ends agree; the interval is wider than asked, or there was loss or overlap.
+    /// The ends agree; the interval is wider than requested, or there was loss or overlap.
     #[default]
     Fair,
-    /// Too few or too short trials to claim anything.
+    /// The trials are too few or too short.
     Low,
-    /// Stalled, the ends disagree, or not one trial was whole: do not use.
+    /// Stalled, the ends disagree, or no trial was complete: do not use the figures.
     None,
 }

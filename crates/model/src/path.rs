@@ -1,25 +1,25 @@
-//! The path from one host to another, as it was before the test, and how the two hosts' clocks stand to each other.
+//! The path from one host to another before the test, and the offset of the two hosts' clocks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one host sees of the path to the other.
+/// One host's path probe to the other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Path {
-    /// The address that it looked towards.
+    /// The probed address.
     pub peer: String,
-    /// What the kernel would do with a packet to it.
+    /// The kernel's route to it.
     pub route: Option<Route>,
     /// The largest packet that the path carries.
     pub mtu: Option<PathMtu>,
-    /// Echoes.
+    /// ICMP echoes.
     pub ping: Option<Ping>,
-    /// The routers on the way and the peer itself, nearest first; null where nobody answered at all.
+    /// The routers on the path and the peer itself, nearest first; null if none answered.
     pub hops: Option<Vec<Hop>>,
-    /// How long the look took, ns.
+    /// Duration of the probe, ns.
     pub took_ns: u64,
-    /// What could not be found out, with the reason and the remedy.
+    /// What could not be determined, with the reason and the remedy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
@@ -32,27 +32,27 @@ pub struct Route {
     pub kind: Option<String>,
     /// Interface that packets leave by.
     pub interface: Option<String>,
-    /// Address that they leave with.
+    /// Their source address.
     pub source: Option<String>,
     /// The first router; null for a neighbour on the link.
     pub gateway: Option<String>,
     /// MTU of the interface, bytes.
     pub interface_mtu: Option<u32>,
-    /// MTU that the route itself names or has learnt, bytes.
+    /// MTU that the route sets or the kernel has discovered, bytes.
     pub mtu: Option<u32>,
-    /// Initial congestion window, segments, where the route names one.
+    /// Initial congestion window, segments, if the route sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initcwnd: Option<u32>,
-    /// Initial receive window, segments, where the route names one.
+    /// Initial receive window, segments, if the route sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initrwnd: Option<u32>,
-    /// Advertised MSS, bytes, where the route names one.
+    /// Advertised MSS, bytes, if the route sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advmss: Option<u32>,
-    /// Congestion control, where the route names one.
+    /// Congestion control, if the route sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
-    /// Whether acknowledgements are sent at once, where the route says so.
+    /// Whether acknowledgements are sent at once, if the route sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quickack: Option<bool>,
 }
@@ -63,11 +63,11 @@ pub struct Route {
 pub struct PathMtu {
     /// Bytes, IP header included.
     pub bytes: u32,
-    /// How it was found: `echo` and `udp` for a packet of that size that was answered, `kernel` for what the kernel knows.
+    /// The method: `echo` or `udp` for a packet of that size that was answered, `kernel` for the kernel's value.
     pub method: String,
-    /// Whether a packet of that size was seen to arrive.
+    /// Whether a packet of that size was answered.
     pub confirmed: bool,
-    /// The router that said that a larger packet does not fit; null where none did.
+    /// The router that reported that a larger packet does not fit; null without a report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_by: Option<String>,
 }
@@ -98,35 +98,35 @@ pub struct Ping {
 pub struct Hop {
     /// Hop limit of the probe that came this far.
     pub hop: u8,
-    /// Who answered; null where nobody did.
+    /// The address that answered; null without an answer.
     pub address: Option<String>,
     /// Round trip of that probe, ns.
     pub rtt_ns: Option<u64>,
 }
 
-/// How the far host's clocks stand to the near host's.
+/// The offset of the far host's clocks from the near host's.
 ///
-/// The coordinator asks each end for its clocks many times over the control connection. The reading was taken somewhere
-/// between the question and the answer, so the middle of the exchange that was shortest is its estimate, and half of that
-/// exchange bounds the error whatever the path's asymmetry (as in RFC 5905, section 8).
+/// The coordinator requests each end's clocks many times over the control connection. An end reads its clocks between the
+/// request and the answer, so the middle of the shortest exchange is the estimate, and half of that exchange bounds the error
+/// for any asymmetry of the path (as in RFC 5905, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClockOffset {
     /// Far wall clock less near wall clock (CLOCK_REALTIME), ns.
     pub offset_ns: i64,
-    /// Far monotonic clock less near monotonic clock, ns. Says nothing by itself; its change is the drift.
+    /// Far monotonic clock less near monotonic clock, ns. Only its change has a meaning: the drift.
     pub monotonic_offset_ns: i64,
-    /// Both offsets are sure to plus or minus this, ns: half of the shortest exchange with each end, added up.
+    /// Error bound of both offsets, ns: half of the shortest exchange with each end, added up.
     pub error_ns: u64,
     /// Exchanges with each end.
     pub exchanges: u32,
-    /// The coordinator's monotonic clock at the reading, ns: what the drift is taken over.
+    /// The coordinator's monotonic clock at the reading, ns; the drift is computed from it.
     pub at_ns: u64,
 }
 
 impl ClockOffset {
-    /// How much faster the far clock ran from this reading to `later`, and the bound of its error, both in parts per 10^9.
-    /// `None` when no time has passed.
+    /// How much faster the far clock ran from this reading to `later`, with its error bound, both in parts per 10^9. `None` if
+    /// no time has passed.
     #[must_use]
     pub fn drift_to(&self, later: &Self) -> Option<ClockDrift> {
         let over_ns = later.at_ns.checked_sub(self.at_ns).filter(|ns| *ns > 0)?;
@@ -144,9 +144,9 @@ impl ClockOffset {
 pub struct ClockDrift {
     /// Nanoseconds that the far monotonic clock gains on the near one in a second.
     pub drift_ppb: i64,
-    /// Bound of its error, in the same unit.
+    /// Error bound, in the same unit.
     pub error_ppb: u64,
-    /// Between the two readings, ns.
+    /// Time between the two readings, ns.
     pub over_ns: u64,
 }
 

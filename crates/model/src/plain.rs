@@ -1,18 +1,18 @@
-//! Text of others as it may be shown on a terminal.
+//! Text from other hosts and programs, made safe for a terminal.
 
 use std::borrow::Cow;
 
-/// What stands for a character that is not shown.
+/// The replacement for a character that is not shown.
 const HIDDEN: char = '\u{FFFD}';
 
-/// The text with everything made visible that could move a terminal's cursor, order it to do something, begin a line or turn the
-/// direction of writing, on one line.
+/// The text on one line, with a visible replacement for each character that could control a terminal, start a line or change the
+/// writing direction.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     shown(text, &[])
 }
 
-/// The same for text of several lines: line ends (of CSV, too, which has two characters for one) and tabs stay.
+/// As [`plain`], for text of several lines: line ends (also CR LF, as in CSV) and tabs are kept.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_shown_instead() {
+    fn control_characters_are_replaced() {
         let text = "a\x1b]52;c;eA==\x07\rb\nc\u{9b}2J\u{7f}\u{202e}d\u{2066}\u{2028}\u{1}";
         assert_eq!(
             plain(text),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         for text in ["", "9.41 Gbit/s ±0.2 %", "Grüße, 世界, שלום", "⣿⣀"] {
             assert!(matches!(plain(text), Cow::Borrowed(same) if same == text));
         }

@@ -1,7 +1,7 @@
-//! A plan: one experiment with its factors, as a file describes it.
+//! A plan: one experiment with its factors, as its file describes it.
 //!
-//! Levels and fields are the texts of the file, in the words of the command line (`sndbuf` is what `--sndbuf` takes), so that
-//! tables and findings say them as they were written. [`Spec`](crate::Spec)s of the cells stand in the run's header.
+//! Levels and fields are the texts of the file, with the names of the flags (`sndbuf` is `--sndbuf`), so that tables and
+//! findings show them as they were written. The run's header has the [`Spec`](crate::Spec)s of the cells.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::{HostSettings, Setting};
 
-/// An experiment: what is held fixed, what is varied, and when it is enough.
+/// An experiment: what is fixed, what is varied, and when it ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Plan {
-    /// What it is about, for people.
+    /// Its title, for display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is to answer.
+    /// The question that it answers, for display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// SHA-256 of the file with its variables filled in, in hex: a run is resumed with the same plan only.
+    /// SHA-256 of the file with its variables filled in, in hex: a run can only be resumed with the same plan.
     pub digest: String,
     /// The values of its variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
-    /// What all cells share, by the names of the flags; `near.` and `far.` before an option of one end.
+    /// The fields that all cells share, by flag; with `near.` or `far.` in front of an option of one end.
     pub base: BTreeMap<String, String>,
-    /// What is varied.
+    /// The factors.
     pub factors: Vec<Factor>,
     /// How levels make cells.
     pub design: Design,
-    /// The cells of a list: each a level by the name of its factor.
+    /// The cells of a list: the levels of each, by factor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<BTreeMap<String, String>>,
-    /// Hosts that the near end is in turn; empty for this machine.
+    /// The near hosts, one after the other; empty for this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
-    /// Hosts that the far end is in turn; empty for transports within one host.
+    /// The far hosts, one after the other; empty for transports within one host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
     /// Settings of the hosts that all cells share.
     #[serde(skip_serializing_if = "HostSettings::is_empty")]
     pub settings: HostSettings,
-    /// What must hold before a cell.
+    /// Requirements before a cell is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Require>,
-    /// Length of the trial before each that counts, which is thrown away, ns; null for none.
+    /// Length of the discarded trial before each trial, ns; null for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<u64>,
-    /// Times at which the whole is repeated; null for once.
+    /// When the plan is repeated; null for once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Every>,
-    /// The lab that it was measured in; null on hosts that were there before.
+    /// The lab that it was measured in; null for other hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<PlanLab>,
 }
@@ -66,29 +66,29 @@ pub struct PlanLab {
     /// The values of its variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
-    /// Settings that a machine has only one of: for all hosts of the lab, and all else on the machine, while the lab stands.
+    /// Settings that exist once per machine: they apply to all hosts of the lab and to the machine, while the lab is up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host_wide: Vec<Setting>,
 }
 
-/// Something that a plan varies.
+/// A factor of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Factor {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
-    /// What kind of thing `key` is.
+    /// The kind of `key`.
     pub kind: FactorKind,
-    /// A flag's name, a setting's key, or a key of the inventory; of sets the factor's own name.
+    /// A flag's name, a setting's key, or a key of the inventory; for sets the factor's own name.
     pub key: String,
-    /// The end that it is of.
+    /// The end that it applies to.
     pub end: PlanEnd,
-    /// Its levels, in the order of the file; empty for an observed one, whose levels the hosts say.
+    /// Its levels, in the order of the file; empty for an observed factor, whose levels come from the hosts.
     pub levels: Vec<String>,
-    /// Of a factor of sets: what each level stands for, fields and settings by their keys.
+    /// For a factor of sets: the fields and settings of each level, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Costly to change: it is varied in the outer loop.
+    /// Expensive to change: it is varied in the outer loop.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub expensive: bool,
 }
@@ -102,7 +102,7 @@ impl Factor {
     pub const SIZES: &str = "block";
 }
 
-/// What a factor's key names.
+/// The kind of a factor's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorKind {
@@ -111,32 +111,32 @@ pub enum FactorKind {
     Field,
     /// A setting of the host.
     Setting,
-    /// Several fields and settings at once: a level is the name of a set of them.
+    /// Several fields and settings together: a level is the name of a set of them.
     Set,
-    /// A fact of the host that only labels.
+    /// A property of the host that is only a label.
     Observed,
-    /// The block sizes of curves: those of one curve are measured one after the other over the same connections, so they are no
-    /// combinations of levels.
+    /// The block sizes of curves. The sizes of one curve are measured over the same connections, so they are not combined with
+    /// other levels.
     Sizes,
 }
 
 impl FactorKind {
-    /// Whether its levels are combined to cells.
+    /// Whether its levels are combined into cells.
     #[must_use]
     pub fn makes_cells(self) -> bool {
         matches!(self, Self::Field | Self::Setting | Self::Set)
     }
 }
 
-/// Which end something of a plan is of.
+/// The end that a part of a plan applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanEnd {
-    /// The near one.
+    /// The near end.
     Near,
-    /// The far one.
+    /// The far end.
     Far,
-    /// Both.
+    /// Both ends.
     #[default]
     Both,
 }
@@ -152,16 +152,16 @@ impl PlanEnd {
     }
 }
 
-/// How levels make cells.
+/// How levels are combined into cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
     /// Every combination of levels.
     #[default]
     Factorial,
-    /// The cells that are listed.
+    /// The listed cells.
     List,
-    /// The first levels of all factors together, the second ones, and so on.
+    /// The first levels of all factors together, then the second ones, and so on.
     Zip,
 }
 
@@ -171,30 +171,30 @@ impl Design {
         [("factorial", Self::Factorial), ("list", Self::List), ("zip", Self::Zip)];
 }
 
-/// What must hold at both ends before a cell is measured.
+/// Requirements at both ends before a cell is measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Require {
-    /// Memory available for new work at least, bytes.
+    /// Minimum of memory available for new work, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_memory_bytes: Option<u64>,
-    /// Load average over the last minute at most.
+    /// Maximum of the load average over the last minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// What others send and receive over all interfaces but loopback at most, bit/s.
+    /// Maximum of other traffic, sent and received over all interfaces but loopback, bit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_bps: Option<u64>,
-    /// How long to wait for it, ns.
+    /// How long to wait for the requirements, ns.
     pub wait_ns: u64,
-    /// What happens when it does not come to hold.
+    /// What happens if they are not met in that time.
     pub otherwise: Otherwise,
 }
 
-/// What happens to a cell whose preconditions do not hold.
+/// What happens if a cell's requirements are not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Otherwise {
-    /// It has no trial in this block, and a verdict.
+    /// The cell is skipped in this round and gets a verdict.
     #[default]
     Skip,
     /// The run ends.
@@ -206,51 +206,51 @@ impl Otherwise {
     pub const NAMES: [(&'static str, Self); 2] = [("skip", Self::Skip), ("end", Self::End)];
 }
 
-/// Times at which a plan is repeated.
+/// When a plan is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Every {
-    /// From the start of one repetition to that of the next, ns.
+    /// Time from the start of one repetition to the start of the next, ns.
     pub every_ns: u64,
-    /// From the start of the first to the latest start of the last, ns.
+    /// Time from the start of the first repetition to the latest start of the last one, ns.
     pub for_ns: u64,
 }
 
 impl Every {
-    /// How often the plan is repeated, at least once.
+    /// Number of repetitions, at least 1.
     #[must_use]
     pub fn times(self) -> u64 {
         self.for_ns.checked_div(self.every_ns).unwrap_or(0) + 1
     }
 }
 
-/// What a host was like before a cell, as far as a plan asks.
+/// The state of a host before a cell, if the plan has requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Conditions {
-    /// Memory available for new work, bytes; null where the source is missing.
+    /// Memory available for new work, bytes; null if the source is missing.
     pub free_memory_bytes: Option<u64>,
-    /// Load average over the last minute; null where the source is missing.
+    /// Load average over the last minute; null if the source is missing.
     pub load: Option<f64>,
-    /// What passed all interfaces but loopback while nothing was measured, bit/s; null where the source is missing.
+    /// Traffic of all interfaces but loopback without a measurement, bit/s; null if the source is missing.
     pub foreign_bps: Option<f64>,
 }
 
-/// What a host says of itself when it is asked for its conditions; two of them make [`Conditions`].
+/// One reading of a host's state; two of them give [`Conditions`].
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostReading {
-    /// Moment of the reading on the host's monotonic clock, ns.
+    /// Time of the reading by the host's monotonic clock, ns.
     pub at_ns: u64,
     /// Memory available for new work, bytes.
     pub free_memory_bytes: Option<u64>,
     /// Load average over the last minute.
     pub load: Option<f64>,
-    /// Bytes that all interfaces but loopback have sent and received.
+    /// Bytes sent and received by all interfaces but loopback.
     pub passed_bytes: Option<u64>,
 }
 
 impl HostReading {
-    /// The conditions between an earlier reading and this one.
+    /// The state between an earlier reading and this one.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Conditions {
         let ns = self.at_ns.saturating_sub(earlier.at_ns);
@@ -264,8 +264,8 @@ impl HostReading {
 }
 
 impl Require {
-    /// What does not hold, in words with both numbers; empty where all holds. What could not be read cannot be judged and
-    /// counts as held: it stands as null in the pass.
+    /// The requirements that are not met, in words with both numbers; empty if all are met. A value that could not be read counts
+    /// as met; it is null in the pass.
     #[must_use]
     pub fn unmet(&self, found: &Conditions) -> Vec<String> {
         let mut unmet = Vec::new();
@@ -273,18 +273,18 @@ impl Require {
             && free < wanted
         {
             let mib = |bytes: u64| bytes >> 20;
-            unmet.push(format!("{} MiB of memory are free, {} MiB are wanted", mib(free), mib(wanted)));
+            unmet.push(format!("{} MiB of memory are free, {} MiB are required", mib(free), mib(wanted)));
         }
         if let (Some(most), Some(load)) = (self.load, found.load)
             && load > most
         {
-            unmet.push(format!("the load is {load:.2}, at most {most} is wanted"));
+            unmet.push(format!("the load is {load:.2}, the maximum is {most}"));
         }
         if let (Some(most), Some(foreign)) = (self.foreign_bps, found.foreign_bps)
             && foreign > most as f64
         {
             let rate = crate::units::bits_per_second;
-            unmet.push(format!("others have {} of traffic, at most {} is wanted", rate(foreign), rate(most as f64)));
+            unmet.push(format!("other traffic is {}, the maximum is {}", rate(foreign), rate(most as f64)));
         }
         unmet
     }
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_hold_is_said_with_both_numbers_and_what_is_not_known_is_not_judged() {
+    fn unmet_requirements_have_both_numbers_and_unknown_values_count_as_met() {
         let require = Require {
             free_memory_bytes: Some(2 << 30),
             load: Some(1.0),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn traffic_is_what_passed_between_two_readings() {
+    fn traffic_is_the_difference_of_two_readings() {
         let reading = |at_ns, passed_bytes| HostReading { at_ns, passed_bytes, ..HostReading::default() };
         let conditions = reading(2_000_000_000, Some(1_500)).since(&reading(1_000_000_000, Some(500)));
         assert_eq!(conditions.foreign_bps, Some(8_000.0));

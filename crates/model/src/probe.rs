@@ -1,27 +1,27 @@
-//! What a probe beside a stream found.
+//! The result of a probe during a stream.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::RttTally;
 
-/// Round trips with and without the load of a stream on the path.
+/// Round trips with and without a stream on the path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Responsiveness {
-    /// Before the first trial, with nothing else sent; null where that could not be measured.
+    /// Before the first trial, without load; null if that could not be measured.
     pub idle: Option<RttTally>,
     /// During the trials.
     pub loaded: RttTally,
-    /// Median under load less the median before it, ns: what the load added by standing in queues. Never below 0; null where one
-    /// of the two rests on fewer than 10 round trips.
+    /// Median under load less median without load, ns: the delay that the load adds in queues. Never below 0; null if one of the
+    /// medians is of fewer than 10 round trips.
     pub bufferbloat_ns: Option<f64>,
     /// Round trips per minute under load: 60 s over the mean of the faster 95 % of the loaded round trips. The formula is that
-    /// of draft-ietf-ippm-responsiveness for one kind of probe, request and response over an open connection of its own;
-    /// the draft also averages in connection and TLS set-up and probes within the loaded connections.
+    /// of draft-ietf-ippm-responsiveness for one kind of probe: request and response over a separate open connection. The draft
+    /// also averages connection and TLS set-up and probes within the loaded connections.
     pub rpm: f64,
 }
 
 impl Responsiveness {
-    /// Fewest round trips that a median of a probe may rest on.
+    /// Fewest round trips for a median of a probe.
     pub const MIN_SAMPLES: u64 = 10;
 }

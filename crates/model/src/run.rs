@@ -1,4 +1,4 @@
-//! All outcomes of one command.
+//! The record of one command.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::{
     Stopping,
 };
 
-/// Everything about one command's measurement: the JSON document, and what the store keeps.
+/// The complete record of one command's measurement: the JSON document, and the content of the store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Version of this document's shape: `throughline-run/2`. Fields may be added within a version.
     pub schema: String,
-    /// What was known when it started.
+    /// What was known at its start.
     pub header: RunHeader,
-    /// How it ended; null while it runs, or when the command was killed.
+    /// How it ended; null while it runs, and if the command was killed.
     pub ending: Option<Ending>,
-    /// Set-ups of connections.
+    /// The passes: sets of fresh connections.
     pub passes: Vec<Pass>,
-    /// One for each cell that was tried.
+    /// One outcome for each cell that was measured.
     pub outcomes: Vec<Outcome>,
-    /// What they mean.
+    /// Conclusions from the outcomes.
     pub findings: Vec<Finding>,
-    /// What a search through settings found (`advise`); absent in other runs.
+    /// The result of a search through settings (`advise`); absent in other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
 }
@@ -49,7 +49,7 @@ impl Run {
     }
 }
 
-/// What is known of a run when it starts.
+/// What is known at the start of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunHeader {
     /// Identifier, unique in a store: `20261121-203758-4f1a`.
@@ -60,40 +60,40 @@ pub struct RunHeader {
     pub kind: String,
     /// The command line, as typed.
     pub command: Vec<String>,
-    /// Wall-clock time of the start, ns since the Unix epoch. Only for people: no duration is taken from it.
+    /// Wall-clock time of the start, ns since the Unix epoch. Only for display: no duration is computed from it.
     pub started_unix_ns: u64,
     /// The program that measured.
     pub tool: Tool,
-    /// The far end as the user named it, or null for transports within one host.
+    /// HOST as the user wrote it; null for transports within one host.
     pub target: Option<String>,
-    /// When cells are done, and their order.
+    /// The stop rule, and the order of the cells.
     pub stopping: Stopping,
-    /// The cells that were planned; an adaptive curve may add to them.
+    /// The planned cells; an adaptive curve and a search may add cells.
     pub cells: Vec<Cell>,
     /// The near host.
     pub near: Inventory,
     /// The far host.
     pub far: Inventory,
-    /// What was changed on both hosts for this run, and put back after it; absent where nothing was.
+    /// The settings that were changed on both hosts for this run and reverted after it; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<RunSettings>,
     /// The plan, of a `thru run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<Plan>>,
-    /// Every host of a plan with several near or far ends, by the name that the plan gives it; `near` and `far` are those of the
-    /// first cell then.
+    /// Every host of a plan with several near or far ends, by its name in the plan; `near` and `far` are then those of the first
+    /// cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, Inventory>,
-    /// The path from near to far before the test; null where nobody looked.
+    /// The path from near to far before the test; null if it was not probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_outbound: Option<Path>,
-    /// The path from far to near before the test; null where nobody looked.
+    /// The path from far to near before the test; null if it was not probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_return: Option<Path>,
-    /// How the hosts' clocks stood to each other before the test.
+    /// The offset of the hosts' clocks before the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockOffset>,
-    /// Where an imported run comes from; absent in runs that this program measured.
+    /// The origin of an imported run; absent in runs that this program measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Box<Origin>>,
 }
@@ -107,22 +107,22 @@ impl RunHeader {
     }
 }
 
-/// The program and what it costs.
+/// The program, and the cost of its clock reads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Version of the near end's program.
     pub near_version: String,
     /// Version of the far end's program.
     pub far_version: String,
-    /// Cost of one clock read at the near end, ns; left out where nobody measured it.
+    /// Cost of one clock read at the near end, ns; absent if it was not measured.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub near_clock_ns: f64,
-    /// Cost of one clock read at the far end, ns; left out where nobody measured it.
+    /// Cost of one clock read at the far end, ns; absent if it was not measured.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub far_clock_ns: f64,
 }
 
-/// Whether a cost that is never 0 is not known.
+/// Whether a cost is unknown; a known cost is never 0.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_unknown(cost_ns: &f64) -> bool {
     *cost_ns == 0.0
@@ -133,14 +133,14 @@ fn is_unknown(cost_ns: &f64) -> bool {
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,
-    /// The error, when it failed.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// Length of the run, ns.
+    /// Duration of the run, ns.
     pub duration_ns: u64,
-    /// How the hosts' clocks stood to each other after it.
+    /// The offset of the hosts' clocks after the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockOffset>,
-    /// How they moved apart over it.
+    /// The drift of the hosts' clocks during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<ClockDrift>,
 }

@@ -1,4 +1,4 @@
-//! The published contract of the JSON document and of the event stream.
+//! The JSON Schemas of the documents and of the event stream.
 
 use schemars::{Schema, schema_for};
 

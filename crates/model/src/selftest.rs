@@ -1,4 +1,4 @@
-//! What `thru selftest` found: the tool's errors on a host, against truths that are known.
+//! The result of `thru selftest`: the tool's errors on a host, by comparison with known values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,25 +10,25 @@ use crate::Inventory;
 pub struct SelfTest {
     /// Version of this document's shape: `throughline-selftest/2`. Fields may be added within a version.
     pub schema: String,
-    /// Wall-clock time of the start, ns since the Unix epoch. Only for people.
+    /// Wall-clock time of the start, ns since the Unix epoch. Only for display.
     pub started_unix_ns: u64,
     /// Version of the program.
     pub version: String,
-    /// The host's name, where it is known.
+    /// The host's name, if it is known.
     pub hostname: Option<String>,
-    /// Which boot of the host it was.
+    /// Identifier of the host's boot.
     #[serde(default)]
     pub boot_id: Option<String>,
     /// The host's kernel release.
     #[serde(default)]
     pub kernel: Option<String>,
-    /// The short form for continuous integration.
+    /// Whether it was the short form for continuous integration.
     pub quick: bool,
-    /// Whether the path emulator ran at real-time priority; null without one.
+    /// Whether the path emulator had real-time priority; null without an emulator.
     pub realtime: Option<bool>,
-    /// The checks, in the order they were made.
+    /// The checks, in their order.
     pub checks: Vec<Check>,
-    /// What could not be checked here, each with the reason.
+    /// What could not be checked, with the reason.
     pub missing: Vec<String>,
 }
 
@@ -36,17 +36,17 @@ impl SelfTest {
     /// Version of the document's shape.
     pub const SCHEMA: &'static str = "throughline-selftest/2";
 
-    /// Whether there was a check and none failed.
+    /// Whether there were checks and all passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
     }
 }
 
-/// A self-test as later runs of the same host cite it.
+/// A self-test in the inventory of later runs on the same host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestCitation {
-    /// Wall-clock time of its start, ns since the Unix epoch. Only for people.
+    /// Wall-clock time of its start, ns since the Unix epoch. Only for display.
     pub started_unix_ns: u64,
     /// Version of the program that was tested.
     pub version: String,
@@ -56,18 +56,18 @@ pub struct SelfTestCitation {
     pub passed: u32,
     /// Checks that were made.
     pub checks: u32,
-    /// Largest error of a rate, either way, as a fraction of the true rate; null where no rate was checked.
+    /// Largest absolute error of a rate, as a fraction of the true rate; null if no rate was checked.
     pub worst_rate_error: Option<f64>,
-    /// Largest error of a round-trip time, either way, ns; null where none was checked.
+    /// Largest absolute error of a round trip, ns; null if none was checked.
     pub worst_rtt_error_ns: Option<f64>,
-    /// What is no longer as it was: any of `boot`, `kernel`, `version`.
+    /// What has changed since the self-test: any of `boot`, `kernel`, `version`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
 
 impl SelfTestCitation {
-    /// Cites `test` for a run on the host `now` with the program's `version`. A test that did not record its boot or kernel is
-    /// not said to be of another one.
+    /// The citation of `test` for a run on the host `now` with the program's `version`. If the test did not record its boot or
+    /// kernel, these count as unchanged.
     #[must_use]
     pub fn of(test: &SelfTest, now: &Inventory, version: &str) -> Self {
         let of = |claim: Claim| test.checks.iter().filter(move |check| check.claim == claim);
@@ -93,52 +93,52 @@ impl SelfTestCitation {
     }
 }
 
-/// What is claimed.
+/// The kind of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Claim {
     /// Bytes are counted as the kernel, or the other end, counts them.
     Bytes,
-    /// A rate is the one that a shaper allows, or that was asked for.
+    /// A rate is the shaper's rate, or the requested one.
     Rate,
-    /// A round-trip time is the one that the kernel's own measurement gives.
+    /// A round trip agrees with the kernel's own measurement.
     Rtt,
-    /// The path emulator delays as it was told to.
+    /// The path emulator has the configured delay.
     Delay,
     /// The clock is cheap to read.
     Clock,
-    /// The measuring loop is cheap beside what it measures.
+    /// The measuring loop takes little time compared with what it measures.
     Loop,
 }
 
-/// One claim set against one truth.
+/// One comparison of a measured value with a known one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// The claim.
+    /// The kind of check.
     pub claim: Claim,
-    /// Over what, and against what: `tbf, 100 Mbit/s, MTU 1500`.
+    /// The path, and the source of the known value: `tbf, 100 Mbit/s, MTU 1500`.
     pub path: String,
-    /// What this program measured.
+    /// The measured value.
     pub measured: f64,
-    /// What is known.
+    /// The known value.
     pub truth: f64,
     /// Unit of all figures: `B`, `bit/s` or `ns`.
     pub unit: String,
-    /// Measured less truth.
+    /// Measured value less known value.
     pub error: f64,
-    /// Largest error, either way, that passes.
+    /// Largest absolute error that passes.
     pub allowed: f64,
-    /// Whether it does.
+    /// Whether the error is within `allowed`.
     pub passed: bool,
-    /// Times that it was measured, the last of which counts: more than 1 after a failure.
+    /// Number of attempts, of which the last one counts: more than 1 after a failure.
     pub attempts: u32,
-    /// How the truth was got, or what spoilt the measurement.
+    /// How the known value was determined, or what disturbed the measurement.
     pub note: String,
 }
 
 impl Check {
-    /// Sets a measurement against a truth; an error that is no number fails.
+    /// Compares a measured value with a known one; NaN fails.
     #[must_use]
     pub fn judge(claim: Claim, path: &str, [measured, truth, allowed]: [f64; 3], unit: &str, note: String) -> Self {
         let error = measured - truth;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_count_either_way_and_no_number_fails() {
+    fn errors_of_both_signs_count_and_nan_fails() {
         assert!(check(10.0, 0.0).passed);
         assert!(check(8.0, 2.0).passed && check(12.0, 2.0).passed);
         assert!(!check(7.0, 2.0).passed && !check(13.0, 2.0).passed);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_citation_has_the_worst_errors_and_says_what_has_changed() {
+    fn a_citation_has_the_worst_errors_and_the_changes() {
         let rate = |measured| Check::judge(Claim::Rate, "", [measured, 1e8, 2e5], "bit/s", String::new());
         let rtt = Check::judge(Claim::Rtt, "", [7.9e6, 8e6, 5e4], "ns", String::new());
         let test = SelfTest {

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ModelError;
 
-/// A value that a host setting is to have.
+/// A key and value of a host setting.
 ///
-/// A key names the kind first, then the object, then the property. An object may hold dots itself (an address, a VLAN's
-/// interface); the property never does, and stands behind the last one.
+/// A key has the kind first, then the object, then the property. An object may contain dots (an address, a VLAN's interface).
+/// The property is the part after the last dot.
 ///
 /// | key | what |
 /// | --- | --- |
@@ -26,7 +26,7 @@ use crate::ModelError;
 /// | `cpu.governor`, `irq.24.affinity` | how the cores are used |
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// What is set.
+    /// The key.
     pub key: String,
     /// The value as the kernel's own tools write it.
     pub value: String,
@@ -42,7 +42,7 @@ impl FromStr for Setting {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
             _ => Err(ModelError::Spec {
-                what: format!("'{text}' is no setting"),
+                what: format!("'{text}' is not a setting"),
                 remedy: "write KEY=VALUE, such as dev.eth0.mtu=9000; `thru tune show` lists keys".into(),
             }),
         }
@@ -55,79 +55,79 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A setting that was changed, as the journal has it.
+/// A changed setting, as in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What was set.
+    /// The key.
     pub key: String,
-    /// What it was before.
+    /// The value before the change.
     pub before: String,
-    /// What was asked for.
+    /// The requested value.
     pub requested: String,
-    /// What was read back.
+    /// The value that was read back.
     pub now: String,
-    /// Whether it acts on the whole host and not on its network namespace alone.
+    /// Whether it applies to the whole host and not only to its network namespace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_wide: bool,
-    /// What is remarkable about it: a value that the kernel rounded, one that could not be put back.
+    /// A remark: the kernel rounded the value, or the setting could not be reverted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A setting as a host has it.
+/// The current value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingNow {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Its value, as it can be set again.
+    /// The value, in a form that can be set again.
     pub value: String,
-    /// Whether it acts on the whole host and not on its network namespace alone.
+    /// Whether it applies to the whole host and not only to its network namespace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_wide: bool,
 }
 
-/// Settings that somebody changed and that are not back yet, as the journal on a host's disk has them.
+/// A journal record: changed settings that are not reverted yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JournalEntry {
-    /// Names it for `thru tune revert`.
+    /// Its identifier, for `thru tune revert`.
     pub id: String,
-    /// What its owner does, or did.
+    /// The command of its owner.
     pub command: String,
-    /// The owner's process.
+    /// Process id of its owner.
     pub pid: u32,
-    /// Whether the owner still runs: it puts its settings back itself.
+    /// Whether the owner still runs; it reverts its settings itself.
     pub alive: bool,
-    /// Whether the owner left its settings on purpose (`thru tune set`).
+    /// Whether the owner kept its settings on purpose (`thru tune set`).
     pub kept: bool,
-    /// When it began, ns since the Unix epoch.
+    /// Time of its start, ns since the Unix epoch.
     pub unix_ns: u64,
-    /// Number of the network namespace that it acts in.
+    /// Number of its network namespace.
     pub namespace: u64,
-    /// Whether that is the one of who asks.
+    /// Whether that is the reader's own network namespace.
     pub here: bool,
-    /// What was changed and is not back, in the order in which it was changed.
+    /// The changes that are not reverted yet, in the order in which they were made.
     pub changes: Vec<Change>,
 }
 
-/// What was put back of one entry of the journal, or not.
+/// The result of reverting one journal record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reverted {
-    /// Its name.
+    /// Identifier of the record.
     pub id: String,
-    /// What its owner did.
+    /// The command of its owner.
     pub command: String,
-    /// Each setting, the last changed first: `before` is what it had been set to, `requested` what it was to become again. A note says
-    /// why one was not put back.
+    /// Each setting, the last change first: `before` is the value that had been set, `requested` the original value. A note says why a
+    /// setting was not reverted.
     pub changes: Vec<Change>,
-    /// Why nothing was done, where that is so.
+    /// Why nothing was done, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether nothing is left to put back.
+    /// Whether everything is reverted.
     #[serde(default)]
     pub done: bool,
 }
 
-/// What a measurement sets on both hosts before it starts; it is put back after it.
+/// Settings of both hosts for a measurement; they are reverted after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostSettings {
     /// On the near host.
@@ -139,14 +139,14 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
-    /// Whether nothing is set.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.near.is_empty() && self.far.is_empty()
     }
 }
 
-/// What was changed on both hosts for a run, in the order in which it was done.
+/// The changed settings of both hosts for a run, in the order of the changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunSettings {
     /// On the near host.
@@ -155,12 +155,12 @@ pub struct RunSettings {
     /// On the far host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<Change>,
-    /// Where cells differ in their settings: what was changed for each; `near` and `far` are empty then.
+    /// If the cells have different settings: the changes for each cell; `near` and `far` are then empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellSettings>,
 }
 
-/// What was changed on both hosts for one cell.
+/// The changed settings of both hosts for one cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CellSettings {
     /// The cell's number.

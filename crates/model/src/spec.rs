@@ -1,4 +1,4 @@
-//! What one measurement is: transport, pattern, block, flows, direction, socket options at each end, stop rule.
+//! The spec of one measurement: transport, pattern, block, flows, direction, socket options of each end, stop rule.
 
 mod choices;
 
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
 use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule};
 
-/// What one end sets on its sockets and threads. `None` leaves the kernel's default, and says so by staying null.
+/// The socket and thread options of one end. Null means the kernel's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EndOptions {
-    /// SO_SNDBUF asked for, in bytes; what the kernel gave stands in [`SocketFacts`](crate::SocketFacts).
+    /// Requested SO_SNDBUF in bytes; [`SocketFacts`](crate::SocketFacts) has the obtained value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<u64>,
-    /// SO_RCVBUF asked for, in bytes.
+    /// Requested SO_RCVBUF in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u64>,
-    /// TCP_NODELAY; unset means on for round trips and off for streams.
+    /// TCP_NODELAY; null means on for round trips and off for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
     /// TCP_CORK.
@@ -29,7 +29,7 @@ pub struct EndOptions {
     /// TCP_CONGESTION: the name of a congestion control, or one that the agent loads, with its parameters (`fast:alpha=400`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
-    /// What that congestion control does for some destinations.
+    /// Rules of that congestion control for some destinations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cc_rules: Vec<StackRule>,
     /// TCP_MAXSEG in bytes.
@@ -38,13 +38,13 @@ pub struct EndOptions {
     /// Differentiated services code point, 0 to 63.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// Data address at this end: what the far end listens on (`--data`), what the near end binds (`--data-from`).
+    /// Data address of this end: the far end listens on it (`--data`), the near end binds to it (`--data-from`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_addr: Option<IpAddr>,
     /// SO_BINDTODEVICE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// First local port; flow `i` takes port + `i` at the near end, a listener of its own at the far end.
+    /// First local port: flow `i` of the near end uses port + `i`, the far end listens on the port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// SO_MAX_PACING_RATE in bit/s for each socket.
@@ -62,17 +62,17 @@ pub struct EndOptions {
     /// SO_BUSY_POLL in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
-    /// The most that this end's program reads of a stream, bit/s over all flows that it receives; null for as fast as it can.
+    /// Limit of this end's rate of reading a stream, bit/s over all flows that it receives; null for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_bps: Option<u64>,
-    /// Cores that the measuring threads are pinned to, thread `i` to entry `i` modulo the length; empty for none.
+    /// Cores for the measuring threads: thread `i` is pinned to entry `i` modulo the length; empty for no pinning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<u32>,
 }
 
 impl EndOptions {
-    /// Whether an option must be set on a listening socket before the handshake, so that the shared port cannot serve
-    /// (tcp(7): buffer sizes act on the window scale only before `listen`).
+    /// Whether an option must be set on a listening socket before the handshake, so that the shared port cannot be used
+    /// (tcp(7): buffer sizes affect the window scale only before `listen`).
     #[must_use]
     pub fn needs_own_listener(&self) -> bool {
         self.sndbuf.is_some()
@@ -96,12 +96,12 @@ fn is_observe_interval(ns: &u64) -> bool {
     *ns == OBSERVE_INTERVAL_NS
 }
 
-/// All that defines one measurement.
+/// Everything that defines one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spec {
-    /// What carries the bytes: a name of the engine's transport registry.
+    /// The transport, by its name in the engine's registry.
     pub transport: Name,
-    /// How the two ends use it: a name of the engine's pattern registry.
+    /// The pattern, by its name in the engine's registry.
     pub pattern: Name,
     /// Bytes of one application send; the request of a transaction.
     pub block: u64,
@@ -110,51 +110,50 @@ pub struct Spec {
     pub reply: Option<u64>,
     /// Connections (for `both`: in each direction), at least 1.
     pub flows: u32,
-    /// Measuring threads at each end; null means one to a flow, up to the limit of 64.
+    /// Measuring threads at each end; null means one per flow, up to the limit of 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// Worker processes at each end that share the flows, at least 1.
     pub processes: u32,
-    /// Which way payload goes.
+    /// The direction of the payload.
     pub direction: Direction,
     /// When a trial ends.
     pub stop: Stop,
-    /// Nanoseconds at the start of a trial that the rates leave out (the byte ledger does not).
+    /// Nanoseconds at the start of a trial that the rates leave out (the ledger includes them).
     pub warmup_ns: u64,
     /// Application rate limit in bit/s over all flows of a direction; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
     /// System calls for stream sockets.
     pub io: Io,
-    /// Each trial is a search for the highest rate at which no datagram is lost.
+    /// Whether each trial is a search for the highest rate without loss of a datagram.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_loss: bool,
-    /// Round trips of 8 bytes that are asked for each second over a connection of their own while the stream runs; null for
-    /// none.
+    /// Requests per second of the probe: round trips of 8 bytes over a separate connection during the stream; null for no probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<u32>,
-    /// Requests of rr at a rate that may be outstanding at once on a connection, as those of a probe are; null means one: each goes
-    /// when the one before is answered.
+    /// Most outstanding requests on a connection of rr with a rate; null means one, so that each request is sent after the
+    /// previous answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u32>,
-    /// Bytes that a paced sender may send at once to make up for a delay; null means what the rate carries in 1 ms, at five
-    /// quarters of the rate.
+    /// Bytes that a paced sender may send at once after a delay; null means the bytes of 1 ms at the rate, sent at 125 % of the
+    /// rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
-    /// The sender of a stream of datagrams keeps as many under way as the path carries and the receiver's socket has room for,
-    /// as the receiver says on the way: a slow receiver loses nothing, losses on the path stay.
+    /// Whether the sender of a stream of datagrams keeps only as many in flight as the path carries and the receiver's socket has
+    /// room for, as reported by the receiver: a slow receiver loses nothing, but losses on the path remain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paced_to_receiver: bool,
-    /// Which calls move the blocks of a stream.
+    /// Send and receive method of a stream.
     #[serde(default, skip_serializing_if = "Engine::is_plain")]
     pub engine: Engine,
     /// How threads wait.
     pub strategy: Strategy,
-    /// A blocking receiver of a quick stream sleeps between its reads where that carries more, to save sender wake-ups; no
-    /// application's receiver does.
+    /// Whether a blocking receiver of a fast stream sleeps between its reads when that increases the rate, to save wake-ups.
+    /// Applications do not do that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delayed_reads: bool,
-    /// A caller that makes a connection for each transaction closes it after the request of the next one, not before that connects.
+    /// Whether a connection for one transaction is closed after the request of the next one, and not before the next one connects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overlap_close: bool,
     /// IP version of the data.
@@ -163,29 +162,29 @@ pub struct Spec {
     pub near: EndOptions,
     /// The far end's socket and thread options.
     pub far: EndOptions,
-    /// What is set on both hosts before the first trial and put back after the last.
+    /// Settings of both hosts, set before the first trial and reverted after the last.
     #[serde(default, skip_serializing_if = "HostSettings::is_empty")]
     pub settings: HostSettings,
     /// Nanoseconds between the entries of the interval series.
     pub interval_ns: u64,
-    /// What the observers of both hosts do.
+    /// What the observers of both hosts read.
     #[serde(default, skip_serializing_if = "Observe::is_series")]
     pub observe: Observe,
     /// Nanoseconds between the observers' readings over time.
     #[serde(default = "observe_interval", skip_serializing_if = "is_observe_interval")]
     pub observe_interval_ns: u64,
-    /// Nanoseconds without any progress after which a trial is ended and marked `stalled`.
+    /// Nanoseconds without progress after which a trial is ended and marked `stalled`.
     pub stall_ns: u64,
-    /// The far end is another program, which is spoken to in its own protocol: its name, such as `iperf3`; null for this one.
+    /// The other program at the far end, such as `iperf3`, whose protocol is used; null for this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speak: Option<Name>,
-    /// Packets are captured at the ends that allow it; null for no capture.
+    /// Packet capture at the ends that allow it; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
 }
 
 impl Spec {
-    /// A tcp measurement with the defaults of the command line.
+    /// A measurement with the defaults of the command line.
     #[must_use]
     pub fn new(transport: &str, pattern: &str) -> Self {
         Self {
@@ -238,7 +237,7 @@ impl Spec {
         }
     }
 
-    /// As [`end`](Self::end), to be changed.
+    /// As [`end`](Self::end), mutable.
     pub fn end_mut(&mut self, role: Role) -> &mut EndOptions {
         match role {
             Role::Active => &mut self.near,
@@ -246,17 +245,17 @@ impl Spec {
         }
     }
 
-    /// Bytes of a response: `reply`, or `block` where none is set.
+    /// Bytes of a response: `reply`, or `block` if it is null.
     #[must_use]
     pub fn reply_bytes(&self) -> u64 {
         self.reply.unwrap_or(self.block)
     }
 
-    /// What the probe connection does: request and response of 8 bytes, paced, as long as the stream runs.
+    /// The spec of the probe: paced requests and responses of 8 bytes, while the stream runs.
     #[must_use]
     pub fn probing(&self) -> Option<Self> {
         let per_second = self.probe?;
-        // Over datagrams a request of 8 bytes can carry its number whole.
+        // A datagram's sequence number has 8 bytes.
         let block = 8;
         Some(Self {
             pattern: "rr".into(),
@@ -282,15 +281,15 @@ impl Spec {
         })
     }
 
-    /// Refuses what no measurement can have, whatever the transport; the engine adds its own limits.
+    /// Refuses values that are impossible for any transport; the engine adds its own limits.
     pub fn check(&self) -> Result<(), ModelError> {
         let refuse = |what: String, remedy: &str| Err(ModelError::Spec { what, remedy: remedy.into() });
         if self.block == 0 || self.reply == Some(0) {
-            return refuse("a block of 0 bytes carries nothing".into(), "use --block 1 or more");
+            return refuse("a block of 0 bytes has no payload".into(), "use --block 1 or more");
         }
         if self.block > Self::MAX_BLOCK || self.reply_bytes() > Self::MAX_BLOCK {
             return refuse(
-                format!("a block of {} bytes is over the limit", self.block.max(self.reply_bytes())),
+                format!("a block of {} bytes exceeds the limit", self.block.max(self.reply_bytes())),
                 "use at most 1GiB",
             );
         }
@@ -313,13 +312,10 @@ impl Spec {
             return refuse("--drain 0 would read nothing".into(), "leave --drain out for no limit");
         }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse("a search for a rate with a rate or a count".into(), "use --find-no-loss with --time alone");
+            return refuse("--find-no-loss with a rate or a count".into(), "use --find-no-loss with --time only");
         }
         if self.probe.is_some() && !(self.pattern == "stream" && matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse(
-                "--probe beside a count or a pattern without load".into(),
-                "use it with a stream and --time",
-            );
+            return refuse("--probe needs a stream that ends by time".into(), "use it with `thru stream` and --time");
         }
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
@@ -327,19 +323,19 @@ impl Spec {
         if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
                 format!("--observe-interval of {} ns", self.observe_interval_ns),
-                "use 10ms or more, for reading takes its time, or --observe counters for none in between",
+                "use 10ms or more, because each reading takes time, or --observe counters for none during a trial",
             );
         }
         if !self.is_point() && self.interval_ns < Self::MIN_INTERVAL_NS {
             return refuse(
                 format!("--interval of {} ns", self.interval_ns),
-                "use 1ms or more, for more entries than that would be what is measured",
+                "use 1ms or more, because more entries would disturb the measurement",
             );
         }
         if self.stall_ns < Self::MIN_STALL_NS {
             return refuse(
                 format!("--stall of {} ns", self.stall_ns),
-                "use 10ms or more, or any trial may look stalled",
+                "use 10ms or more, because any trial can pause for a shorter time",
             );
         }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
@@ -357,27 +353,27 @@ impl Spec {
                 refuse("the warm-up is as long as the trial".into(), "make --time longer than --warmup")
             }
             Stop::Bytes(0) | Stop::Blocks(0) | Stop::Transactions(0) => {
-                refuse("a trial of nothing".into(), "ask for at least one byte, block or transaction")
+                refuse("a trial without payload".into(), "use at least one byte, block or transaction")
             }
             _ => Ok(()),
         }
     }
 
-    /// The transport that a curve over another one is given as its ceiling: beside others it is a reference, not a result.
+    /// The transport of a curve's memory ceiling: a reference, not a result.
     pub const CEILING: &str = "memcpy";
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
-    /// Probes that are outstanding at most: they fit into TCP's initial window of 10 segments (RFC 6928).
+    /// Most outstanding probes: they fit into TCP's initial window of 10 segments (RFC 6928).
     pub const PROBES_OUTSTANDING: u32 = 8;
-    /// The most probes a second.
+    /// Most probes per second.
     pub const MAX_PROBES: u32 = 10_000;
-    /// Shortest entries of the interval series, ns.
+    /// Shortest interval of the series, ns.
     pub const MIN_INTERVAL_NS: u64 = 1_000_000;
-    /// Shortest time without progress after which a trial can be called stalled, ns.
+    /// Shortest stall time, ns.
     pub const MIN_STALL_NS: u64 = 10_000_000;
-    /// Shortest distance of the observers' readings, ns.
+    /// Shortest interval of the observers' readings, ns.
     pub const MIN_OBSERVE_INTERVAL_NS: u64 = 10_000_000;
-    /// The most flows of one measurement.
+    /// Most flows of one measurement.
     pub const MAX_FLOWS: u32 = 16_384;
 }
 
@@ -402,7 +398,7 @@ mod tests {
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();
-            assert!(message.contains("use") || message.contains("make") || message.contains("ask"), "{message}");
+            assert!(message.contains("use") || message.contains("make"), "{message}");
         }
     }
 

@@ -1,13 +1,13 @@
-//! What a congestion control does for one destination.
+//! Rules of a congestion control for single destinations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rule of HighSpeed TCP for connections between some addresses, with the knobs that wad.conf had (the work-around daemon of
-/// Net100, 2003). Of several that fit a connection the most specific one holds.
+/// A rule of HighSpeed TCP for connections between some addresses, with the parameters of wad.conf (the work-around daemon of
+/// Net100, 2003). If several rules match a connection, the most specific one applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StackRule {
-    /// Its section in the file.
+    /// The name of its section in the file.
     pub name: String,
     /// Local address and prefix length, as in `10.0.0.0/8`.
     pub source: String,
@@ -17,20 +17,20 @@ pub struct StackRule {
     pub destination: String,
     /// Remote port; 0 for any.
     pub destination_port: u16,
-    /// Send buffer in bytes; 0 leaves it alone.
+    /// Send buffer in bytes; 0 leaves it unchanged.
     pub sndbuf_bytes: u32,
-    /// Receive buffer in bytes; 0 leaves it alone.
+    /// Receive buffer in bytes; 0 leaves it unchanged.
     pub rcvbuf_bytes: u32,
-    /// Thousandths of a segment that the window grows by in a round trip, where `table` is not set.
+    /// Growth of the window in a round trip, in thousandths of a segment, if `table` is not set.
     pub increase_permille: u32,
-    /// Thousandths of the window that are given up at a loss, where `table` is not set.
+    /// Decrease of the window at a loss, in thousandths of the window, if `table` is not set.
     pub decrease_permille: u32,
     /// Segments above which slow start is limited (RFC 3742); 0 for no limit.
     pub max_ssthresh: u32,
-    /// Increase and decrease are those of RFC 3649's table.
+    /// Whether increase and decrease are from RFC 3649's table.
     pub table: bool,
-    /// A full queue of this host is not taken for a loss.
+    /// Whether a full queue of this host is ignored and not treated as a loss.
     pub ignore_local_queue: bool,
-    /// The connections that it holds for share its buffers.
+    /// Whether the connections that it applies to share its buffers.
     pub divide: bool,
 }

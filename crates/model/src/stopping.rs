@@ -1,18 +1,18 @@
-//! When a cell has been measured enough, and in what order cells are taken.
+//! The stop rule of a measurement, and the order of its cells.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The rule that ends a measurement: sure enough, or out of budget.
+/// The rule that ends a measurement: converged, or the budget is spent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopping {
-    /// Half width of the interval relative to its value that counts as sure, such as 0.02; for `ab` the tolerance.
+    /// Half width of the interval, relative to its value, at which a cell has converged, such as 0.02; for `ab` the tolerance.
     pub target: f64,
     /// Confidence of the interval, such as 0.95.
     pub confidence: f64,
-    /// Trials before the first look at the interval.
+    /// Trials before the first interim analysis.
     pub min_trials: u32,
-    /// Trials after which the measurement ends in any case.
+    /// Most trials.
     pub max_trials: u32,
     /// Nanoseconds for the whole command, or null for no limit.
     pub budget_ns: Option<u64>,
@@ -42,9 +42,9 @@ impl Default for Stopping {
 pub enum Order {
     /// Small blocks first, as NetPIPE does.
     Ascending,
-    /// As a plan writes them.
+    /// In the order of the plan's file.
     AsWritten,
-    /// Shuffled anew in each pass from the seed, so that drift does not pass for an effect of the size.
+    /// Shuffled in each pass from the seed, so that drift does not look like an effect of the size.
     #[default]
     Random,
 }

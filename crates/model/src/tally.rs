@@ -1,4 +1,4 @@
-//! What one end counted in one trial.
+//! The counts of one end in one trial.
 
 mod count;
 mod one_way;
@@ -11,10 +11,10 @@ pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
 use crate::{Histogram, Spent, TcpSample};
 
-/// Everything that one end counted in one trial, over all its flows, threads and processes.
+/// All counts of one end in one trial, over all its flows, threads and processes.
 ///
-/// Times are nanoseconds since the moment this end was told to start; the two ends' clocks are never subtracted from each
-/// other. Counts are null in the document where nobody told them.
+/// Times are nanoseconds since this end's start; the two ends' clocks are never subtracted from each other. Unreported counts
+/// are null in the document.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 pub struct EndTally {
     /// Payload bytes that the kernel (or the ring) accepted from this end.
@@ -41,21 +41,21 @@ pub struct EndTally {
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]
     pub transactions: u64,
-    /// First to last payload byte handed to the kernel, in ns; 0 when nothing was sent.
+    /// Time from the first to the last payload byte passed to the kernel, ns; 0 if nothing was sent.
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]
     pub sending_ns: u64,
-    /// First to last arrival, in ns; 0 when nothing or all at once arrived.
+    /// Time from the first to the last arrival, ns; 0 if nothing arrived or everything at once.
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]
     pub receiving_ns: u64,
-    /// Of a stream, what its goodput is taken of: the bytes that arrived after the first arrival, and their time. Of a paced one the
-    /// first arrival is the first block, and the time is the mean over the flows, each from its own first block on. Null where
-    /// nobody said what came with the first arrival.
+    /// For a stream, the basis of its goodput: the bytes that arrived after the first arrival, and their time. For a paced stream
+    /// the first arrival is the first block, and the time is the mean over the flows, each from its own first block on. Null if
+    /// the bytes of the first arrival are unreported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_first: Option<Window>,
-    /// Of a paced stream, what the sender's rate is taken of: the bytes handed over before each flow's last block, and the time
-    /// from its first block to that, the mean over the flows.
+    /// For a paced stream, the basis of the sender's rate: the bytes sent before each flow's last block, and the time from its
+    /// first to its last block, the mean over the flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_last: Option<Window>,
     /// The part of `bytes_received` that arrived after the warm-up, and its time; null without a warm-up.
@@ -64,16 +64,16 @@ pub struct EndTally {
     /// Round-trip times, at the end that measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttTally>,
-    /// Round trips of the probe beside the stream, at the end that asks: up to 8 were outstanding at a time.
+    /// Round trips of the probe, at the end that sends the requests; up to 8 were outstanding at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<RttTally>,
     /// How evenly a paced end sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingTally>,
-    /// Sequence bookkeeping, for transports that may lose.
+    /// Sequence counts, for transports with loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramTally>,
-    /// Delays of each way apart, at the end that measures round trips with a reflector that tells its times.
+    /// One-way delays of each direction, at the end that measures round trips with a reflector that reports its times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
@@ -83,38 +83,37 @@ pub struct EndTally {
     /// The series over time; it adds up to the totals exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
-    /// Each flow's share, in flow order.
+    /// The counts of each flow, in flow order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTally>,
-    /// What this end spent; null on curves, whose trials share a pass.
+    /// CPU time of this end; null on curves, whose trials share a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
-    /// Nothing moved for the spec's stall time and the trial was ended.
+    /// Whether nothing moved for the spec's stall time, which ended the trial.
     pub stalled: bool,
-    /// The trial was ended before its stop rule was met (peer gone, command interrupted).
+    /// Whether the trial ended before its stop rule was met (lost peer, interrupt).
     pub cut_short: bool,
-    /// Counts that nobody told, as a file of another tool may: null in the document, and 0 here. Empty for what this program
-    /// measured itself.
+    /// Unreported counts, as in files of other tools; they are null in the document. Empty for this program's own measurements.
     #[serde(default)]
     pub unreported: Vec<Count>,
 }
 
 impl EndTally {
-    /// What a rate of arrivals is taken of: what came after the warm-up, or else after the first arrival, or else all.
+    /// The basis of a receive rate: the arrivals after the warm-up, else after the first arrival, else all.
     #[must_use]
     pub fn arrivals(&self) -> Window {
         let all = Window { bytes: self.bytes_received, ns: self.receiving_ns };
         self.measured.or(self.after_first).unwrap_or(all)
     }
 
-    /// What a rate of sending is taken of.
+    /// The basis of a send rate.
     #[must_use]
     pub fn sends(&self) -> Window {
         self.before_last.unwrap_or(Window { bytes: self.bytes_sent, ns: self.sending_ns })
     }
 }
 
-/// A stretch of a trial.
+/// A part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Payload bytes.
@@ -124,7 +123,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Two that ran side by side, as one of the sum of their rates: their bytes, over the time that these would have taken.
+    /// Two simultaneous windows as one with the sum of their rates: their bytes, over the time that these would have taken.
     #[must_use]
     pub fn beside(self, other: Self) -> Self {
         let bytes = self.bytes + other.bytes;
@@ -148,15 +147,15 @@ pub struct RttTally {
     pub p50_ns: u64,
     /// Arithmetic mean, ns.
     pub mean_ns: f64,
-    /// 99th percentile, ns; null with fewer than 1,000 samples, for it would rest on less than ten of them.
+    /// 99th percentile, ns; null with fewer than 1,000 samples, because fewer than ten would be above it.
     pub p99_ns: Option<u64>,
     /// Longest, ns.
     pub max_ns: u64,
-    /// Round trips between two clock reads: 1, or more where a single one is shorter than 50 clock reads. Then each sample
+    /// Round trips between two clock reads: 1, or more if a single round trip is shorter than 50 clock reads. Then each sample
     /// is the mean of a batch and the percentiles are of batch means.
     pub batch: u64,
-    /// All samples; left out of the points of a curve, whose outcome holds the merged one. Where a probe could not ask when a
-    /// request was due, for 8 were outstanding, the round trips before and after count for what was due meanwhile.
+    /// All samples; absent for the points of a curve, whose outcome has the merged histogram. If a probe could not send a request
+    /// when it was due, because 8 were outstanding, the round trips before and after count for the missing ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
@@ -165,14 +164,14 @@ impl RttTally {
     /// Fewest samples for a 99th percentile.
     pub const P99_SAMPLES: u64 = 1_000;
 
-    /// The digest of a probe's `histogram`, in which each of the `count` round trips stands for all that were due around it.
+    /// The digest of a probe's `histogram`, in which each of the `count` round trips counts for all that were due around it.
     #[must_use]
     pub fn weighted(histogram: Histogram, count: u64) -> Option<Self> {
         let tally = Self::from_histogram(histogram, 1)?;
         Some(Self { count, p99_ns: tally.p99_ns.filter(|_| count >= Self::P99_SAMPLES), ..tally })
     }
 
-    /// The digest of `histogram`, `None` when it is empty.
+    /// The digest of `histogram`; `None` if it is empty.
     #[must_use]
     pub fn from_histogram(histogram: Histogram, batch: u64) -> Option<Self> {
         Some(Self {
@@ -188,7 +187,7 @@ impl RttTally {
     }
 }
 
-/// How evenly a paced sender sent: by how much the times between its sends differ from the asked one, in ns.
+/// How evenly a paced sender sent: the absolute difference of the times between its sends from the requested time, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacingTally {
     /// Sends that followed another one.
@@ -202,7 +201,7 @@ pub struct PacingTally {
 }
 
 impl PacingTally {
-    /// The digest of `errors`, `None` when it is empty.
+    /// The digest of `errors`; `None` if it is empty.
     #[must_use]
     pub fn from_histogram(errors: &Histogram) -> Option<Self> {
         Some(Self {
@@ -213,7 +212,7 @@ impl PacingTally {
         })
     }
 
-    /// Of two processes that sent at the same time: all sends, and the worse of each figure.
+    /// Two processes that sent at the same time: all sends, and the worse of each figure.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         Self {
@@ -225,31 +224,31 @@ impl PacingTally {
     }
 }
 
-/// What became of datagrams, by their sequence numbers.
+/// Counts of datagrams by their sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramTally {
-    /// Datagrams handed to the kernel here.
+    /// Datagrams passed to the kernel here.
     pub sent: u64,
-    /// Distinct datagrams that arrived here; duplicates are not in it.
+    /// Distinct datagrams that arrived here, without duplicates.
     pub received: u64,
     /// Second and further copies.
     pub duplicates: u64,
     /// Datagrams that arrived after one with a higher number.
     pub reordered: u64,
-    /// Datagrams dropped at this end's own socket for want of buffer (SO_MEMINFO's drop count).
+    /// Datagrams dropped at this end's socket because its buffer was full (SO_MEMINFO's drop count).
     pub socket_drops: u64,
-    /// Round trips whose reply never came (near end of rr and pingpong).
+    /// Round trips without a reply (near end of rr and pingpong).
     pub replies_lost: u64,
-    /// Datagrams that never arrived here by the numbers of those that did, where the other end is another program: what was
-    /// still on its way when the test ended is not in it.
+    /// If the other end is another program: datagrams missing here by the numbers of the received ones, without those in flight at
+    /// the end of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
-    /// How unevenly datagrams came in, after RFC 1889, ns; where the other end is another program.
+    /// If the other end is another program: jitter of the arrivals by RFC 1889, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<u64>,
 }
 
-/// One entry of the series: what this end counted in [start, end).
+/// One entry of the series: this end's counts in [start, end).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Start, ns since this end started.
@@ -264,7 +263,7 @@ pub struct Interval {
     pub transactions: u64,
 }
 
-/// One flow's share and its socket.
+/// One flow's counts and its socket.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTally {
     /// Flow number, from 0.
@@ -275,36 +274,36 @@ pub struct FlowTally {
     pub bytes_received: u64,
     /// Round trips completed.
     pub transactions: u64,
-    /// The socket as the kernel had it.
+    /// The kernel's values of the socket.
     pub socket: SocketFacts,
-    /// TCP_INFO over the trial, from its start to its end: of the first 64 connections of a process, and not of those that are
-    /// renewed for each transaction. Empty for other transports. Long trials are read at longer distances, so that the series
-    /// stays short.
+    /// TCP_INFO over the trial, from its start to its end, for the first 64 connections of a process; not for connections of a
+    /// single transaction. Empty for other transports. Long trials have longer intervals, so that the series stays short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSample>,
 }
 
-/// What became of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).
+/// Counts of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Zerocopy {
-    /// Sends that asked for it.
+    /// Sends with MSG_ZEROCOPY.
     pub sends: u64,
-    /// Of these, how many the kernel has reported as done with the memory.
+    /// Of these, sends that the kernel reported as completed.
     pub completed: u64,
-    /// Of the completed ones, how many it copied all the same (SO_EE_CODE_ZEROCOPY_COPIED).
+    /// Of the completed ones, sends that the kernel copied (SO_EE_CODE_ZEROCOPY_COPIED).
     pub copied: u64,
 }
 
-/// How payload came out of the kernel where its pages were to be mapped (TCP_ZEROCOPY_RECEIVE).
+/// How payload was received with zero-copy receive (TCP_ZEROCOPY_RECEIVE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Mapped {
     /// Payload bytes on pages that were mapped into the process.
     pub mapped_bytes: u64,
-    /// Payload bytes that were copied all the same.
+    /// Payload bytes that were copied.
     pub copied_bytes: u64,
 }
 
-/// What the kernel says of a socket at the end of a trial; what was asked stands in the spec. Null where it has no such thing.
+/// The kernel's values of a socket at the end of a trial; the spec has the requested ones. A value that a socket does not have is
+/// null.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketFacts {
@@ -314,66 +313,66 @@ pub struct SocketFacts {
     /// Address of the other end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// SO_SNDBUF as obtained, bytes (Linux reports twice what it was asked for).
+    /// Obtained SO_SNDBUF, bytes (Linux reports twice the requested size).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<u64>,
-    /// SO_RCVBUF as obtained, bytes.
+    /// Obtained SO_RCVBUF, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u64>,
-    /// Whether one of them was taken beyond the host's bound (net.core.wmem_max, rmem_max) by right of CAP_NET_ADMIN
-    /// (SO_SNDBUFFORCE, SO_RCVBUFFORCE): others do not get it without raising the bound.
+    /// Whether one of them exceeds the host's limit (net.core.wmem_max, rmem_max) with CAP_NET_ADMIN (SO_SNDBUFFORCE,
+    /// SO_RCVBUFFORCE): other users would have to raise the limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
     /// TCP_NODELAY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
-    /// Congestion control in force.
+    /// Congestion control in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
     /// Sending MSS in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
-    /// Path MTU in bytes as this socket knows it.
+    /// Path MTU of this socket, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmtu: Option<u32>,
     /// Negotiated TCP options (TCPI_OPT_* of linux/tcp.h): any of `timestamps`, `usec-timestamps` (timestamps in microseconds),
-    /// `sack`, `wscale`, `ecn`, `fast-open` (the handshake carried data). `ecn-seen`: at least one packet arrived that the
-    /// network may mark; without it, marks cannot be expected although `ecn` was agreed.
+    /// `sack`, `wscale`, `ecn`, `fast-open` (the handshake carried data) and `ecn-seen` (at least one packet arrived that the
+    /// network may mark; without it, no marks can be expected although `ecn` was negotiated).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub negotiated: Vec<String>,
     /// Window scale (sending, receiving), in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wscale: Option<(u8, u8)>,
-    /// Segments that this end sent again.
+    /// Segments that this end retransmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
-    /// Shortest RTT that the kernel's TCP saw, in ns.
+    /// Shortest RTT that the kernel's TCP measured, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rtt_ns: Option<u64>,
     /// Kernel's smoothed RTT at the end, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srtt_ns: Option<u64>,
-    /// Where MSG_ZEROCOPY was asked for: what became of it.
+    /// The sends with MSG_ZEROCOPY, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy: Option<Zerocopy>,
-    /// The other end's receive window as this end last heard of it, bytes (Linux 5.4 and later).
+    /// The other end's last advertised receive window, bytes (Linux 5.4 and later).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_window_bytes: Option<u32>,
-    /// Where pages were to be mapped (TCP_ZEROCOPY_RECEIVE): how much of the payload was.
+    /// The bytes that zero-copy receive mapped, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<Mapped>,
-    /// How often the receiver rested for 50 us ([`SocketFacts::READ_DELAY_NS`]) while payload came quickly, from nearby over TCP or in
-    /// datagrams many to a call, so that its sender had nobody to wake up (`--delayed-reads`); absent where it never did.
+    /// How often the receiver slept for 50 µs ([`SocketFacts::READ_DELAY_NS`]) between two reads (`--delayed-reads`), so that the
+    /// sender did not have to wake it up; absent if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_reads: Option<u64>,
-    /// SO_BUSY_POLL in force, in microseconds; absent where it is off.
+    /// SO_BUSY_POLL in use, in microseconds; absent if it is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
     /// Congestion window at the end, in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<u32>,
-    /// Subflows of an MPTCP connection, the first one included; 0 where it fell back to TCP, because the other host or
-    /// something on the path does not speak MPTCP.
+    /// Subflows of an MPTCP connection, the first one included; 0 if it fell back to TCP, because the other host or something on
+    /// the path does not support MPTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mptcp_subflows: Option<u32>,
     /// How the payload is encrypted, on tls and quic.
@@ -382,17 +381,17 @@ pub struct SocketFacts {
 }
 
 impl SocketFacts {
-    /// How long one rest of a receiver is, ns; its timer may add some microseconds.
+    /// Length of one sleep of a receiver with delayed reads, ns; the timer may add some microseconds.
     pub const READ_DELAY_NS: u64 = 50_000;
 
-    /// Fills in from `earlier` what can no longer be read, such as the peer of a connection that has been closed.
+    /// Fills in values from `earlier` that can no longer be read, such as the peer of a closed connection.
     pub fn remember(&mut self, earlier: &Self) {
         self.local = self.local.take().or_else(|| earlier.local.clone());
         self.peer = self.peer.take().or_else(|| earlier.peer.clone());
         self.mptcp_subflows = self.mptcp_subflows.max(earlier.mptcp_subflows);
     }
 
-    /// Takes over what the last reading of the series said, so that the series ends at the totals.
+    /// Takes over the values of the series' last reading, so that the series ends at the totals.
     pub fn agree_with(&mut self, last: &TcpSample) {
         self.retransmits = Some(last.retransmits);
         self.srtt_ns = Some(last.rtt_ns);
@@ -401,13 +400,13 @@ impl SocketFacts {
     }
 }
 
-/// What encrypts a connection's payload.
+/// The encryption of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Encryption {
     /// The protocol's version, such as `TLSv1.3`.
     pub version: String,
     /// The cipher suite by its IANA name.
     pub cipher: String,
-    /// Whether the kernel encrypts (kernel TLS); otherwise this process does.
+    /// Whether the kernel encrypts (kernel TLS); otherwise the process does.
     pub in_kernel: bool,
 }

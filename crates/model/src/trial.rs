@@ -1,4 +1,4 @@
-//! One repetition of a cell, and the pass over fresh connections that it was part of.
+//! One repetition of a cell, and its pass over fresh connections.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Capture, Change, Conditions, CpuUse, EndTally, LabReport, Observed, Spec, Verdict};
 
-/// One combination of levels to be measured: in a curve, one block size.
+/// One combination of levels; in a curve one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// Number within the run, from 0.
     pub id: u32,
     /// Its measurement.
     pub spec: Spec,
-    /// What tells it from the other cells, by factor (in a plan as written there) or dimension; empty where the run has none.
+    /// Its levels by factor (in a plan as written there) or dimension; empty if the run has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
 }
@@ -27,30 +27,30 @@ impl Cell {
     }
 }
 
-/// One repetition of a cell as both ends counted it.
+/// One repetition of a cell, with both ends' counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// The cell.
     pub cell: u32,
-    /// The pass (fresh connections) that it belongs to.
+    /// Its pass (fresh connections).
     pub pass: u32,
     /// Position within the pass, from 0.
     pub position: u32,
-    /// What the near end counted.
+    /// The near end's counts.
     pub near: EndTally,
-    /// What the far end counted; empty for transports with one end (memcpy).
+    /// The far end's counts; empty for transports with one end (memcpy).
     pub far: EndTally,
-    /// Whether the two agree; left out where the ends' bytes were not told, as in some imports.
+    /// The byte ledger; absent if the ends' bytes are unreported, as in some imports.
     #[serde(default, skip_serializing_if = "Ledger::is_unknown")]
     pub ledger: Ledger,
-    /// The sample: this trial's value of the cell's headline statistic, or null when it has none.
+    /// This trial's value of the cell's headline statistic; null if it has none.
     pub value: Option<f64>,
-    /// What is remarkable about this trial alone.
+    /// Flags on this trial alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
 }
 
-/// Bytes at both ends set against each other, both directions added up: sent = received + lost + in flight.
+/// The byte ledger of both ends, both directions added up: sent = received + lost + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Payload bytes sent by both ends.
@@ -66,14 +66,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Whether nobody set the ends against each other: two ends that carried nothing balance.
+    /// Whether the ends were not compared: the ledger of two ends without bytes is balanced.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One set-up of connections and the trials that were taken over it.
+/// One set of fresh connections and what was measured over it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Pass {
     /// Number within the run, from 0.
@@ -86,37 +86,37 @@ pub struct Pass {
     /// In a plan: the round, one repetition of all open cells, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// Length of the pass in ns, set-up and drain included.
+    /// Duration of the pass, ns, set-up and drain included.
     pub duration_ns: u64,
-    /// The near end's host around it.
+    /// The near end's host activity.
     pub near: EndPass,
-    /// The far end's host around it.
+    /// The far end's host activity.
     pub far: EndPass,
     /// Other measurements that ran on an agent at the same time.
     #[serde(default)]
     pub overlapped_by: u32,
-    /// In a lab: what its emulated links did meanwhile.
+    /// In a lab: the report on its links during the pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabReport>,
 }
 
-/// One end's host around a pass.
+/// One end's host activity around a pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EndPass {
-    /// CPU time per core, or null where the source is missing.
+    /// CPU time per core; null if the source is missing.
     pub cpu: Option<CpuUse>,
-    /// Time from the order to connect until every flow was up, in ns.
+    /// Time from the request to connect until every flow was up, ns.
     pub setup_ns: u64,
-    /// What the observers saw; null where nobody observed.
+    /// What the observers read; null without observers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// In a plan that asks: what the host was like before.
+    /// In a plan with requirements: the state of the host before the pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Conditions>,
-    /// In a plan: the settings in force, as they were changed and read back.
+    /// In a plan: the changed settings, as they were read back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Change>,
-    /// The packets that were captured; null where nobody asked for a capture.
+    /// The packet capture; null if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
 }

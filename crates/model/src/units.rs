@@ -1,6 +1,6 @@
-//! Quantities as people write them: `64KiB`, `2.5Gbit`, `10s`, `2%`.
+//! Quantities as users write them: `64KiB`, `2.5Gbit`, `10s`, `2%`.
 //!
-//! In documents each is a bare number in the base unit (bytes, bit/s, nanoseconds, a fraction); the key names the unit.
+//! In documents each is a plain number in the base unit (bytes, bit/s, nanoseconds, a fraction); the key has the unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,12 +20,12 @@ pub struct ByteSize(pub u64);
 #[serde(transparent)]
 pub struct BitRate(pub u64);
 
-/// A span of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
-/// A share, as a fraction of 1; written as a percentage.
+/// A fraction of 1, written as a percentage.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Ratio(pub f64);
@@ -63,7 +63,9 @@ const RATE_UNITS: &[(&str, u64)] = &[
 const TIME_UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("us", 1_000),
-    ("µs", 1_000),
+    // Micro sign and Greek mu.
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("", 1_000_000_000),
@@ -92,7 +94,7 @@ impl FromStr for ByteSize {
 impl FromStr for BitRate {
     type Err = ModelError;
 
-    /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal. A unit with a capital B is bytes, which are refused.
+    /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal. A unit with a capital B means bytes, which are refused.
     fn from_str(text: &str) -> Result<Self, ModelError> {
         let bare = text.trim();
         let bare = bare.strip_suffix("/s").or_else(|| bare.strip_suffix("ps")).unwrap_or(bare);
@@ -175,8 +177,8 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<(u64, u128)> {
 }
 
 impl fmt::Display for ByteSize {
-    /// Always exact: in the largest unit that divides the size (`64 KiB`), else in bytes (`131069 B`), for neighbours of a
-    /// size must not look like it.
+    /// Always exact: in the largest unit that divides the size (`64 KiB`), otherwise in bytes (`131069 B`), so that a size is
+    /// distinguished from its neighbours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
         let exact = NAMES.iter().find(|(_, size)| self.0 >= *size && self.0.is_multiple_of(*size));
@@ -211,10 +213,10 @@ pub fn bits_per_second(value: f64) -> String {
     with_prefix(value, &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")])
 }
 
-/// A time in nanoseconds with three significant digits in the unit that suits it.
+/// A time in nanoseconds, with three significant digits in a suitable unit.
 #[must_use]
 pub fn seconds(ns: f64) -> String {
-    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
+    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "\u{b5}s"), (1.0, "ns")])
 }
 
 /// A count or frequency with three significant digits and a decimal prefix ("16.6 k").
@@ -224,7 +226,7 @@ pub fn count(value: f64) -> String {
 }
 
 fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
-    // 999.6 would print as "1000" with three digits: step up to the next unit from there.
+    // 999.6 would print as "1000" with three digits: use the next unit from there.
     let fitting = units.iter().find(|(size, _)| value.abs() >= size * 0.9995);
     let (size, name) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
     format!("{} {name}", three_digits(value / size))
@@ -265,21 +267,25 @@ mod tests {
         assert_eq!(("0.5KiB".parse(), "1.1MB".parse()), (Ok(ByteSize(512)), Ok(ByteSize(1_100_000))));
         for text in ["1.5", "0.3KiB", "0.1B"] {
             let message = text.parse::<ByteSize>().unwrap_err().to_string();
-            assert!(message.starts_with(&format!("'{text}' is no whole number of bytes")), "{message}");
+            assert!(message.starts_with(&format!("'{text}' is not a whole number of bytes")), "{message}");
         }
         assert_eq!("2.000000001Gbit".parse(), Ok(BitRate(2_000_000_001)));
         assert!("1.5bit".parse::<BitRate>().is_err_and(|error| error.to_string().contains("of bits")));
     }
 
     #[test]
-    fn a_rate_in_bytes_is_refused_with_what_was_meant() {
-        let said = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
+    fn a_rate_in_bytes_is_refused_with_both_alternatives() {
+        let message = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
         for text in ["1GB", "1GB/s", "1GBps"] {
-            assert!(said(text).contains("is bytes") && said(text).contains("8Gbit for"), "{}", said(text));
-            assert!(said(text).contains("or 1Gbit for"), "{}", said(text));
+            assert!(message(text).contains("unit byte") && message(text).contains("8Gbit if"), "{}", message(text));
+            assert!(message(text).contains("or 1Gbit if"), "{}", message(text));
         }
-        assert!(said("1.5kB").contains("12kbit") && said("10MiB").contains("83886080bit"), "{}", said("10MiB"));
-        // Small letters are what other tools call bits.
+        assert!(
+            message("1.5kB").contains("12kbit") && message("10MiB").contains("83886080bit"),
+            "{}",
+            message("10MiB")
+        );
+        // Other tools use a small b for bits.
         assert_eq!("1Gb".parse(), Ok(BitRate(1_000_000_000)));
     }
 
@@ -295,9 +301,15 @@ mod tests {
 
     #[test]
     fn times_default_to_seconds() {
-        for (text, ns) in
-            [("10", 10_000_000_000), ("250ms", 250_000_000), ("2m", 120_000_000_000), ("0.5s", 500_000_000)]
-        {
+        for (text, ns) in [
+            ("10", 10_000_000_000),
+            ("250ms", 250_000_000),
+            ("2m", 120_000_000_000),
+            ("0.5s", 500_000_000),
+            ("50us", 50_000),
+            ("50µs", 50_000),
+            ("1.5 μs", 1_500),
+        ] {
             assert_eq!(text.parse(), Ok(Nanos(ns)), "{text}");
         }
     }

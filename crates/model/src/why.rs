@@ -1,58 +1,57 @@
-//! What held a measurement back.
+//! What limited a measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Finding;
 
-/// What held an outcome back, and the evidence.
+/// What limited an outcome, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// What limited it most.
     pub limiter: LimiterKind,
-    /// How strongly the evidence speaks for it; null where it is unexplained.
+    /// Strength of the evidence; null if it is unexplained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// One sentence with its numbers and units.
+    /// One sentence with numbers and units.
     pub statement: String,
-    /// Where the sender's time went by TCP's clocks, in parts of it; they add up to 1. Empty where the clocks say nothing.
+    /// Parts of the sender's time by TCP's clocks; they add up to 1. Empty without these clocks.
     pub parts: Vec<TimePart>,
-    /// What speaks for it, strongest first.
+    /// The evidence, strongest first.
     pub evidence: Vec<Evidence>,
     /// What else may have limited it, strongest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<LimiterKind>,
-    /// Where packets that did not arrive went; null where none is missing, or nothing tells.
+    /// Where packets were dropped; null if none are missing or nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub losses: Option<Losses>,
-    /// What else the record tells, each in one sentence: stalls, differences between the directions, windows that do not fit the
-    /// path.
+    /// Further notes: stalls, differences between the directions, windows that do not fit the path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What was not recorded, so that nothing is said by it.
+    /// Sources that were not recorded and are therefore not part of the evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
 
-/// Packets that did not arrive, all trials together, by the location that dropped them.
+/// Packets that did not arrive, all trials together, by drop location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Losses {
-    /// How many there are.
+    /// Number of packets.
     pub packets: u64,
-    /// What they are: `datagrams` by their sequence numbers, or `segments` that TCP retransmitted.
+    /// `datagrams` by their sequence numbers, or `segments` that TCP retransmitted.
     pub of: String,
-    /// Where they were dropped, in the order of the path; the counts add up to `packets`.
+    /// The drop locations, in the order of the path; the counts add up to `packets`.
     pub locations: Vec<LocatedLoss>,
 }
 
-/// What one location dropped.
+/// The drops at one location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocatedLoss {
     /// The location.
     pub location: LossLocation,
     /// Packets dropped there.
     pub packets: u64,
-    /// The counter that says so.
+    /// The counter that shows it.
     pub by: String,
 }
 
@@ -65,7 +64,7 @@ pub enum LossLocation {
     SenderQdisc,
     /// The sending host's interface.
     SenderInterface,
-    /// Between the hosts, or where nothing counts.
+    /// Between the hosts, or at a location without a counter.
     Path,
     /// The receiving host's interface.
     ReceiverInterface,
@@ -75,7 +74,7 @@ pub enum LossLocation {
     Ip,
     /// The receiving socket's buffer.
     SocketBuffer,
-    /// Nowhere: it arrived, and was sent again all the same.
+    /// Nowhere: it arrived and was retransmitted unnecessarily.
     Nowhere,
 }
 
@@ -99,41 +98,41 @@ impl LossLocation {
 /// A part of the sender's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimePart {
-    /// The clock: `sender-application` idle, `receive-window` and `send-buffer` limited by them, `network` busy otherwise.
+    /// The clock: `sender-application` (idle), `receive-window` and `send-buffer` (limited by them), or `network` (busy otherwise).
     pub of: LimiterKind,
     /// Its share of the time, 0 to 1.
     pub share: f64,
-    /// How the share was got.
+    /// How the share was determined.
     pub method: String,
 }
 
-/// One observation that speaks for (or against) a limiter.
+/// One piece of evidence for a limiter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What it speaks for.
+    /// The limiter.
     pub of: LimiterKind,
-    /// The rule that saw it, by its name in the registry.
+    /// The rule that found it, by its name in the registry.
     pub rule: String,
-    /// One sentence with its numbers and units.
+    /// One sentence with numbers and units.
     pub statement: String,
-    /// How strongly it speaks.
+    /// Its strength.
     #[serde(default)]
     pub grade: Grade,
-    /// The share of the time that a clock measured (TCP's, or the scheduler's of a thread), 0 to 1; null for all other evidence.
+    /// The share of the time by a clock (of TCP, or of the scheduler for a thread), 0 to 1; null for other evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }
 
-/// How strongly evidence speaks for a limiter: a judgement, not a probability.
+/// The strength of the evidence for a limiter: a judgement, not a probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// It fits what was seen, and so does much else.
+    /// It fits the data, but so do other limiters.
     #[default]
     Possible,
-    /// It fits better than what else is known.
+    /// It fits the data better than other limiters.
     Likely,
-    /// What was seen leaves little else.
+    /// The data leave little else.
     Strong,
 }
 
@@ -149,12 +148,12 @@ impl Grade {
     }
 }
 
-/// What can hold a measurement back.
+/// What can limit a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LimiterKind {
-    /// The sender's program gave TCP nothing to send (or a rate was asked for).
+    /// The sender's program gave TCP nothing to send, or a rate was requested.
     SenderApplication,
     /// The receiver's program did not read fast enough.
     ReceiverApplication,
@@ -162,15 +161,15 @@ pub enum LimiterKind {
     SendBuffer,
     /// The receiver's window was too small for the path.
     ReceiveWindow,
-    /// The congestion window, held down by loss.
+    /// The congestion window, limited by loss.
     Loss,
-    /// The congestion window, held down by delay or by its own growth.
+    /// The congestion window, limited by delay or by its own growth.
     CongestionWindow,
     /// The kernel's pacing.
     Pacing,
-    /// A core at the sender was full.
+    /// A core of the sender was fully used.
     SenderCpu,
-    /// A core at the receiver was full.
+    /// A core of the receiver was fully used.
     ReceiverCpu,
     /// Packet processing in soft interrupts.
     Softirq,
@@ -182,10 +181,10 @@ pub enum LimiterKind {
     SocketBuffer,
     /// The round trip itself: one exchange at a time.
     RoundTrip,
-    /// The network as the sender's TCP sees it: busy, and held by neither window nor buffer. Only a part of the time; what it was
-    /// (the congestion window, pacing, a host, a link) is for the evidence to say.
+    /// The network as the sender's TCP sees it: busy, and limited by neither window nor buffer. Only used for a part of the time;
+    /// the evidence names the cause (the congestion window, pacing, a host, a link).
     Network,
-    /// What the evidence does not explain.
+    /// The evidence does not explain it.
     Unexplained,
 }
 
@@ -214,19 +213,19 @@ impl LimiterKind {
     }
 }
 
-/// A stretch of block sizes and the setting that is best there, of several that were measured over the same sizes.
+/// A range of block sizes and the best of several curves there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BestRegion {
     /// Smallest block, bytes.
     pub from: u64,
     /// Largest block, bytes.
     pub to: u64,
-    /// Label of the best; null where no difference is sure.
+    /// Label of the best curve; null if no difference is significant.
     pub best: Option<String>,
-    /// Label of the next best in the region.
+    /// Label of the second best curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// Rate of the best over that of the next best, as a ratio.
+    /// Ratio of the best rate to the second best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Low end of the ratio's interval.
@@ -235,7 +234,7 @@ pub struct BestRegion {
     /// High end of the ratio's interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// In one sentence.
+    /// The result in one sentence.
     pub statement: String,
 }
 
@@ -244,12 +243,12 @@ pub struct BestRegion {
 pub struct WhyDocument {
     /// Version of this document's shape: `throughline-why/2`. Fields may be added within a version.
     pub schema: String,
-    /// Each run that was asked for.
+    /// Each requested run.
     pub runs: Vec<RunWhy>,
-    /// With several curves: which of them is best for which blocks. Labels are the runs' names, or their ids.
+    /// With several curves: the best one for each range of blocks. Labels are the runs' names, or their ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<BestRegion>,
-    /// With several runs: what they say of each other.
+    /// With several runs: notes on their comparison.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -259,27 +258,27 @@ impl WhyDocument {
     pub const SCHEMA: &'static str = "throughline-why/2";
 }
 
-/// What held one run's outcomes back.
+/// What limited the outcomes of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunWhy {
     /// The run.
     pub id: String,
     /// Its name, or null.
     pub name: Option<String>,
-    /// Its outcomes; none of a curve.
+    /// Its outcomes; empty for a curve.
     pub cells: Vec<CellWhy>,
-    /// Of a curve: where it breaks.
+    /// For a curve: where it changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Finding>,
 }
 
-/// What held one outcome back.
+/// What limited one outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellWhy {
     /// The cell.
     pub cell: u32,
-    /// What was measured and what came out, in one line.
+    /// The measurement and its result, in one line.
     pub outcome: String,
-    /// What held it back; null where nothing that was recorded speaks for anything.
+    /// What limited it; null without any evidence.
     pub why: Option<Why>,
 }

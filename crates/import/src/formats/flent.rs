@@ -142,7 +142,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
         let spec = Spec { direction, stop, ..Spec::new(tcp.unwrap_or("tcp"), "stream") };
         let mut row = Row::new(spec, mean * scale, 1, &text);
         let receiver = if down { &mut row.trial.near } else { &mut row.trial.far };
-        receiver.tell(Count::ReceivingNs, ns(seconds));
+        receiver.report(Count::ReceivingNs, ns(seconds));
         if direction != Direction::Both {
             receiver.intervals = series(points, scale);
         }

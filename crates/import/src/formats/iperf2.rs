@@ -128,10 +128,10 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     let mut row = Row::new(spec, server_rate.unwrap_or(own), *at, text);
     let elapsed = ns(length(total));
     if setting.server {
-        row.trial.near.tell(Count::ReceivingNs, elapsed);
+        row.trial.near.report(Count::ReceivingNs, elapsed);
         row.figure("receiver_rate_bps", own);
     } else {
-        row.trial.near.tell(Count::SendingNs, elapsed);
+        row.trial.near.report(Count::SendingNs, elapsed);
         row.figure("sender_rate_bps", own);
         match server_rate {
             Some(rate) => row.figure("receiver_rate_bps", rate),

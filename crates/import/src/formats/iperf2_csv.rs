@@ -167,9 +167,9 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
     let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, "stream") };
     spec.flows = u32::try_from(flows).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     let mut row = Row::new(spec, bps, at, text);
-    row.remarks.push("the CSV does not report which end printed it: it is read as the sender's".into());
-    row.trial.near.tell(Count::BytesSent, bytes);
-    row.trial.near.tell(Count::SendingNs, ns(total.seconds()));
+    row.remarks.push("the CSV does not say which end printed it: it is read as the sender's".into());
+    row.trial.near.report(Count::BytesSent, bytes);
+    row.trial.near.report(Count::SendingNs, ns(total.seconds()));
     row.figure("sender_rate_bps", bps);
     row.figure("bytes", bytes as f64);
     if let Some((lost, all)) = total.lost.zip(total.all).filter(|_| total.datagrams) {

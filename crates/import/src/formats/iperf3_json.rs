@@ -189,12 +189,12 @@ fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
         let (sender, receiver) = if *outbound { (near, far) } else { (far, near) };
         if let Some(sent) = sent {
-            sender.tell(Count::BytesSent, sent.bytes);
-            sender.tell(Count::SendingNs, sent.ns);
+            sender.report(Count::BytesSent, sent.bytes);
+            sender.report(Count::SendingNs, sent.ns);
         }
         if let Some(received) = received {
-            receiver.tell(Count::BytesReceived, received.bytes);
-            receiver.tell(Count::ReceivingNs, received.ns);
+            receiver.report(Count::BytesReceived, received.bytes);
+            receiver.report(Count::ReceivingNs, received.ns);
         }
         let sum = end.get(format!("sum_received{suffix}")).or_else(|| end.get("sum")).unwrap_or(&Value::Null);
         if let Some((packets, lost)) =

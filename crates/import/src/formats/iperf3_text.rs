@@ -202,10 +202,10 @@ impl Session<'_> {
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
         let (sender, receiver) = if sends { (near, far) } else { (far, near) };
         if let Some(line) = sent {
-            sender.tell(Count::SendingNs, ns(line.end_s - line.start_s));
+            sender.report(Count::SendingNs, ns(line.end_s - line.start_s));
         }
         if let Some(line) = received {
-            receiver.tell(Count::ReceivingNs, ns(line.end_s - line.start_s));
+            receiver.report(Count::ReceivingNs, ns(line.end_s - line.start_s));
         }
         if let Some((lost, all)) = received.and_then(Line::lost).filter(|_| self.datagrams) {
             sender.datagrams = Some(DatagramTally { sent: all, ..sender.datagrams.unwrap_or_default() });

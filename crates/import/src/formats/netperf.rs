@@ -197,8 +197,8 @@ fn row(
             row.figure("sender_rate_bps", sent[5] * units);
             row.figure("receiver_messages", *okay);
             row.figure("receiver_rate_bps", throughput * units);
-            row.trial.near.tell(Count::SendingNs, time(sent[2])?);
-            row.trial.far.tell(Count::ReceivingNs, time(*seconds)?);
+            row.trial.near.report(Count::SendingNs, time(sent[2])?);
+            row.trial.far.report(Count::ReceivingNs, time(*seconds)?);
             if okay < &sent[3] {
                 row.flag(Verdict::Loss, "the receiver counted fewer messages than the sender");
             }
@@ -209,7 +209,7 @@ fn row(
             let elapsed = time(*seconds)?;
             spec.stop = Stop::TimeNs(elapsed);
             let mut row = Row::new(spec, throughput * units, line, text);
-            row.trial.far.tell(Count::ReceivingNs, elapsed);
+            row.trial.far.report(Count::ReceivingNs, elapsed);
             row.figure("elapsed_ns", elapsed as f64);
             row.figure("throughput_bps", throughput * units);
             row.figure("receive_socket_bytes", *receive);
@@ -224,7 +224,7 @@ fn row(
             let elapsed = time(*seconds)?;
             spec.stop = Stop::TimeNs(elapsed);
             let mut row = Row::new(spec, *rate, line, text);
-            row.trial.near.tell(Count::ReceivingNs, elapsed);
+            row.trial.near.report(Count::ReceivingNs, elapsed);
             row.figure("elapsed_ns", elapsed as f64);
             row.figure("transactions_per_s", *rate);
             let names =
@@ -302,7 +302,7 @@ fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mu
     let kind = if transactions { "rr" } else { "stream" };
     let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={}", keys["THROUGHPUT"]));
     if let Some(elapsed) = elapsed {
-        row.trial.far.tell(Count::ReceivingNs, elapsed);
+        row.trial.far.report(Count::ReceivingNs, elapsed);
         row.figure("elapsed_ns", elapsed as f64);
     }
     row.figure("throughput", throughput * units);

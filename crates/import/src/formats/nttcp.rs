@@ -172,14 +172,14 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         }
     }
     if let Some(line) = &local {
-        row.trial.near.tell(Count::BytesSent, line.bytes);
-        row.trial.near.tell(Count::CallsSent, line.calls);
-        row.trial.near.tell(Count::SendingNs, line.ns());
+        row.trial.near.report(Count::BytesSent, line.bytes);
+        row.trial.near.report(Count::CallsSent, line.calls);
+        row.trial.near.report(Count::SendingNs, line.ns());
     }
     if let Some(line) = &remote {
-        row.trial.far.tell(Count::BytesReceived, line.bytes);
-        row.trial.far.tell(Count::CallsReceived, line.calls);
-        row.trial.far.tell(Count::ReceivingNs, line.ns());
+        row.trial.far.report(Count::BytesReceived, line.bytes);
+        row.trial.far.report(Count::CallsReceived, line.calls);
+        row.trial.far.report(Count::ReceivingNs, line.ns());
     } else {
         row.remarks.push("the remote end's line is missing: a sender's rate, not a receiver's".into());
     }

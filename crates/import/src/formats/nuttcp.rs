@@ -204,9 +204,9 @@ fn close(session: Session, reading: &mut Reading) {
     let mut row = Row::new(spec, sum.bps, at, &text);
     let (near, far) = (&mut row.trial.near, &mut row.trial.far);
     let (from, to) = if reverse { (far, near) } else { (near, far) };
-    to.tell(Count::ReceivingNs, ns(sum.seconds));
+    to.report(Count::ReceivingNs, ns(sum.seconds));
     if let Some((_, sent)) = &sender {
-        from.tell(Count::SendingNs, ns(sent.seconds));
+        from.report(Count::SendingNs, ns(sent.seconds));
     }
     let lost = sum.figures.get("lost_packets").copied().and_then(whole);
     if let Some((lost, all)) = lost.zip(packets) {

@@ -171,7 +171,7 @@ fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     let mut row = Row::new(spec, value, test.line, &test.texts.join("; "));
     let count = if measure == "lat" { &mut row.trial.near } else { &mut row.trial.far };
     if let Some(elapsed) = elapsed {
-        count.tell(Count::ReceivingNs, elapsed);
+        count.report(Count::ReceivingNs, elapsed);
     }
     if let Some(sender) = get("send_bw_bps") {
         row.figure("sender_rate_bps", sender);

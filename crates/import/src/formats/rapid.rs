@@ -70,8 +70,8 @@ fn row(totals: Totals, megabits: f64, line: u32, text: &str) -> Result<Imported,
     spec.flows = totals.processes.max(1);
     spec.processes = spec.flows;
     let mut row = Row::new(spec, value, line, text);
-    row.trial.far.tell(Count::BytesReceived, bytes);
-    row.trial.far.tell(Count::ReceivingNs, ns(seconds));
+    row.trial.far.report(Count::BytesReceived, bytes);
+    row.trial.far.report(Count::ReceivingNs, ns(seconds));
     row.figure("bytes", bytes as f64);
     row.figure("elapsed_ns", seconds * 1e9);
     row.figure("throughput_bps", value);

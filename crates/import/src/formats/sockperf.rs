@@ -140,10 +140,10 @@ impl Session {
             row.figure("sender_rate_bps", value);
             row.figure("messages_per_s", per_s);
             if let Some(sent) = self.sent {
-                row.trial.near.tell(Count::BlocksSent, sent);
+                row.trial.near.report(Count::BlocksSent, sent);
             }
             if let Some(elapsed) = elapsed {
-                row.trial.near.tell(Count::SendingNs, elapsed);
+                row.trial.near.report(Count::SendingNs, elapsed);
             }
             return Ok(("stream", row));
         }
@@ -169,13 +169,13 @@ impl Session {
                 batch: 1,
                 histogram: None,
             });
-            row.trial.near.tell(Count::Transactions, count);
+            row.trial.near.report(Count::Transactions, count);
         }
         if let Some(sent) = self.sent {
-            row.trial.near.tell(Count::BlocksSent, sent);
+            row.trial.near.report(Count::BlocksSent, sent);
         }
         if let Some(elapsed) = elapsed {
-            row.trial.near.tell(Count::ReceivingNs, elapsed);
+            row.trial.near.report(Count::ReceivingNs, elapsed);
         }
         row.figure("printed_mean_ns", mean * 1e3);
         for (name, us) in &self.quantiles_us {

@@ -9,7 +9,7 @@ use speak::iperf2::Report;
 pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = EndTally::unreported();
     let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];
-    counts.into_iter().for_each(|(count, value)| tally.tell(count, value));
+    counts.into_iter().for_each(|(count, value)| tally.report(count, value));
     let received =
         |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_received: flow.bytes_sent, ..FlowTally::default() };
     tally.flows = near.flows.iter().map(received).collect();
@@ -21,7 +21,7 @@ pub(super) fn drained(near: &EndTally) -> EndTally {
     let mut tally = EndTally::unreported();
     [(Count::BytesSent, near.bytes_received), (Count::BytesReceived, 0)]
         .into_iter()
-        .for_each(|(count, value)| tally.tell(count, value));
+        .for_each(|(count, value)| tally.report(count, value));
     let sent =
         |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_sent: flow.bytes_received, ..FlowTally::default() };
     tally.flows = near.flows.iter().map(sent).collect();
@@ -37,7 +37,7 @@ pub(super) fn reported(spec: &Spec, report: &Report) -> EndTally {
         (Count::ReceivingNs, report.elapsed_us.saturating_mul(1_000)),
         (Count::BytesSent, 0),
     ];
-    counts.into_iter().for_each(|(count, value)| tally.tell(count, value));
+    counts.into_iter().for_each(|(count, value)| tally.report(count, value));
     tally.datagrams = Some(DatagramTally {
         received: bytes / spec.block,
         reordered: u64::from(report.out_of_order),

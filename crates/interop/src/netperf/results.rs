@@ -20,10 +20,10 @@ pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
 fn add(all: &mut EndTally, one: EndTally, flow: u32) {
     use Count::{BytesReceived, BytesSent, CallsReceived, CallsSent, ReceivingNs, SendingNs};
     for count in [BytesSent, BytesReceived, CallsSent, CallsReceived] {
-        all.tell(count, all.reported(count).unwrap_or(0) + one.reported(count).unwrap_or(0));
+        all.report(count, all.reported(count).unwrap_or(0) + one.reported(count).unwrap_or(0));
     }
     for count in [SendingNs, ReceivingNs] {
-        all.tell(count, all.reported(count).unwrap_or(0).max(one.reported(count).unwrap_or(0)));
+        all.report(count, all.reported(count).unwrap_or(0).max(one.reported(count).unwrap_or(0)));
     }
     if let Some(one) = one.datagrams {
         let datagrams = all.datagrams.get_or_insert_default();
@@ -59,12 +59,12 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
         ..FlowTally::default()
     };
     let mut tally = EndTally { flows: vec![flow], ..EndTally::unreported() };
-    tally.tell(Count::BytesSent, counted.bytes_sent);
-    tally.tell(Count::BytesReceived, counted.bytes_received);
-    tally.tell(Count::CallsSent, u64::from(counted.sends));
-    tally.tell(Count::CallsReceived, u64::from(counted.receives));
-    tally.tell(Count::SendingNs, if counted.bytes_sent > 0 { ns } else { 0 });
-    tally.tell(Count::ReceivingNs, if counted.bytes_received > 0 { ns } else { 0 });
+    tally.report(Count::BytesSent, counted.bytes_sent);
+    tally.report(Count::BytesReceived, counted.bytes_received);
+    tally.report(Count::CallsSent, u64::from(counted.sends));
+    tally.report(Count::CallsReceived, u64::from(counted.receives));
+    tally.report(Count::SendingNs, if counted.bytes_sent > 0 { ns } else { 0 });
+    tally.report(Count::ReceivingNs, if counted.bytes_received > 0 { ns } else { 0 });
     if spec.transport == "udp" {
         // The datagrams have no numbers, so the count follows from bytes and size.
         let sent = counted.bytes_sent / spec.reply_bytes();

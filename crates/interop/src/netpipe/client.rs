@@ -257,8 +257,8 @@ impl Run {
 fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
     let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
     let reported = |[near, mut far]: [EndTally; 2]| {
-        far.tell(Count::BytesReceived, bytes);
-        far.tell(Count::ReceivingNs, (seconds * 1e9) as u64);
+        far.report(Count::BytesReceived, bytes);
+        far.report(Count::ReceivingNs, (seconds * 1e9) as u64);
         [near, far]
     };
     least.map(reported).into_iter().collect()

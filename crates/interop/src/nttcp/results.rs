@@ -34,17 +34,17 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTal
     let counts = match sending {
         true => {
             flow.bytes_sent = reported.bytes;
-            tally.tell(Count::BlocksSent, reported.bytes / spec.block);
-            tally.tell(Count::BytesReceived, 0);
+            tally.report(Count::BlocksSent, reported.bytes / spec.block);
+            tally.report(Count::BytesReceived, 0);
             [(Count::BytesSent, reported.bytes), (Count::CallsSent, calls), (Count::SendingNs, ns)]
         }
         false => {
             flow.bytes_received = reported.bytes;
-            tally.tell(Count::BytesSent, 0);
+            tally.report(Count::BytesSent, 0);
             [(Count::BytesReceived, reported.bytes), (Count::CallsReceived, calls), (Count::ReceivingNs, ns)]
         }
     };
-    counts.into_iter().for_each(|(count, value)| tally.tell(count, value));
+    counts.into_iter().for_each(|(count, value)| tally.report(count, value));
     if udp {
         let moved = reported.bytes / spec.block;
         let missed = (near.bytes_sent / spec.block).saturating_sub(moved);

@@ -46,11 +46,11 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
         true => [Count::BytesSent, Count::BytesReceived, Count::CallsSent, Count::SendingNs],
         false => [Count::BytesReceived, Count::BytesSent, Count::CallsReceived, Count::ReceivingNs],
     };
-    tally.tell(count, bytes);
-    tally.tell(other, 0);
-    tally.tell(time, ns);
+    tally.report(count, bytes);
+    tally.report(other, 0);
+    tally.report(time, ns);
     if let Some(made) = reported.calls {
-        tally.tell(calls, made);
+        tally.report(calls, made);
     }
     if udp {
         let moved = bytes / spec.block;

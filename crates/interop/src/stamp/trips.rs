@@ -188,8 +188,8 @@ impl Trips {
         let reached = counted.unwrap_or(received);
         let datagrams = DatagramTally { sent: reached, received: reached, ..DatagramTally::default() };
         let mut far = EndTally { datagrams: Some(datagrams), ..EndTally::unreported() };
-        far.tell(Count::BytesReceived, reached * block);
-        far.tell(Count::BytesSent, reached * block);
+        far.report(Count::BytesReceived, reached * block);
+        far.report(Count::BytesSent, reached * block);
         [near, far]
     }
 }

@@ -1,4 +1,4 @@
-//! The words of a spec: names in registries, and choices among a few.
+//! The named values of a spec: names in registries, and enumerations.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
-/// A name rather than an enum, so that a new transport needs no change here; the engine refuses names it does not know.
+/// It is a name and not an enum, so that a new transport needs no change here. The engine refuses unknown names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Name(String);
@@ -44,7 +44,7 @@ impl PartialEq<&str> for Name {
     }
 }
 
-/// Which way payload goes between the near end (the one that connects) and the far end (HOST).
+/// The direction of the payload between the near end (which connects) and the far end (HOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -53,11 +53,11 @@ pub enum Direction {
     Send,
     /// Far to near (`--reverse`).
     Reverse,
-    /// Both at once (`--both`).
+    /// Both directions at the same time (`--both`).
     Both,
 }
 
-/// Which end of the connections a worker is.
+/// The end of the connections that a worker has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -79,12 +79,12 @@ pub enum Stop {
     Blocks(u64),
     /// After this many transactions (round trips).
     Transactions(u64),
-    /// After about this many nanoseconds: the near end turns it into a count of exchanges from what it has seen so far, at
-    /// least 3, and tells the far end. For the points of a curve.
+    /// After about this many nanoseconds: the near end converts the time to a number of exchanges, at least 3, from the duration
+    /// of earlier ones, and sends it to the far end. For the points of a curve.
     AboutNs(u64),
 }
 
-/// Which system calls move the bytes of a stream socket (the 1998 record compared the two).
+/// The system calls of a stream socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Io {
@@ -99,17 +99,16 @@ pub enum Io {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Blocking calls where each flow has a thread; epoll or io_uring, whichever was measured to carry more, where a thread
-    /// has several.
+    /// Blocking calls if each flow has a thread; otherwise epoll, or io_uring for many flows of round trips.
     #[default]
     Auto,
-    /// Blocking calls; one flow to a thread.
+    /// Blocking calls; one flow per thread.
     Blocking,
-    /// Non-blocking calls in a busy loop: the lowest latency, at a core's cost.
+    /// Non-blocking calls in a busy loop: the lowest latency, at the cost of a core.
     Spin,
-    /// One epoll set to a thread.
+    /// One epoll set per thread.
     Epoll,
-    /// One io_uring to a thread: sends and receives are ordered from the kernel, those of all flows with one call.
+    /// One io_uring per thread: the sends and receives of all flows are submitted with one call.
     Uring,
 }
 
@@ -117,7 +116,7 @@ pub enum Strategy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Whatever the host's name resolves to first.
+    /// The first address that the host's name resolves to.
     #[default]
     Any,
     /// IPv4 only.

@@ -1,4 +1,4 @@
-//! Which counts of a tally were told. An end that measures tells all of them; a file of another tool tells some.
+//! Reported and unreported counts of a tally. This program reports all of them, a file of another tool some.
 
 use schemars::JsonSchema;
 use serde::ser::{SerializeStruct, Serializer};
@@ -31,7 +31,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// All of them.
+    /// All counts.
     pub const ALL: [Self; 9] = [
         Self::BytesSent,
         Self::BytesReceived,
@@ -46,16 +46,16 @@ impl Count {
 }
 
 impl EndTally {
-    /// A tally of which no count was told yet.
+    /// A tally whose counts are all unreported.
     #[must_use]
     pub fn unreported() -> Self {
         Self { unreported: Count::ALL.to_vec(), ..Self::default() }
     }
 
-    /// Tells a count.
-    pub fn tell(&mut self, count: Count, value: u64) {
+    /// Sets a count, which is then reported.
+    pub fn report(&mut self, count: Count, value: u64) {
         self.unreported.retain(|other| *other != count);
-        let place = match count {
+        let field = match count {
             Count::BytesSent => &mut self.bytes_sent,
             Count::BytesReceived => &mut self.bytes_received,
             Count::CallsSent => &mut self.calls_sent,
@@ -66,10 +66,10 @@ impl EndTally {
             Count::ReceivingNs => &mut self.receiving_ns,
             Count::BytesUnsent => &mut self.bytes_unsent,
         };
-        *place = value;
+        *field = value;
     }
 
-    /// A count, `None` where nobody told it.
+    /// A count; `None` if it is unreported.
     #[must_use]
     pub fn reported(&self, count: Count) -> Option<u64> {
         (!self.unreported.contains(&count)).then_some(match count {
@@ -86,7 +86,7 @@ impl EndTally {
     }
 }
 
-/// A count of a document; null is 0, for [`EndTally::unreported`] names it.
+/// A count of a document. Null is read as 0; [`EndTally::unreported`] names the count.
 pub(super) fn null_is_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(0))
 }
@@ -164,10 +164,10 @@ mod tests {
     use crate::{DatagramTally, Interval};
 
     #[test]
-    fn what_nobody_told_is_null_and_stays_so() {
+    fn an_unreported_count_is_null_and_stays_so() {
         let mut tally = EndTally::unreported();
-        tally.tell(Count::BytesReceived, 0);
-        tally.tell(Count::ReceivingNs, 7);
+        tally.report(Count::BytesReceived, 0);
+        tally.report(Count::ReceivingNs, 7);
         let document = serde_json::to_value(&tally).unwrap();
         assert_eq!(document["bytes_received"], 0);
         assert_eq!(document["receiving_ns"], 7);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_tally_tells_all_its_counts() {
+    fn a_measured_tally_reports_all_its_counts() {
         let tally = EndTally {
             bytes_sent: 3,
             after_first: Some(Window { bytes: 2, ns: 2 }),

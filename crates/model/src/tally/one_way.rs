@@ -1,4 +1,4 @@
-//! Delays of each way apart, by two hosts' clocks.
+//! One-way delays of each direction, by two hosts' clocks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,46 +6,47 @@ use serde::{Deserialize, Serialize};
 use super::RttTally;
 use crate::Histogram;
 
-/// What each way took, as the times in the datagrams tell (RFC 8762): the difference of two clocks, so that it is wrong by as much as
-/// they differ.
+/// One-way delays by the times in the datagrams (RFC 8762). Each is the difference of two clocks, so its error is the clocks'
+/// difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneWay {
     /// From this end to the other.
     pub outbound: Delay,
-    /// Back.
+    /// From the other end to this one.
     #[serde(rename = "return")]
     pub return_trip: Delay,
-    /// Median time within the other end, ns; it is in neither way, nor in the round trip. The highest one of several trials.
+    /// Median time within the other end, ns, which is neither part of the delays nor of the round trip. The highest one of several
+    /// trials.
     pub reflector_p50_ns: u64,
-    /// What this end says of its clock.
+    /// This end's report on its clock.
     pub near_clock: WallClock,
-    /// What the other end says of its clock.
+    /// The other end's report on its clock.
     pub far_clock: WallClock,
-    /// How far the two clocks may differ by what both ends say of them, ns; null where one of them does not follow UTC.
+    /// Largest difference of the two clocks by both ends' reports, ns; null if one of them does not follow UTC.
     pub clock_error_ns: Option<u64>,
-    /// Far clock less near clock, at least and at most, ns: no delay is below zero, so that the shortest ones bound it whatever the
-    /// clocks say of themselves, if none of them was set meanwhile.
+    /// Minimum and maximum of far clock less near clock, ns. No delay is negative, so the shortest delays bound it, independent of
+    /// the ends' reports, unless a clock was set during the trial.
     pub offset_ns: (i64, i64),
-    /// Datagrams that did not reach the other end, up to the last one that came back: those behind it are lost on a way that nobody
-    /// knows. Null where some were lost and the other end does not count.
+    /// Datagrams that did not reach the other end, up to the last one that came back; the direction of later losses is unknown.
+    /// Null if datagrams were lost and the other end does not count.
     pub lost_outbound: Option<u64>,
-    /// Datagrams that reached the other end and did not come back, likewise.
+    /// Datagrams that reached the other end and did not come back; null in the same cases.
     pub lost_return: Option<u64>,
 }
 
-/// What an end says of its wall clock (the error estimate of RFC 4656, 4.1.2).
+/// An end's report on its wall clock (the error estimate of RFC 4656, 4.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WallClock {
-    /// Whether it follows UTC by an outside source (the S bit).
+    /// Whether it is synchronised to UTC by an external source (the S bit).
     pub follows_utc: bool,
-    /// How far it may be off, ns (multiplier and scale); null where nothing valid was said.
+    /// Its largest error, ns (multiplier and scale); null without a valid report.
     pub error_ns: Option<u64>,
 }
 
-/// Delays of one way, ns; below zero where the clocks differ by more.
+/// Delays of one direction, ns; negative if the clocks differ by more than the delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delay {
-    /// How many.
+    /// Number of delays.
     pub count: u64,
     /// Shortest.
     pub min_ns: i64,
@@ -53,18 +54,18 @@ pub struct Delay {
     pub p50_ns: i64,
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// 99th percentile; null with fewer than 1,000 of them.
+    /// 99th percentile; null with fewer than 1,000 delays.
     pub p99_ns: Option<i64>,
     /// Longest.
     pub max_ns: i64,
-    /// All of them, less the shortest; left out where several trials were merged.
+    /// All delays less the shortest; absent if several trials were merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_min: Option<Histogram>,
 }
 
 impl OneWay {
-    /// Several trials' together; `None` without any. Percentiles are of all their delays, the bounds of the clocks the widest that an
-    /// end said, and the one offset that suits all trials, or the widest if none does.
+    /// Several trials together; `None` without any. Percentiles are of all their delays, clock errors are the largest reported
+    /// ones, and the offset range is the one that fits all trials, or the widest if none does.
     #[must_use]
     pub fn merged(trials: &[&Self]) -> Option<Self> {
         let offsets = || trials.iter().map(|trial| trial.offset_ns);
@@ -87,7 +88,7 @@ impl OneWay {
 }
 
 impl WallClock {
-    /// What holds for both.
+    /// The report that is valid for both.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         Self {
@@ -112,7 +113,7 @@ impl Delay {
         Self::digest(count, (min_ns, max_ns), mean_ns, &all)
     }
 
-    /// `None` where `above` is empty.
+    /// `None` if `above` is empty.
     fn digest(count: u64, (min_ns, max_ns): (i64, i64), mean_ns: f64, above: &Histogram) -> Option<Self> {
         let at = |share: f64| Some(min_ns.saturating_add_unsigned(above.quantile(share)?).min(max_ns));
         Some(Self {
@@ -127,20 +128,20 @@ impl Delay {
     }
 }
 
-/// Counts delays as they come, in little memory however many.
+/// Counts delays in little memory, independent of their number.
 #[derive(Debug, Clone, Default)]
 pub struct Delays {
-    /// The first one, which the others are counted from: those of one way lie near each other, wherever that is.
+    /// The first delay, from which the others are counted: delays of one direction are close to each other.
     anchor: Option<i64>,
     above: Histogram,
     below: Histogram,
     bounds: (i64, i64),
-    /// Of the distances from the anchor.
+    /// Sum of the differences from the anchor.
     sum: i128,
 }
 
 impl Delays {
-    /// Counts one, in ns.
+    /// Counts one delay, ns.
     pub fn record(&mut self, ns: i64) {
         let anchor = *self.anchor.get_or_insert_with(|| {
             self.bounds = (ns, ns);
@@ -152,7 +153,7 @@ impl Delays {
         side.record(ns.abs_diff(anchor));
     }
 
-    /// Their digest with all of them; `None` when there are none.
+    /// The digest with all delays; `None` without any.
     #[must_use]
     pub fn digest(&self) -> Option<Delay> {
         let anchor = self.anchor?;
