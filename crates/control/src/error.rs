@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::proto::{OLDEST_PROTOCOL, PROTOCOL, version_range};
+
 /// A failure between hosts, with the host and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -42,8 +44,9 @@ pub enum ControlError {
     },
     /// The two programs have no version of the protocol in common.
     #[error(
-        "{address} runs thru {version} (protocol {theirs}) and this host runs thru {own_version} (protocol {ours}): \
-         update thru on {older}"
+        "{address} runs thru {version} (protocol {theirs}) and this host runs thru {} (protocol {}): update thru on {older}",
+        env!("CARGO_PKG_VERSION"),
+        version_range(OLDEST_PROTOCOL, PROTOCOL)
     )]
     Version {
         /// Host and port.
@@ -52,10 +55,6 @@ pub enum ControlError {
         version: String,
         /// The peer's protocol versions.
         theirs: String,
-        /// This program's version.
-        own_version: &'static str,
-        /// This program's protocol versions.
-        ours: String,
         /// The host with the older program: "that host" or "this host".
         older: &'static str,
     },

@@ -101,7 +101,8 @@ impl Host<'_> {
         let retransmitted = self.grew("snmp.Tcp.RetransSegs");
         let sent = self.grew("snmp.Tcp.OutSegs");
         if let (Some(count), Some(sent)) = (retransmitted.filter(|count| *count > 0), sent) {
-            let share = model::Ratio(count as f64 / (sent + count).max(1) as f64);
+            let share = count as f64 / (sent + count).max(1) as f64;
+            let share = if share < 1e-5 { "less than 0.001 %".to_owned() } else { model::Ratio(share).to_string() };
             notes.push(format!("{count} of {} TCP segments were retransmitted ({share})", sent + count));
         }
         let losses = self.losses();

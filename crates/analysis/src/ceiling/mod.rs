@@ -69,7 +69,12 @@ fn ceiling(outcome: &Outcome, path_bps: Option<f64>, near: &Inventory, far: &Inv
         plausible(highest(&|directions| send_buffer(spec, directions))),
         requested(spec),
         pacing(spec),
-        path_bps.map(|bps| Bound { kind: BoundKind::Path, bps, reason: "a bottleneck on the path".into() }),
+        // Estimated from the same trials: what was carried is not above it.
+        path_bps.map(|bps| Bound {
+            kind: BoundKind::Path,
+            bps: bps.max(goodput.unwrap_or(0.0)),
+            reason: "a bottleneck on the path".into(),
+        }),
     ]
     .into_iter()
     .flatten()

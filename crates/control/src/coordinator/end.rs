@@ -112,8 +112,6 @@ impl End {
                 address: name,
                 version: model::plain(&theirs.version).into_owned(),
                 theirs: version_range(theirs.oldest, theirs.protocol),
-                own_version: env!("CARGO_PKG_VERSION"),
-                ours: version_range(OLDEST_PROTOCOL, PROTOCOL),
             });
         }
         if let Some(what) = distrust(&theirs, token, &nonce) {

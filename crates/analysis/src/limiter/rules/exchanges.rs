@@ -29,6 +29,10 @@ pub(super) const ROUND_TRIP: Rule = Rule {
         };
         let Some(in_flight) = in_flight else { return Vec::new() };
         let part = in_flight / flows.max(1.0);
+        // Requests at a rate do not wait for each other.
+        if part > 1.5 {
+            return Vec::new();
+        }
         Signal::of(LimiterKind::RoundTrip, 0.9 * ramp(part, 0.5, 0.9), || {
             let cost = observations.outcome.summary.cost.as_ref().map_or(String::new(), |cost| {
                 let ends = [Some(&cost.near), cost.far.as_ref()];
