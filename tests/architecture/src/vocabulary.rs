@@ -197,6 +197,12 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the message that names the flag's replacement",
     },
     Exception {
+        path: "crates/throughline/src/args.rs",
+        section: None,
+        words: &["--wad"],
+        reason: "tests the message that names the flag's replacement",
+    },
+    Exception {
         path: "crates/throughline/src/plan/factors.rs",
         section: None,
         words: &["dear"],

@@ -54,8 +54,8 @@ fn round_trips_over_mpi_are_timed() {
 }
 
 #[test]
-fn curves_over_mpi_go_there_and_back_both_ways_and_one_way() {
-    for mpi in mpis("curves_over_mpi_go_there_and_back_both_ways_and_one_way") {
+fn curves_over_mpi_run_as_round_trips_in_both_directions_and_as_streams() {
+    for mpi in mpis("curves_over_mpi_run_as_round_trips_in_both_directions_and_as_streams") {
         let sandbox = Sandbox::new();
         for kind in [&[][..], &["--both"], &["--stream"]] {
             let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "5ms"];

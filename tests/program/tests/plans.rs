@@ -251,8 +251,8 @@ fn ip(args: &[&str]) {
 }
 
 #[test]
-fn three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds() {
-    let Some(bridge) = Bridge::new("three_hosts_on_a_bridge_make_matrices_both_ways_in_rounds") else { return };
+fn three_hosts_on_a_bridge_make_matrices_of_both_directions_in_steps() {
+    let Some(bridge) = Bridge::new("three_hosts_on_a_bridge_make_matrices_of_both_directions_in_steps") else { return };
     let serve = |host| {
         let place = format!("{}:0", Bridge::address(host));
         Agent::spawn(bridge.command(host), &["--open", "--listen", &place])

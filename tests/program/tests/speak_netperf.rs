@@ -49,7 +49,7 @@ fn free_port() -> String {
 }
 
 #[test]
-fn both_ways_between_our_own_ends() {
+fn both_directions_between_our_own_ends() {
     let (sandbox, port) = (Sandbox::new(), free_port());
     let agent = Agent::with(&["--speak", &format!("netperf={port}")]);
     let host = format!("127.0.0.1:{port}");

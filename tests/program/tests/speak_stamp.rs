@@ -20,7 +20,7 @@ fn one_way_of(doc: &Doc) -> &OneWay {
 }
 
 #[test]
-fn delays_of_each_way_are_measured_kept_and_shown() {
+fn delays_of_each_direction_are_measured_kept_and_shown() {
     let (sandbox, port) = (Sandbox::new(), free_port());
     let agent = Agent::with(&["--speak", &format!("stamp={port}:stateful")]);
     let host = format!("127.0.0.1:{port}");

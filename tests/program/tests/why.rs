@@ -9,13 +9,13 @@ use model::{Grade, LimiterKind, LossLocation, Why, WhyDocument};
 use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// Two hosts and an agent on the second one.
-struct Scene {
+struct TestPath {
     lab: Lab,
     agent: Agent,
     sandbox: Sandbox,
 }
 
-impl Scene {
+impl TestPath {
     fn on(lab: Lab) -> Self {
         let b = lab.host("b").unwrap();
         let listen = format!("{}:0", b.v4);
@@ -79,47 +79,47 @@ fn tbf(host: &LabHost, rate: &str) {
 
 #[test]
 fn a_tiny_receive_buffer_is_the_receive_window() {
-    let Some(scene) = Scene::path("a_tiny_receive_buffer_is_the_receive_window", long()) else { return };
-    let why = scene.why(&["--rcvbuf", ",16KiB", "--time", "1s"]);
+    let Some(path) = TestPath::path("a_tiny_receive_buffer_is_the_receive_window", long()) else { return };
+    let why = path.why(&["--rcvbuf", ",16KiB", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow, "{why:#?}");
     assert!(why.statement.contains(" window over 2") && why.statement.contains("carries at most"), "{}", why.statement);
     // The terminal's last line says the same, and `thru why` shows what speaks for it.
-    let shown = scene.thru(&["show"]).ok().stdout;
+    let shown = path.thru(&["show"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.starts_with("limited by: receive window (strong, "), "{shown}");
-    let reported = scene.thru(&["why"]).ok().stdout;
+    let reported = path.thru(&["why"]).ok().stdout;
     assert!(
         reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"),
         "{reported}"
     );
     assert!(reported.contains('█') && reported.contains(" %  receive window"), "{reported}");
-    let document: WhyDocument = serde_json::from_str(&scene.thru(&["why", "--json"]).ok().stdout).unwrap();
+    let document: WhyDocument = serde_json::from_str(&path.thru(&["why", "--json"]).ok().stdout).unwrap();
     assert_eq!(document.runs[0].cells[0].why, Some(why));
-    let refused = scene.thru(&["why", "--cell", "7"]).ended_with(2);
+    let refused = path.thru(&["why", "--cell", "7"]).ended_with(2);
     assert!(refused.message().contains("the cells are 0"), "{}", refused.stderr);
 }
 
 #[test]
 fn a_tiny_send_buffer_is_the_send_buffer() {
-    let Some(scene) = Scene::path("a_tiny_send_buffer_is_the_send_buffer", long()) else { return };
-    let why = scene.why(&["--sndbuf", "8KiB,", "--time", "1s"]);
+    let Some(path) = TestPath::path("a_tiny_send_buffer_is_the_send_buffer", long()) else { return };
+    let why = path.why(&["--sndbuf", "8KiB,", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SendBuffer, "{why:#?}");
 }
 
 #[test]
 fn programs_that_read_or_write_slowly_are_the_applications() {
-    let Some(scene) = Scene::link("programs_that_read_or_write_slowly_are_the_applications") else { return };
-    let doc = scene.measure(&["--drain", "40Mbit", "--time", "1s"]);
+    let Some(path) = TestPath::link("programs_that_read_or_write_slowly_are_the_applications") else { return };
+    let doc = path.measure(&["--drain", "40Mbit", "--time", "1s"]);
     // The reader keeps its rate although the sender could do much more.
     assert!((30e6..44e6).contains(&doc.goodput()), "{}", doc.goodput());
     let why = doc.summary().why.clone().unwrap();
     assert_eq!(why.limiter, LimiterKind::ReceiverApplication, "{why:#?}");
     // It is seen by TCP's clocks too, not only because it was asked for.
     assert!(why.evidence.iter().any(|one| one.rule == "slow-reader" && one.grade == Grade::Strong), "{why:#?}");
-    let why = scene.why(&["--rate", "40Mbit", "--time", "1s"]);
+    let why = path.why(&["--rate", "40Mbit", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SenderApplication, "{why:#?}");
-    let udp = ["stream", "--udp", "--drain", "1Mbit", scene.agent.host()];
-    let refused = scene.thru(&udp).ended_with(2);
+    let udp = ["stream", "--udp", "--drain", "1Mbit", path.agent.host()];
+    let refused = path.thru(&udp).ended_with(2);
     assert!(refused.message().contains("--drain"), "{}", refused.stderr);
 }
 
@@ -131,20 +131,20 @@ fn a_link_on_the_path_is_the_link_and_its_queue_is_seen() {
         delay: Duration::from_millis(3),
         ..DirectionSpec::default()
     };
-    let Some(scene) = Scene::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", direction) else { return };
+    let Some(path) = TestPath::path("a_link_on_the_path_is_the_link_and_its_queue_is_seen", direction) else { return };
     // The same congestion control everywhere, and one that fills queues.
-    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
+    let why = path.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
     assert!(why.notes.iter().any(|note| note.contains("bufferbloat")), "{why:#?}");
 }
 
 #[test]
 fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
-    let Some(scene) = Scene::link("a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed") else { return };
-    tbf(scene.a(), "50mbit");
-    let why = scene.why(&["--time", "1s"]);
+    let Some(path) = TestPath::link("a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed") else { return };
+    tbf(path.a(), "50mbit");
+    let why = path.why(&["--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::Qdisc, "{why:#?}");
-    let why = scene.why(&["--udp", "--rate", "100Mbit", "--time", "500ms"]);
+    let why = path.why(&["--udp", "--rate", "100Mbit", "--time", "500ms"]);
     assert_eq!(why.limiter, LimiterKind::Qdisc, "{why:#?}");
     let losses = why.losses.expect("lost datagrams");
     assert_eq!(losses.packets, losses.locations.iter().map(|one| one.packets).sum::<u64>());
@@ -156,10 +156,10 @@ fn a_shaper_at_the_sender_is_the_qdisc_and_its_drops_are_placed() {
 #[test]
 fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
     let direction = DirectionSpec { loss: 0.02, ..long() };
-    let Some(scene) = Scene::path("losses_on_the_path_are_the_congestion_window_and_placed_there", direction) else {
+    let Some(path) = TestPath::path("losses_on_the_path_are_the_congestion_window_and_placed_there", direction) else {
         return;
     };
-    let why = scene.why(&["--time", "2s", "--cc", "reno"]);
+    let why = path.why(&["--time", "2s", "--cc", "reno"]);
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     let losses = why.losses.expect("segments sent again");
     let path = losses.locations.iter().find(|one| one.location == LossLocation::Path).map_or(0, |one| one.packets);
@@ -168,8 +168,8 @@ fn losses_on_the_path_are_the_congestion_window_and_placed_there() {
 
 #[test]
 fn pacing_is_named() {
-    let Some(scene) = Scene::link("pacing_is_named") else { return };
-    let why = scene.why(&["--pacing", "50Mbit,", "--time", "1s"]);
+    let Some(path) = TestPath::link("pacing_is_named") else { return };
+    let why = path.why(&["--pacing", "50Mbit,", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::Pacing, "{why:#?}");
 }
 
@@ -202,30 +202,30 @@ fn a_core_that_others_burn_is_the_senders_cpu() {
     if !skip::program(test, "taskset", "util-linux") {
         return;
     }
-    let Some(scene) = Scene::link(test) else { return };
+    let Some(path) = TestPath::link(test) else { return };
     // The far end has the other core, where there is one.
     let far = std::thread::available_parallelism().map_or(0, |cores| usize::from(cores.get() > 1));
     let _burners = Burners::on(0, 4);
     let pin = format!("0,{far}");
-    let why = scene.why(&["--pin", &pin, "--time", "1s"]);
+    let why = path.why(&["--pin", &pin, "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SenderCpu, "{why:#?}");
     assert!(why.statement.contains("waited for CPU for "), "{}", why.statement);
 }
 
 #[test]
 fn several_curves_are_set_against_each_other_by_region() {
-    let Some(scene) = Scene::link("several_curves_are_set_against_each_other_by_region") else { return };
+    let Some(path) = TestPath::link("several_curves_are_set_against_each_other_by_region") else { return };
     let curve = |name: &str, flags: &[&str]| {
         let fixed = ["curve", "--to", "64KiB", "--perturbation", "0", "--trials", "3", "--quiet", "--name", name];
-        scene.thru(&[&fixed, flags, &[scene.agent.host()]].concat()).ok();
+        path.thru(&[&fixed, flags, &[path.agent.host()]].concat()).ok();
     };
     curve("plain", &[]);
     curve("small", &["--mss", "300"]);
     let document: WhyDocument =
-        serde_json::from_str(&scene.thru(&["why", "plain", "small", "--json"]).ok().stdout).unwrap();
+        serde_json::from_str(&path.thru(&["why", "plain", "small", "--json"]).ok().stdout).unwrap();
     assert_eq!((document.runs.len(), document.runs[0].cells.len()), (2, 0));
     let (first, last) = (document.regions.first().expect("regions"), document.regions.last().unwrap());
     assert_eq!((first.from, last.to), (1, 65_536), "{:#?}", document.regions);
-    let text = scene.thru(&["why", "plain", "small"]).ok().stdout;
+    let text = path.thru(&["why", "plain", "small"]).ok().stdout;
     assert!(text.contains("Best run by block size\n- 1 B"), "{text}");
 }
