@@ -41,20 +41,13 @@ pub enum ControlError {
         address: String,
     },
     /// The two programs have no version of the protocol in common.
-    #[error(
-        "{address} runs thru {version} (protocol {theirs}) and this host runs thru {own_version} (protocol {ours}): \
-         update thru on {older}"
-    )]
+    #[error("{address} runs thru {theirs} and this host runs thru {ours}: update thru on {older}")]
     Version {
         /// Host and port.
         address: String,
-        /// The peer's program version.
-        version: String,
-        /// The peer's protocol versions.
+        /// The peer's program version and protocol: `0.1.0 (protocol 1)`.
         theirs: String,
-        /// This program's version.
-        own_version: &'static str,
-        /// This program's protocol versions.
+        /// This program's version and protocol.
         ours: String,
         /// The host with the older program: "that host" or "this host".
         older: &'static str,
