@@ -248,7 +248,7 @@ impl ActiveRun<'_> {
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
         let done = self.cells.settled_count(&self.header.cells[0].spec.transport);
         let activity = if pass == 0 {
-            "first pass over all sizes".to_owned()
+            "pass 1: all sizes".to_owned()
         } else {
             format!("pass {}: {open} sizes left", pass + 1)
         };
