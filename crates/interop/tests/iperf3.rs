@@ -34,7 +34,7 @@ impl Served {
     /// The control connection of this client, after its request.
     fn requests(&self, client: u32, json: &str) -> TcpStream {
         let mut socket = self.greets(client);
-        assert_eq!(heard(&mut socket), [9]);
+        assert_eq!(received(&mut socket), [9]);
         socket.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
         socket.write_all(json.as_bytes()).unwrap();
         socket
@@ -42,7 +42,7 @@ impl Served {
 }
 
 /// The next bytes.
-fn heard<const N: usize>(socket: &mut TcpStream) -> [u8; N] {
+fn received<const N: usize>(socket: &mut TcpStream) -> [u8; N] {
     let mut bytes = [0; N];
     socket.read_exact(&mut bytes).unwrap();
     bytes
@@ -69,15 +69,15 @@ fn datagrams(served: &Served) -> UdpSocket {
 fn streams_that_a_test_does_not_want_are_turned_away() {
     let served = Served::start();
     let mut client = served.greets(1);
-    assert_eq!(heard(&mut client), [9]);
-    assert_eq!(heard(&mut served.greets(1)), BUSY, "before it is told to open them");
+    assert_eq!(received(&mut client), [9]);
+    assert_eq!(received(&mut served.greets(1)), BUSY, "before it is told to open them");
     client.write_all(&(TCP.len() as u32).to_be_bytes()).unwrap();
     client.write_all(TCP.as_bytes()).unwrap();
-    assert_eq!(heard(&mut client), CREATE_STREAMS);
+    assert_eq!(received(&mut client), CREATE_STREAMS);
     let _stream = served.greets(1);
-    assert_eq!(heard(&mut client), STARTED);
+    assert_eq!(received(&mut client), STARTED);
     for _ in 0..3 {
-        assert_eq!(heard(&mut served.greets(1)), BUSY, "one too many");
+        assert_eq!(received(&mut served.greets(1)), BUSY, "one too many");
     }
 }
 
@@ -85,7 +85,7 @@ fn streams_that_a_test_does_not_want_are_turned_away() {
 fn datagrams_of_one_host_are_of_one_test_at_a_time() {
     let served = Served::start();
     let mut first = served.requests(1, UDP);
-    assert_eq!(heard(&mut first), CREATE_STREAMS);
+    assert_eq!(received(&mut first), CREATE_STREAMS);
     let mut second = served.requests(2, UDP);
     let mut third = served.requests(3, UDP);
     assert!(is_silent(&second) && is_silent(&third), "the first one's stream has not come");
@@ -93,10 +93,10 @@ fn datagrams_of_one_host_are_of_one_test_at_a_time() {
     third.write_all(&TERMINATE).unwrap();
     assert_eq!(third.read(&mut [0]).unwrap(), 0);
     let _stream = datagrams(&served);
-    assert_eq!(heard(&mut first), STARTED);
-    assert_eq!(heard(&mut second), CREATE_STREAMS);
+    assert_eq!(received(&mut first), STARTED);
+    assert_eq!(received(&mut second), CREATE_STREAMS);
     let _stream = datagrams(&served);
-    assert_eq!(heard(&mut second), STARTED);
+    assert_eq!(received(&mut second), STARTED);
 }
 
 #[test]
@@ -104,19 +104,19 @@ fn what_one_test_sets_on_the_listener_is_not_for_others() {
     let served = Served::start();
     let mss = |socket: &TcpStream| socket2::SockRef::from(socket).tcp_mss().unwrap();
     let mut small = served.requests(1, r#"{"tcp":true,"time":1,"parallel":1,"MSS":600}"#);
-    assert_eq!(heard(&mut small), CREATE_STREAMS);
+    assert_eq!(received(&mut small), CREATE_STREAMS);
     let mut usual = served.requests(2, TCP);
     assert!(is_silent(&usual), "the listener is the first one's");
     let stream = served.greets(1);
-    assert_eq!(heard(&mut small), STARTED);
+    assert_eq!(received(&mut small), STARTED);
     assert!(mss(&stream) <= 600);
-    assert_eq!(heard(&mut usual), CREATE_STREAMS);
+    assert_eq!(received(&mut usual), CREATE_STREAMS);
     let stream = served.greets(2);
-    assert_eq!(heard(&mut usual), STARTED);
+    assert_eq!(received(&mut usual), STARTED);
     assert!(mss(&stream) > 600, "{}", mss(&stream));
     // Tests without listener options do not wait for each other.
     let mut both = [served.requests(3, TCP), served.requests(4, TCP)];
-    both.iter_mut().for_each(|client| assert_eq!(heard(client), CREATE_STREAMS));
+    both.iter_mut().for_each(|client| assert_eq!(received(client), CREATE_STREAMS));
 }
 
 struct Ignored;
@@ -135,9 +135,9 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let (mut control, _) = listener.accept().unwrap();
-            let _cookie: [u8; 37] = heard(&mut control);
+            let _cookie: [u8; 37] = received(&mut control);
             control.write_all(&[9]).unwrap();
-            let mut requested = vec![0; u32::from_be_bytes(heard(&mut control)) as usize];
+            let mut requested = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
             control.read_exact(&mut requested).unwrap();
             control.write_all(&CREATE_STREAMS).unwrap();
             let (_, peer) = udp.recv_from(&mut [0; 8]).unwrap();
@@ -182,7 +182,7 @@ fn a_cancelled_client_terminates_while_udp_streams_open() {
     let cancel = AtomicBool::new(false);
     let error = measured(&cancel, |control, _| {
         cancel.store(true, Ordering::SeqCst);
-        assert_eq!(heard(control), TERMINATE);
+        assert_eq!(received(control), TERMINATE);
     });
     assert!(matches!(error, InteropError::Interrupted), "{error}");
 }
@@ -195,7 +195,7 @@ fn a_server_that_starts_before_its_last_answer_is_seen_is_followed() {
         udp.send(b"6789").unwrap();
         // The data, perhaps after more requests, and the end of the test.
         while udp.recv(&mut [0; 2000]).unwrap() <= 4 {}
-        assert_eq!(heard(control), [4]);
+        assert_eq!(received(control), [4]);
     });
     assert!(error.to_string().contains("closed the connection"), "{error}");
 }

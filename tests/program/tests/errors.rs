@@ -276,8 +276,8 @@ fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
 }
 
 #[test]
-fn an_ordinary_user_can_measure_and_is_told_what_needs_more() {
-    let test = "an_ordinary_user_can_measure_and_is_told_what_needs_more";
+fn an_ordinary_user_can_measure_and_errors_name_what_needs_more() {
+    let test = "an_ordinary_user_can_measure_and_errors_name_what_needs_more";
     if !skip::root(test) || !skip::program(test, "setpriv", "util-linux") {
         return;
     }

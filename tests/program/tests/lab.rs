@@ -20,12 +20,12 @@ fn possible(test: &str) -> bool {
 }
 
 /// A lab of a name of its own. However the test ends, it is taken down.
-struct Place {
+struct TestHosts {
     sandbox: Sandbox,
     name: String,
 }
 
-impl Place {
+impl TestHosts {
     fn new(test: &str) -> Self {
         Self { sandbox: Sandbox::new(), name: format!("{test}-{}", std::process::id()) }
     }
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestHosts {
     fn drop(&mut self) {
         if !self.traces().is_empty() {
             let _ = self.sandbox.command(&["lab", "down", &self.name]).output();
@@ -106,7 +106,7 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     if !possible("a_command_runs_in_a_lab_that_is_gone_afterwards") {
         return;
     }
-    let place = Place::new("run");
+    let place = TestHosts::new("run");
     let (file, report) = (place.file(CHAIN), place.sandbox.path("report.json").display().to_string());
     // Routes, names of both IP versions, the agent and its secret, settings, and the code of the command.
     let script = "ping -n -q -i 0.02 -c 20 b && ping -6 -n -q -c 1 b-v6 && getent hosts b && \
@@ -150,7 +150,7 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
     if !possible("a_lab_that_stays_is_entered_listed_and_taken_down") {
         return;
     }
-    let place = Place::new("stay");
+    let place = TestHosts::new("stay");
     let run = |args: &[&str]| place.sandbox.run(&[&["lab"], args].concat());
     run(&["up", "switch", "--name", &place.name, "--var", "hosts=3", "--var", "rate=200Mbit"]).ok();
     let listed = run(&["list"]).ok().stdout;
@@ -191,7 +191,7 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
 }
 
 /// Starts a lab whose command says its process number and then waits; returns both.
-fn waiting(place: &Place) -> (Running, u32) {
+fn waiting(place: &TestHosts) -> (Running, u32) {
     // Quiet, so that only the command says it.
     let script = "echo inside $$; exec sleep 1000";
     let words = ["lab", "run", "satellite", "--quiet", "--name", &place.name, "--", "sh", "-c", script];
@@ -206,7 +206,7 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
     if !possible("nothing_is_left_of_a_lab_however_its_holder_ends") {
         return;
     }
-    let reported = Place::new("told");
+    let reported = TestHosts::new("told");
     let (holder, inside) = waiting(&reported);
     holder.signal(Signal::TERM);
     holder.wait().ended_with(128 + 15);
@@ -214,7 +214,7 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
     reported.assert_gone();
 
     // Another process takes it down.
-    let requested = Place::new("asked");
+    let requested = TestHosts::new("asked");
     let (holder, inside) = waiting(&requested);
     requested.sandbox.run(&["lab", "down", &requested.name]).ok();
     holder.wait().ended_with(128 + 15);
@@ -223,7 +223,7 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
 
     // Killed, together with the process that waits for just that: what is left goes with the next `thru lab down`, which leaves
     // a lab alone that somebody holds.
-    let (killed, other) = (Place::new("killed"), Place::new("other"));
+    let (killed, other) = (TestHosts::new("killed"), TestHosts::new("other"));
     let (mut holder, inside) = waiting(&killed);
     let (bystander, _) = waiting(&other);
     let reaper = child(holder.pid(), "lab-reaper");
@@ -245,8 +245,8 @@ fn nothing_is_left_of_a_lab_however_its_holder_ends() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_made() {
-    let place = Place::new("wrong");
+fn mistakes_are_reported_before_anything_is_made() {
+    let place = TestHosts::new("wrong");
     let file =
         place.file("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nlos = 1\n");
     for (args, part) in [

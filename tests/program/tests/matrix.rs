@@ -44,7 +44,7 @@ impl Carrier {
 }
 
 /// Every transport of the registry that has two ends and that this machine can run within itself, IPv4 and IPv6 each.
-fn transports(bench: &Bench) -> Vec<Carrier> {
+fn transports(bench: &TestBed) -> Vec<Carrier> {
     static SAID: Once = Once::new();
     let mut transports = Vec::new();
     for transport in TRANSPORTS {
@@ -82,7 +82,7 @@ const FLOWS: [&[&str]; 4] = [
 ];
 
 /// An agent and a folder for a number of measurements.
-struct Bench {
+struct TestBed {
     agent: Agent,
     sandbox: Sandbox,
 }
@@ -91,7 +91,7 @@ struct Bench {
 /// test beside them, would leave none of them a fair share of a small machine.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-impl Bench {
+impl TestBed {
     fn new() -> Self {
         Self { agent: Agent::start(), sandbox: Sandbox::new() }
     }
@@ -146,7 +146,7 @@ fn remarks(stdout: &str) -> String {
 
 #[test]
 fn streams_agree() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let fixed = ["stream", "--time", "100ms", "--interval", "20ms", "--trials", "1"];
     for transport in &transports(&bench) {
         for direction in &DIRECTIONS {
@@ -165,7 +165,7 @@ fn streams_agree() {
 
 #[test]
 fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let fixed = ["stream", "--time", "200ms", "--trials", "1", "--probe=200"];
     for transport in transports(&bench).iter().filter(|transport| transport.can.pollable && transport.many()) {
         let rate: &[&str] = if transport.can.datagram { &["--rate", "100Mbit"] } else { &[] };
@@ -184,7 +184,7 @@ fn a_probe_runs_beside_every_stream_and_stays_out_of_its_counts() {
 
 #[test]
 fn a_search_for_the_rate_without_loss_ends_without_loss() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in transports(&bench).iter().filter(|transport| transport.can.datagram) {
         let fixed = ["stream", "--block", "1000", "--find-no-loss", "--time", "30ms", "--trials", "2"];
         let doc = bench.measure(transport, &[&fixed]);
@@ -196,7 +196,7 @@ fn a_search_for_the_rate_without_loss_ends_without_loss() {
 
 #[test]
 fn round_trips_at_a_rate_keep_to_it() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in transports(&bench).iter().filter(|transport| transport.can.pollable && transport.many()) {
         let doc =
             bench.measure(transport, &[&["rr", "--rate", "500/s", "--time", "400ms", "--trials", "1", "--flows", "2"]]);
@@ -208,7 +208,7 @@ fn round_trips_at_a_rate_keep_to_it() {
 
 #[test]
 fn every_engine_moves_what_it_counts() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in &transports(&bench) {
         let rate: &[&str] = if transport.can.datagram { &["--rate", "200Mbit"] } else { &[] };
         let engines: &[&str] = match transport.name {
@@ -232,7 +232,7 @@ fn every_engine_moves_what_it_counts() {
 
 #[test]
 fn a_datagram_fits_a_frame_of_either_ip_version() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let block = |flag: &str, host: &str| {
         let args = ["stream", "--transport", "udp", "--rate", "10Mbit", "--time", "50ms", "--trials", "1", flag, host];
         bench.sandbox.measure(&args).outcome().spec.block
@@ -244,7 +244,7 @@ fn a_datagram_fits_a_frame_of_either_ip_version() {
 
 #[test]
 fn transfers_are_exact() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     // 641 blocks do not divide by 64: some flows take one more.
     let blocks = 641_u64;
     let check = |transport: &Carrier, block: u64, direction: &[&str], flows: &[&str]| {
@@ -282,7 +282,7 @@ fn transfers_are_exact() {
 
 #[test]
 fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in transports(&bench).iter().filter(|transport| !transport.can.datagram) {
         for flows in [FLOWS[0], SIXTEEN] {
             let fixed = ["transfer", "--block", "4KiB", "--bytes", "1000003"];
@@ -299,7 +299,7 @@ fn amounts_that_are_no_whole_blocks_are_met_to_the_byte() {
 
 #[test]
 fn requests_and_responses_agree() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let fixed = ["rr", "--time", "100ms", "--trials", "1"];
     for transport in &transports(&bench) {
         for direction in &DIRECTIONS[..2] {
@@ -330,7 +330,7 @@ fn requests_and_responses_agree() {
 
 #[test]
 fn connections_for_each_transaction_agree() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in transports(&bench).iter().filter(|transport| transport.can.reconnects) {
         for flows in [FLOWS[0], FLOWS[1], FLOWS[3]].iter().take(if transport.many() { 3 } else { 1 }) {
             bench.measure(transport, &[&["rr", "--connect", "--time", "100ms", "--trials", "1"], flows]);
@@ -347,7 +347,7 @@ fn curve<'a>(last: &'a str, trials: &'a str) -> [&'a str; 8] {
 
 #[test]
 fn curves_of_round_trips_agree() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     for transport in &transports(&bench) {
         let last = if transport.can.datagram { "32KiB" } else { "256KiB" };
         for direction in &DIRECTIONS {
@@ -368,7 +368,7 @@ fn curves_of_round_trips_agree() {
 
 #[test]
 fn curves_of_streams_agree() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let (few, many) = (["--stream", "--first", "64"], ["--stream", "--first", "768"]);
     for transport in &transports(&bench) {
         for direction in &DIRECTIONS[..2] {

@@ -43,12 +43,12 @@ max = "${runs}"
 "#;
 
 /// A plan and its topology in a folder, called by a name that no other lab has.
-struct Place {
+struct TestHosts {
     sandbox: Sandbox,
     name: String,
 }
 
-impl Place {
+impl TestHosts {
     fn new(test: &str) -> Self {
         let (sandbox, name) = (Sandbox::new(), format!("{test}-{}", std::process::id()));
         fs::create_dir(sandbox.path("plans")).unwrap();
@@ -71,7 +71,7 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
     if !skip::root("a_plan_is_measured_in_its_lab_which_is_gone_afterwards") {
         return;
     }
-    let place = Place::new("plan");
+    let place = TestHosts::new("plan");
     let ended = place.sandbox.run(&["run", "plans/plan.toml", "--lab", "--json", "-"]);
     assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);
     // Late or not: what the machine does besides is its own affair.
@@ -108,7 +108,7 @@ fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
     if !skip::root("what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back") {
         return;
     }
-    let place = Place::new("wide");
+    let place = TestHosts::new("wide");
     let own = || fs::read_to_string(FILE).unwrap().trim().to_owned();
     let (before, raised) = (own(), (own().parse::<u64>().unwrap() + 4096).to_string());
     let with = |table: &str| {
@@ -141,7 +141,7 @@ fn a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_
     if !skip::root("a_plan_that_is_interrupted_keeps_its_trials_and_leaves_no_lab_and_goes_on_in_a_new_one") {
         return;
     }
-    let place = Place::new("cut");
+    let place = TestHosts::new("cut");
     let args = ["run", "plans/plan.toml", "--lab", "--var", "runs=2", "--live"];
     let holder = place.sandbox.start(&args);
     eventually("a trial is finished", || holder.stdout().contains("{\"event\":\"trial\""));
@@ -170,7 +170,7 @@ fn a_peer_that_stops_reading_is_a_stalled_cell_and_the_plan_goes_on() {
 
 #[test]
 fn a_plan_without_a_lab_says_so_and_one_with_a_lab_wants_a_host_without() {
-    let place = Place::new("none");
+    let place = TestHosts::new("none");
     let run = |plan: &str, more: &[&str]| place.sandbox.run(&[&["run", plan], more].concat()).ended_with(2).message();
     fs::write(place.sandbox.path("bare.toml"), "[base]\ntransport = \"unix\"\n").unwrap();
     let message = run("bare.toml", &["--lab"]);

@@ -84,13 +84,13 @@ fn both_ways_between_our_own_ends() {
     assert!(measured.bytes > 0 && measured.bytes < doc.trials()[0].near.bytes_received, "{measured:?}");
 }
 
-struct Bench {
+struct TestBed {
     sandbox: Sandbox,
     agent: Agent,
     port: String,
 }
 
-impl Bench {
+impl TestBed {
     fn new() -> Self {
         let port = free_port();
         let agent = Agent::with(&["--speak", &format!("netperf={port}"), "--concurrent", "16", "--max-clients", "32"]);
@@ -134,7 +134,7 @@ impl Bench {
 
 #[test]
 fn all_of_rruls_tests_at_once() {
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let streams = |test| MARKS.map(|mark| (test, mark));
     let set =
         [&streams("TCP_STREAM")[..], &streams("TCP_MAERTS"), &[("UDP_RR", 0xb8), ("UDP_RR", 0x20), ("UDP_RR", 0)]];
@@ -167,7 +167,7 @@ fn flent_runs_rrul_and_reads_all() {
     if !module.is_dir() {
         return skip("flent as judge", "the Python module flent is not there: scripts/setup.sh test");
     }
-    let bench = Bench::new();
+    let bench = TestBed::new();
     let mut flent = bench.command("python3".into());
     flent.env("PYTHONPATH", module.with_file_name(""));
     flent.args(["-c", "import flent; flent.run_flent()", "rrul", "-H", "127.0.0.1", "-l", "2", "-d", "1"]);

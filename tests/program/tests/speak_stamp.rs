@@ -96,7 +96,7 @@ loss = "0%"
 "#;
 
 #[test]
-fn ways_that_differ_are_told_apart() {
+fn directions_that_differ_are_distinguished() {
     if let Err(error) = lab::available() {
         return skip::skip("ways_that_differ_are_told_apart", &error.to_string());
     }

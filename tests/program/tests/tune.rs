@@ -23,12 +23,12 @@ const SACK: &str = "sysctl.net.ipv4.tcp_sack";
 const RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
 
 /// Two hosts, a journal of their own, and a folder.
-struct Bench {
+struct TestBed {
     lab: Lab,
     sandbox: Sandbox,
 }
 
-impl Bench {
+impl TestBed {
     fn new(test: &str) -> Option<Self> {
         Some(Self { lab: skip::lab(test, &CrossoverSpec::default())?, sandbox: Sandbox::with_token() })
     }
@@ -85,7 +85,7 @@ fn lines(journal: &Path) -> usize {
 
 #[test]
 fn every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show() {
-    let Some(bench) = Bench::new("every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show") else {
+    let Some(bench) = TestBed::new("every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show") else {
         return;
     };
     let a = bench.host("a");
@@ -142,7 +142,7 @@ fn every_kind_of_this_machine_is_set_and_put_back_as_its_own_tools_show() {
 
 #[test]
 fn a_hundred_killed_owners_leave_nothing_that_is_not_put_back() {
-    let Some(bench) = Bench::new("a_hundred_killed_owners_leave_nothing_that_is_not_put_back") else { return };
+    let Some(bench) = TestBed::new("a_hundred_killed_owners_leave_nothing_that_is_not_put_back") else { return };
     let device = bench.host("a").interface.clone();
     let keys = [format!("dev.{device}.mtu"), format!("dev.{device}.txqueuelen"), "sysctl.net.ipv4.tcp_rmem".to_owned()];
     let state = || bench.json("a", &[&["tune", "show"], keys.each_ref().map(String::as_str).as_slice()].concat());
@@ -182,7 +182,7 @@ fn kills() -> usize {
 #[test]
 fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back() {
     let test = "killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back";
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestBed::new(test) else { return };
     let mtu = ["a", "b"].map(|host| format!("dev.{}.mtu", bench.host(host).interface));
     let show = |host: &str, mtu: &str| bench.json(host, &["tune", "show", mtu, SACK, RMEM])["settings"].clone();
     let state = || [show("a", &mtu[0]), show("b", &mtu[1])];
@@ -239,7 +239,7 @@ fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back
 
 #[test]
 fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
-    let Some(bench) = Bench::new("settings_of_a_run_are_in_its_header_and_gone_after_it") else { return };
+    let Some(bench) = TestBed::new("settings_of_a_run_are_in_its_header_and_gone_after_it") else { return };
     let agent = bench.agent("b", &["--allow-tuning"]);
     let near = bench.host("a").interface.clone();
     let before = (bench.value("a", &format!("dev.{near}.mtu")), bench.value("b", "sysctl.net.ipv4.tcp_sack"));
@@ -293,7 +293,7 @@ fn settings_of_a_run_are_in_its_header_and_gone_after_it() {
 
 #[test]
 fn an_agent_changes_nothing_unless_it_was_told_to() {
-    let Some(bench) = Bench::new("an_agent_changes_nothing_unless_it_was_told_to") else { return };
+    let Some(bench) = TestBed::new("an_agent_changes_nothing_unless_it_was_told_to") else { return };
     let agent = bench.agent("b", &[]);
     let refused = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", agent.host()]).ended_with(4);
     assert!(refused.message().contains("--allow-tuning"), "{}", refused.message());
@@ -304,7 +304,7 @@ fn an_agent_changes_nothing_unless_it_was_told_to() {
 
 #[test]
 fn mistakes_end_with_their_codes() {
-    let Some(bench) = Bench::new("mistakes_end_with_their_codes") else { return };
+    let Some(bench) = TestBed::new("mistakes_end_with_their_codes") else { return };
     let mistake = |args: &[&str], code| bench.run("a", &[&["tune", "set"], args].concat()).ended_with(code).message();
     assert!(mistake(&["sysctl.net.ipv4.tcp_sackk=0"], 2).contains("did you mean sysctl.net.ipv4.tcp_sack"));
     assert!(mistake(&["sysctl.net.ipv4.tcp_congestion_control=nosuch"], 7).contains("tcp_congestion_control"));
@@ -316,7 +316,7 @@ fn mistakes_end_with_their_codes() {
 
 #[test]
 fn a_lost_coordinator_and_a_dropped_link_are_survived() {
-    let Some(bench) = Bench::new("a_lost_coordinator_and_a_dropped_link_are_survived") else { return };
+    let Some(bench) = TestBed::new("a_lost_coordinator_and_a_dropped_link_are_survived") else { return };
     let agent = bench.agent("b", &["--allow-tuning", "--grace", "100ms"]);
     let device = bench.host("b").interface.clone();
     // Killed: the agent puts back what its coordinator had set.
@@ -337,7 +337,7 @@ fn a_lost_coordinator_and_a_dropped_link_are_survived() {
 
 #[test]
 fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
-    let Some(bench) = Bench::new("one_owner_at_a_time_and_host_wide_settings_across_namespaces") else { return };
+    let Some(bench) = TestBed::new("one_owner_at_a_time_and_host_wide_settings_across_namespaces") else { return };
     let mut first = bench.start("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=0", "--for", "1m"]);
     first.until_printed("is now 0");
     let busy = bench.run("a", &["tune", "set", "sysctl.net.ipv4.tcp_sack=1"]).ended_with(4);
@@ -367,7 +367,7 @@ fn one_owner_at_a_time_and_host_wide_settings_across_namespaces() {
 #[test]
 fn a_user_reads_and_is_told_what_setting_needs() {
     let test = "a_user_reads_and_is_told_what_setting_needs";
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestBed::new(test) else { return };
     if !skip::program(test, "setpriv", "util-linux") {
         return;
     }

@@ -145,7 +145,11 @@ fn statement(groups: &[Group], suspect: Suspect) -> Finding {
             rate(here)
         ),
         Shape::Spike => format!("Blocks of {block} are {by} faster than their neighbours suggest, at {}.", rate(here)),
-        Shape::StepDown => format!("At {block} the curve steps down by {by}: the rate falls {change}."),
+        // A loss relative to the rate before it.
+        Shape::StepDown => {
+            let loss = wording::percent_of(-suspect.by.abs(), true);
+            format!("At {block} the curve steps down by {loss}: the rate falls {change}.")
+        }
         Shape::StepUp => format!("At {block} the curve steps up by {by}: the rate rises {change}."),
     };
     Finding {

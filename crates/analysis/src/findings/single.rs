@@ -86,11 +86,11 @@ fn fairness(outcome: &Outcome) -> Option<String> {
 fn range(shares: &Shares) -> String {
     let empty = match shares.empty {
         0 => String::new(),
-        1 => "; 1 flow received nothing".to_owned(),
-        many => format!("; {many} flows received nothing"),
+        1 => "; 1 flow got nothing".to_owned(),
+        many => format!("; {many} flows got nothing"),
     };
     format!(
-        "; they received from {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
+        "; they got from {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
         shares.min, shares.max, shares.median
     )
 }

@@ -107,7 +107,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         }
         Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
         Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
-        Verdict::Starved => "a flow received nothing in a trial: see the shares of the flows in the JSON document",
+        Verdict::Starved => "a flow got nothing in a trial: see the shares of the flows in the JSON document",
         Verdict::EmulatorLate => {
             "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
         }

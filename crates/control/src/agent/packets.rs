@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Capturing;
-use host::capture::{Order, Own, Wanted, is_own};
+use host::capture::{CaptureRequest, Own, Wanted, is_own};
 use model::{Capture, CaptureSpec, Role, Spec};
 
 use super::session_captures::SessionCaptures;
@@ -51,7 +51,7 @@ pub(super) fn begin(
     let wanted = spec.capture.as_ref()?;
     // An agent in the coordinator's process writes the file to its final folder.
     let fetched = wanted.fetch_bytes.is_some() && *captures != Captures::AsRequested;
-    let ready = order(captures, wanted, spec, connections)
+    let ready = request(captures, wanted, spec, connections)
         .and_then(|order| if fetched { session_captures.add(&order.file).map(|()| order) } else { Ok(order) });
     Some(match ready {
         Ok(order) => Capturing::start(&order),
@@ -59,7 +59,12 @@ pub(super) fn begin(
     })
 }
 
-fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connections<'_>) -> Result<Order, String> {
+fn request(
+    captures: &Captures,
+    wanted: &CaptureSpec,
+    spec: &Spec,
+    path: Connections<'_>,
+) -> Result<CaptureRequest, String> {
     let folder = match captures {
         Captures::Refused => {
             return Err(
@@ -86,7 +91,7 @@ fn order(captures: &Captures, wanted: &CaptureSpec, spec: &Spec, path: Connectio
     };
     // Further subflows of MPTCP may go to other addresses.
     let address = path.to.filter(|_| transport != "mptcp");
-    Ok(Order {
+    Ok(CaptureRequest {
         file: file(&folder, path.role, path.trial),
         snaplen: wanted.snaplen,
         wanted: Wanted { protocol, ports: path.ports, address },
@@ -155,18 +160,18 @@ mod tests {
         let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()), fetch_bytes: Some(1) };
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
         let tcp = spec("tcp");
-        let refused = order(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
+        let refused = request(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
         assert!(refused.contains("--allow-capture"));
-        let far = order(&allowed, &wanted, &tcp, path(Role::Passive)).unwrap();
+        let far = request(&allowed, &wanted, &tcp, path(Role::Passive)).unwrap();
         assert!(far.file.starts_with(folder.path().join("deep/er")), "not where the coordinator says: {:?}", far.file);
         assert!(far.file.to_str().unwrap().ends_with("-trial5-far.pcapng"));
         assert_eq!((far.wanted.protocol, far.wanted.address, far.wanted.ports), (6, None, vec![6280]));
         // The coordinator's address is one of this host.
         assert_eq!(far.peer, Some(IpAddr::from([127, 0, 0, 1])));
-        let near = order(&allowed, &wanted, &spec("quic"), path(Role::Active)).unwrap();
+        let near = request(&allowed, &wanted, &spec("quic"), path(Role::Active)).unwrap();
         assert_eq!((near.wanted.protocol, near.wanted.address), (17, near.peer));
-        assert_eq!(order(&allowed, &wanted, &spec("mptcp"), path(Role::Active)).unwrap().wanted.address, None);
-        assert!(order(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
+        assert_eq!(request(&allowed, &wanted, &spec("mptcp"), path(Role::Active)).unwrap().wanted.address, None);
+        assert!(request(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
         let mut session_captures = SessionCaptures::default();
         assert!(begin(&allowed, &mut session_captures, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
     }

@@ -104,7 +104,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_sent_is_received_or_lost_and_copies_and_late_ones_are_told_apart(
+        fn sent_datagrams_are_received_or_lost_and_copies_are_not_late_ones(
             fates in prop::collection::vec((0u8..4, 0u64..40), 1..400),
         ) {
             // Each datagram is lost or arrives up to three times, each copy some positions later.

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_and_sleep_are_told_apart() {
+    fn work_and_sleep_are_distinguished() {
         let mut watch = Stopwatch::new();
         watch.release();
         let begun = watch.read().cpu_ns;

@@ -46,7 +46,7 @@ const EARLY: usize = 4 << 20;
 
 /// What to capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct CaptureRequest {
     /// The file; its folder must exist.
     pub file: PathBuf,
     /// Bytes kept of each packet.
@@ -70,14 +70,14 @@ pub struct Capturing {
 impl Capturing {
     /// Starts the capture. A failure is reported by [`finish`](Self::finish).
     #[must_use]
-    pub fn start(order: &Order) -> Self {
+    pub fn start(request: &CaptureRequest) -> Self {
         let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
-        let thread = Job::new(order).and_then(|job| {
+        let thread = Job::new(request).and_then(|job| {
             let (stop, own) = (stop.clone(), own.clone());
             let thread = std::thread::Builder::new().name("capture".into());
             thread.spawn(move || job.run(&stop, &own)).map_err(|error| format!("cannot start its thread: {error}"))
         });
-        Self { stop, own, thread, snaplen: order.snaplen }
+        Self { stop, own, thread, snaplen: request.snaplen }
     }
 
     /// A capture that cannot start, with the reason.
@@ -117,15 +117,15 @@ struct Job {
 }
 
 impl Job {
-    fn new(order: &Order) -> Result<Self, String> {
-        let (interface, index) = interface(order)?;
+    fn new(request: &CaptureRequest) -> Result<Self, String> {
+        let (interface, index) = interface(request)?;
         let loopback = interface == LOOPBACK;
-        let program = filter::program(&order.wanted, order.snaplen.max(HEADERS));
+        let program = filter::program(&request.wanted, request.snaplen.max(HEADERS));
         // On loopback each packet passes twice, on its way out and in.
         let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
-        let file = PacketFile::create(&order.file, &interface, order.snaplen, FILE_LIMIT)
-            .map_err(|error| format!("cannot make {}: {error}", order.file.display()))?;
-        Ok(Self { ring, keeper: Keeper::new(file, order.snaplen), interface, loopback })
+        let file = PacketFile::create(&request.file, &interface, request.snaplen, FILE_LIMIT)
+            .map_err(|error| format!("cannot make {}: {error}", request.file.display()))?;
+        Ok(Self { ring, keeper: Keeper::new(file, request.snaplen), interface, loopback })
     }
 
     fn run(mut self, stop: &AtomicBool, own: &OnceLock<Own>) -> Capture {
@@ -254,10 +254,10 @@ impl Early {
 const LOOPBACK: &str = "lo";
 
 /// Name and number of the interface that the packets use.
-fn interface(order: &Order) -> Result<(String, u32), String> {
+fn interface(request: &CaptureRequest) -> Result<(String, u32), String> {
     let known = if_addrs::get_if_addrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
     let of = |address: IpAddr| known.iter().find(|interface| interface.ip() == address.to_canonical());
-    let found = match (order.peer.map(|peer| peer.to_canonical()), order.here) {
+    let found = match (request.peer.map(|peer| peer.to_canonical()), request.here) {
         // Packets to an address of this host do not leave it.
         (Some(peer), _) if peer.is_loopback() || of(peer).is_some() => {
             known.iter().find(|interface| interface.name == LOOPBACK)
@@ -319,9 +319,9 @@ mod tests {
 
     use super::*;
 
-    fn order(folder: &Path, port: u16) -> Order {
+    fn request(folder: &Path, port: u16) -> CaptureRequest {
         let peer = Some(Ipv4Addr::LOCALHOST.into());
-        Order {
+        CaptureRequest {
             file: folder.join("test.pcapng"),
             snaplen: 96,
             wanted: Wanted { protocol: 6, ports: vec![port], address: peer },
@@ -335,7 +335,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let capturing = Capturing::start(&order(folder.path(), address.port()));
+        let capturing = Capturing::start(&request(folder.path(), address.port()));
         let mut near = TcpStream::connect(address).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         // Another connection to the same port.
@@ -374,10 +374,10 @@ mod tests {
         assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();
         let elsewhere =
-            Order { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..order(folder.path(), 1) };
+            CaptureRequest { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..request(folder.path(), 1) };
         let capture = Capturing::start(&elsewhere).finish();
         assert!(capture.missing.unwrap().contains("no interface") && capture.file.is_none());
-        let nowhere = Order { file: "/proc/none/a.pcapng".into(), ..order(folder.path(), 1) };
+        let nowhere = CaptureRequest { file: "/proc/none/a.pcapng".into(), ..request(folder.path(), 1) };
         let capture = Capturing::start(&nowhere).finish();
         let missing = capture.missing.unwrap();
         assert!(missing.contains("/proc/none/a.pcapng") || missing.contains("CAP_NET_RAW"), "{missing}");

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_that_no_clock_has_at_once_are_told_as_the_widest() {
+    fn offsets_that_no_clock_has_at_once_are_reported_as_the_widest() {
         let [first, second] = [one_way(of([1]), (-20, -10)), one_way(of([1]), (10, 20))];
         assert_eq!(OneWay::merged(&[&first, &second]).unwrap().offset_ns, (-20, 20));
     }
