@@ -2,8 +2,6 @@
 
 use std::io;
 
-use crate::proto::{OLDEST_PROTOCOL, PROTOCOL, version_range};
-
 /// A failure between hosts, with the host and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,18 +41,14 @@ pub enum ControlError {
         address: String,
     },
     /// The two programs have no version of the protocol in common.
-    #[error(
-        "{address} runs thru {version} (protocol {theirs}) and this host runs thru {} (protocol {}): update thru on {older}",
-        env!("CARGO_PKG_VERSION"),
-        version_range(OLDEST_PROTOCOL, PROTOCOL)
-    )]
+    #[error("{address} runs thru {theirs} and this host runs thru {ours}: update thru on {older}")]
     Version {
         /// Host and port.
         address: String,
-        /// The peer's program version.
-        version: String,
-        /// The peer's protocol versions.
+        /// The peer's program version and protocol: `0.1.0 (protocol 1)`.
         theirs: String,
+        /// This program's version and protocol.
+        ours: String,
         /// The host with the older program: "that host" or "this host".
         older: &'static str,
     },

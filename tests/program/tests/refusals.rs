@@ -28,7 +28,7 @@ fn a_host_with_a_port_that_is_none_is_not_measured_at_another_port() {
 fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
     let (agent, sandbox) = (Agent::start(), Sandbox::with_token());
     let stream: [(&[&str], &[&str]); 15] = [
-        (&["--rate", "1GB"], &["--rate: '1GB' is bytes", "8Gbit", "1Gbit"]),
+        (&["--rate", "1GB"], &["--rate: '1GB' has the unit byte", "8Gbit", "1Gbit"]),
         (&["--interval", "0s"], &["--interval: '0s'", "minimum is 1.00 ms"]),
         (&["--interval", "1us"], &["--interval: '1us'", "minimum is 1.00 ms"]),
         (&["--stall", "0s"], &["--stall: '0s'", "the minimum is"]),
@@ -65,7 +65,7 @@ fn a_plan_is_refused_as_a_flag_is() {
     let sandbox = Sandbox::new();
     for (text, said) in [
         ("to = \"b\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1'"),
-        ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' is bytes"),
+        ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' has the unit byte"),
         ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too small"),
     ] {
         std::fs::write(sandbox.path("plan.toml"), text).unwrap();

@@ -7,7 +7,7 @@ use super::Shared;
 use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{FromAgent, Hello, ToAgent};
-use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, version_range};
+use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, program};
 
 impl Session {
     /// Receives the coordinator's hello and checks its version and token; an error ends the session. Nothing else is done for an
@@ -82,10 +82,9 @@ impl Drop for Client {
 fn incompatible(theirs: &Hello, own_version: &str) -> String {
     let older = if theirs.oldest > PROTOCOL { "the agent's host" } else { "the client's host" };
     format!(
-        "the client runs thru {} (protocol {}) and this agent runs thru {own_version} (protocol {}): update thru on {older}",
-        model::plain(&theirs.version),
-        version_range(theirs.oldest, theirs.protocol),
-        version_range(OLDEST_PROTOCOL, PROTOCOL),
+        "the client runs thru {} and this agent runs thru {}: update thru on {older}",
+        program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
+        program(own_version, OLDEST_PROTOCOL, PROTOCOL),
     )
 }
 

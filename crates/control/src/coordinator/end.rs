@@ -12,7 +12,7 @@ use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, ToAgent};
-use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH, version_range};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH, program};
 use crate::wire::Wire;
 
 use super::address::{label, split};
@@ -110,8 +110,8 @@ impl End {
             return Err(ControlError::Version {
                 older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
                 address: name,
-                version: model::plain(&theirs.version).into_owned(),
-                theirs: version_range(theirs.oldest, theirs.protocol),
+                theirs: program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
+                ours: program(env!("CARGO_PKG_VERSION"), OLDEST_PROTOCOL, PROTOCOL),
             });
         }
         if let Some(what) = distrust(&theirs, token, &nonce) {

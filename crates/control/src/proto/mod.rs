@@ -49,7 +49,8 @@ pub const OVERLAP_CLOSE: &str = "overlap-close";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 
-/// Protocol versions as text: `2`, or `2 to 3`.
-pub(crate) fn version_range(oldest: u32, newest: u32) -> String {
-    if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") }
+/// A program version with its protocols, as text: `0.1.0 (protocol 2)`, or `0.1.0 (protocol 2 to 3)`.
+pub(crate) fn program(version: &str, oldest: u32, newest: u32) -> String {
+    let range = if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") };
+    format!("{version} (protocol {range})")
 }
