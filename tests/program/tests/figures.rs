@@ -120,7 +120,7 @@ fn a_probe_of_a_short_path_has_no_wake_up_in_it() {
             let load = ["--rate", "1Mbit", "--block", "1000", "--time", "1s"];
             let idle = probed(&lab, &load).summary().probe.clone().unwrap().idle.unwrap().p50_ns;
             let spun = measured(&lab, "rr", &["--spin", "--rate", "100", "--time", "1s", "--trials", "1"]);
-            idle as f64 / spun.summary().rtt_p50_ns.unwrap() as f64
+            idle / spun.summary().rtt_p50_ns.unwrap() as f64
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
