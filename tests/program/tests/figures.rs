@@ -120,11 +120,13 @@ fn a_probe_of_a_short_path_has_no_wake_up_in_it() {
             let load = ["--rate", "1Mbit", "--block", "1000", "--time", "1s"];
             let idle = probed(&lab, &load).summary().probe.clone().unwrap().idle.unwrap().p50_ns;
             let spun = measured(&lab, "rr", &["--spin", "--rate", "100", "--time", "1s", "--trials", "1"]);
-            idle / spun.summary().rtt_p50_ns.unwrap() as f64
+            assert!(idle >= 100_000, "no round trip is shorter than the path's: {idle} ns");
+            idle as f64 / spun.summary().rtt_p50_ns.unwrap()
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
-    assert!((0.6..1.35).contains(&ratios[2]), "probe over spinning round trips: {ratios:?}");
+    // Threads that spin may lose their cores to others, so that the ratio has no lower bound.
+    assert!(ratios[2] < 1.35, "probe over spinning round trips: {ratios:?}");
     lab.close().unwrap();
 }
 

@@ -79,7 +79,13 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
             }
             // A router has reported an MTU and packets of that size are dropped: reported, but not confirmed.
             Fate::Silent if reported_by.is_some() => return found(bytes, false, reported_by),
-            Fate::Silent => return largest_step(carrier, bytes, until).and_then(|bytes| found(bytes, true, None)),
+            Fate::Silent => {
+                let step = largest_step(carrier, bytes, until)?;
+                // One lost packet is not a limit: the full size gets another chance.
+                let again = MAX_ROUTERS as u16 + STEPS.len() as u16;
+                let arrived = matches!(fate(carrier, again, bytes, until), Fate::Arrived);
+                return found(if arrived { bytes } else { step }, true, None);
+            }
         }
     }
     found(bytes, false, reported_by)

@@ -126,7 +126,7 @@ fn errors_point_at_line_column_and_key() {
             "base.pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve",
         ),
         ("[base]\nblock = 1\n", "plan.toml:1:1: cell 1: tcp needs a far host: add to = [\"HOST\"] at the top"),
-        ("from = [\"a\"]\nto = [\"a\"]\n", "no host of `from` has another one in `to`"),
+        ("from = [\"a\"]\nto = [\"a\"]\n", "`from` and `to` contain no pair of different hosts"),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2]\n",
             "plan.toml:5:9: factor[1].field: the sizes of a curve are already a factor",
