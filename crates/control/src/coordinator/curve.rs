@@ -250,7 +250,7 @@ impl ActiveRun<'_> {
         let activity = if pass == 0 {
             "pass 1: all sizes".to_owned()
         } else {
-            format!("pass {}: {open} sizes left", pass + 1)
+            format!("pass {}: {open} {} left", pass + 1, if open == 1 { "size" } else { "sizes" })
         };
         let phase = Phase { activity, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
         Ok(self.sink.event(&Event::Phase(phase))?)
