@@ -160,7 +160,7 @@ fn an_interrupt_in_a_long_trial_a_curve_or_the_queue_ends_the_command_soon() {
     curve.until_printed("is busy: 1 ahead in the queue");
     first.signal(Signal::INT);
     first.wait_at_most(Duration::from_secs(20)).ended_with(130);
-    curve.until_printed("pass 2: ");
+    curve.until_printed(" sizes left");
     curve.signal(Signal::INT);
     let doc = curve.wait_at_most(Duration::from_secs(20)).ended_with(130).doc();
     assert!(doc.run.outcomes.len() > 10, "{} sizes", doc.run.outcomes.len());

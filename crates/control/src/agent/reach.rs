@@ -47,7 +47,7 @@ impl ProvenHosts {
         }
         let (count, processes) = (prepare.rendezvous.len(), prepare.spec.processes);
         if count > processes as usize {
-            return Some(format!("{count} rendezvous addresses exceed the {processes} worker processes"));
+            return Some(format!("{count} rendezvous addresses exceed the number of worker processes ({processes})"));
         }
         if !transport.meets_in_sight() {
             let name = transport.name();

@@ -247,8 +247,11 @@ impl ActiveRun<'_> {
         let most = self.cells.trials_left();
         let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(self.left_ns()));
         let done = self.cells.settled_count(&self.header.cells[0].spec.transport);
-        let activity =
-            if pass == 0 { "pass 1: all sizes".to_owned() } else { format!("pass {}: {open} sizes left", pass + 1) };
+        let activity = if pass == 0 {
+            "pass 1: all sizes".to_owned()
+        } else {
+            format!("pass {}: {open} {} left", pass + 1, if open == 1 { "size" } else { "sizes" })
+        };
         let phase = Phase { activity, cells_done: done as u32, cells: (done + open) as u32, remaining_ns: left_ns };
         Ok(self.sink.event(&Event::Phase(phase))?)
     }
