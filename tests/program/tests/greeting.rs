@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{PoisonError, RwLock, mpsc};
 use std::time::Duration;
 
 use program::binary::thru;
@@ -31,8 +31,12 @@ fn agent_with_files(files: u32, flags: &[&str]) -> Agent {
     Agent::spawn(command, &[&["--listen", "127.0.0.1:0"], flags].concat())
 }
 
+/// Held for writing by the test of a thousand clients, which needs the machine for itself.
+static MACHINE: RwLock<()> = RwLock::new(());
+
 #[test]
 fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let sandbox = Sandbox::new();
     let [one, other] = [(); 2].map(|()| sandbox.run(&["token", "new"]).ok().stdout);
     for text in [&one, &other] {
@@ -48,6 +52,7 @@ fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
 
 #[test]
 fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for weak in ["secret", "correct horse battery staple", "0123456789abcdef", "00000000000000000000000000000000"] {
         fs::write(sandbox.path("weak"), weak).unwrap();
@@ -64,6 +69,7 @@ fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
 
 #[test]
 fn a_token_of_the_environment_does_not_reach_the_programs_own_agents() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let sandbox = Sandbox::new();
     let (path, _) = token(&sandbox);
     let mut demo = sandbox.command(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]);
@@ -90,6 +96,7 @@ fn client_with(agents_hello: Value) -> (String, Option<Value>) {
 
 #[test]
 fn a_client_with_a_token_sends_nothing_to_an_agent_that_does_not_prove_it() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let (refused, sent) = client_with(hello(2, 2));
     assert!(refused.contains("requires no token") && refused.contains("THRU_TOKEN_FILE"), "{refused}");
     assert_eq!(sent, None);
@@ -105,6 +112,7 @@ fn a_client_with_a_token_sends_nothing_to_an_agent_that_does_not_prove_it() {
 
 #[test]
 fn a_token_is_proved_over_a_path_of_any_length() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let test = "a_token_is_proved_over_a_path_of_any_length";
     if let Err(error) = lab::available() {
         return skip::skip(test, &error.to_string());
@@ -134,6 +142,7 @@ fn a_token_is_proved_over_a_path_of_any_length() {
 
 #[test]
 fn unauthenticated_connections_block_nobody_and_receive_nothing() {
+    let _turn = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let sandbox = Sandbox::new();
     let (path, text) = token(&sandbox);
     let agent = agent_with_files(200, &["--token-file", &path, "--max-clients", "2"]);
@@ -200,6 +209,7 @@ fn keeper() -> mpsc::Sender<Wire> {
 
 #[test]
 fn a_thousand_simultaneous_clients_all_get_a_position_and_their_turn() {
+    let _turn = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     let test = "a_thousand_simultaneous_clients_all_get_a_position_and_their_turn";
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     rustix::process::setrlimit(
