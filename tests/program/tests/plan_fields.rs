@@ -63,10 +63,10 @@ fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
     assert!(of(FindingKind::Best).all(|finding| finding.statement.starts_with("RTT by socket, blocks of ")));
     assert!(of(FindingKind::Best).count() >= 1);
     let shown = sandbox.run(&["show", "last"]).ok().stdout;
-    assert!(shown.contains("block \\ socket") && shown.contains("Round trip by socket"), "{shown}");
+    assert!(shown.contains("block \\ socket") && shown.contains("RTT by socket"), "{shown}");
     let page = sandbox.run(&["report", "last", "-o", "page.html"]).ok();
     drop(page);
-    assert!(std::fs::read_to_string(sandbox.path("page.html")).unwrap().contains("Round trip by socket"));
+    assert!(std::fs::read_to_string(sandbox.path("page.html")).unwrap().contains("RTT by socket"));
 }
 
 #[test]
