@@ -146,9 +146,7 @@ fn where_nothing_helps_nothing_is_claimed() {
     // What the path and the hosts are like may be told before.
     let first = doc.run.findings.iter().find(|finding| finding.kind == FindingKind::Advice).unwrap();
     let nothing = ["No change in ", "No significant improvement "];
-    // On a busy machine a level may look better and the time be too short to confirm it: that is no claim either.
-    let unconfirmed = first.statement.contains(" looked better in the search, but ");
-    assert!(nothing.iter().any(|start| first.statement.starts_with(start)) || unconfirmed, "{}", first.statement);
+    assert!(nothing.iter().any(|start| first.statement.starts_with(start)), "{}", first.statement);
     assert!(!advice.unchanged.is_empty() && advice.unchanged.iter().any(|same| same.estimate.is_some()), "{advice:?}");
     assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("--allow mtu")), "{advice:?}");
     let trials: u32 = advice.spent.iter().map(|part| part.trials).sum();
