@@ -117,7 +117,7 @@ impl QueuePosition {
             changes.borrow_and_update();
             let quiet = match (self.enter(), self.reported) {
                 (Ok(()), _) => return None,
-                (Err(ahead), Some((reported, _))) if reported == ahead => REPORT_INTERVAL,
+                (Err(ahead), Some((reported, _))) if reported == ahead => Duration::MAX,
                 (Err(_), Some((_, at))) if at.elapsed() < REPORT_INTERVAL => {
                     REPORT_INTERVAL.saturating_sub(at.elapsed())
                 }
@@ -126,8 +126,7 @@ impl QueuePosition {
                     return Some(ahead);
                 }
             };
-            // After the timeout and after a change alike, the state is checked again: a waiter whose wake-up was lost would hold
-            // up all behind it.
+            // After the timeout and after a change alike, the state is checked again.
             let _ = tokio::time::timeout(quiet, changes.changed()).await;
         }
     }
