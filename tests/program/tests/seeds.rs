@@ -121,18 +121,18 @@ fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
     let run = ended.doc().run;
     // In a container, say, the machine's own values can only be read.
     let may = fs::OpenOptions::new().write(true).open(FILE).is_ok();
-    let said =
-        if may { format!("{KEY}: {raised} instead of {before}") } else { format!("WARNING: cannot set sysctl.{KEY}") };
+    let said = if may {
+        format!("{KEY}: {raised} (was {before}) on this whole machine")
+    } else {
+        "the lab is measured with the present value".to_owned()
+    };
     assert!(ended.stderr.contains(&said), "{said}: {}", ended.stderr);
     let expected = if may { &raised } else { &before };
     assert_eq!([&run.header.near.sysctl[KEY], &run.header.far.sysctl[KEY]], [expected, expected]);
     assert_eq!(own(), before);
 
     let wrong = with("\"sysctl.net.ipv4.tcp_sack\" = 0").ended_with(2).message();
-    assert!(
-        wrong.contains("each host has a sysctl.net.ipv4.tcp_sack of its own: write it under [settings]"),
-        "{wrong}"
-    );
+    assert!(wrong.contains("sysctl.net.ipv4.tcp_sack is a setting per host: write it under [settings]"), "{wrong}");
     assert_eq!(place.traces(), Vec::<PathBuf>::new());
 }
 
@@ -174,7 +174,7 @@ fn a_plan_without_a_lab_says_so_and_one_with_a_lab_wants_a_host_without() {
     let run = |plan: &str, more: &[&str]| place.sandbox.run(&[&["run", plan], more].concat()).ended_with(2).message();
     fs::write(place.sandbox.path("bare.toml"), "[base]\ntransport = \"unix\"\n").unwrap();
     let message = run("bare.toml", &["--lab"]);
-    assert!(message.contains("bare.toml names no lab: add [lab]"), "{message}");
+    assert!(message.contains("bare.toml has no [lab]: add one"), "{message}");
     let message = run("plans/plan.toml", &["--var", "device=eth0"]);
     assert!(message.contains("${server} has no value: add --var server=VALUE"), "{message}");
 }
