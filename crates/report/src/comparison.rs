@@ -6,10 +6,13 @@ use comfy_table::{CellAlignment, Table};
 use model::{CellComparison, RunComparison, RunName, Unpaired};
 
 use crate::labels;
+use crate::limiter::wrapped;
 
-/// The comparison as text: the runs, a line for each cell, configuration differences and caveats.
+/// The comparison as text: the runs, a line for each cell, configuration differences and caveats, in lines of at most `columns`
+/// apart from the table.
 #[must_use]
-pub fn comparison(found: &RunComparison) -> String {
+pub fn comparison(found: &RunComparison, columns: u16) -> String {
+    let columns = usize::from(columns);
     let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
     let mut table = Table::new();
     table.load_style(labels::TABLE);
@@ -26,18 +29,18 @@ pub fn comparison(found: &RunComparison) -> String {
         }
     }
     text.push_str(&format!("{}\n", table.trim_fmt()));
-    text.push_str(&unpaired(&found.unpaired));
+    unpaired(&found.unpaired, columns, &mut text);
     if found.differences.is_empty() {
         text.push_str("\nNo configuration difference was recorded.\n");
     } else {
         text.push_str("\nConfiguration differences\n");
         for one in &found.differences {
-            let line = format!("- {} {}: {} -> {}", one.of, one.field, one.a, one.b);
-            text.push_str(&format!("{}\n", labels::plain(&line)));
+            let line = format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b);
+            wrapped("- ", &line, columns, &mut text);
         }
     }
     text.push_str("\nCaveats\n");
-    found.notes.iter().for_each(|note| text.push_str(&format!("- {}\n", labels::plain(note))));
+    found.notes.iter().for_each(|note| wrapped("- ", note, columns, &mut text));
     text
 }
 
@@ -56,8 +59,8 @@ fn runs(names: &[RunName]) -> String {
 /// The most cells of a kind that are listed by name.
 const MAX_LISTED: usize = 40;
 
-/// The unpaired cells, a line for each side and reason.
-fn unpaired(cells: &[Unpaired]) -> String {
+/// The unpaired cells, an entry for each side and reason.
+fn unpaired(cells: &[Unpaired], columns: usize, text: &mut String) {
     let mut kinds: Vec<((&str, &str), Vec<&Unpaired>)> = Vec::new();
     for cell in cells {
         let kind = (cell.side.as_str(), cell.why.as_str());
@@ -66,14 +69,16 @@ fn unpaired(cells: &[Unpaired]) -> String {
             None => kinds.push((kind, vec![cell])),
         }
     }
-    let line = |((side, why), all): &((&str, &str), Vec<&Unpaired>)| {
+    if !kinds.is_empty() {
+        text.push_str("\nUnpaired cells\n");
+    }
+    for ((side, why), all) in &kinds {
         let named: Vec<String> = all.iter().take(MAX_LISTED).map(|cell| cell_name(cell)).collect();
         let more = all.len().saturating_sub(MAX_LISTED);
         let rest = if more > 0 { format!("; {more} more: see --json") } else { String::new() };
-        labels::plain(&format!("- {}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "))) + "\n"
-    };
-    let lines: String = kinds.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("\nUnpaired cells\n{lines}") }
+        let entry = format!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
+        wrapped("- ", &entry, columns, text);
+    }
 }
 
 /// The pattern, block and levels of a cell.
@@ -179,7 +184,7 @@ mod tests {
             }],
             notes: vec![string("not paired")],
         };
-        let text = super::comparison(&found);
+        let text = super::comparison(&found, 100);
         for part in
             ["64 KiB", "0.9600 to 0.9800", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
         {

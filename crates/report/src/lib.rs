@@ -50,7 +50,7 @@ pub use figures::{figures, host_figures};
 pub use formats::{FORMATS, Format, format};
 pub use host::{host, host_differences};
 pub use lab::lab_report;
-pub use limiter::{limited_by, why_report};
+pub use limiter::why_report;
 pub use outcome_line::{estimate_words, outcome_line};
 pub use plan::{PlanPreview, plan_preview};
 pub use run_list::{RunRow, headline, run_list};

@@ -1,17 +1,34 @@
 //! What limited each outcome, for a terminal: shares of time as bars, evidence, losses by location.
 
-use model::{CellWhy, Outcome, Ratio, RunWhy, Why, WhyDocument};
+use model::{CellWhy, Outcome, Ratio, Run, RunWhy, Why, WhyDocument};
 
-use crate::labels;
+use crate::{labels, outcome_line, sides};
 
 /// Columns of a bar of 100 %.
 const BAR: usize = 40;
 
-/// `limited by: receive window (strong, 87 % of the sender's time): ...`; `None` if unknown.
-#[must_use]
-pub fn limited_by(outcome: &Outcome) -> Option<String> {
-    let why = outcome.summary.why.as_ref()?;
-    Some(format!("limited by: {}", labels::plain(&why.statement)))
+/// What limited each outcome, where it is known, such as `limited by: receive window (strong, 87 % of the sender's time): ...`.
+/// Of several outcomes, each is named by its side or its levels.
+pub(crate) fn limiters(run: &Run) -> Vec<String> {
+    let shown = sides::shown(run);
+    let line = |outcome: &&Outcome| {
+        let why = outcome.summary.why.as_ref()?;
+        let name = match sides::side(run, outcome) {
+            Some(side) => Some(side.to_owned()),
+            None => (shown.len() > 1).then(|| cell_name(run, outcome)),
+        };
+        let name = name.map_or(String::new(), |name| format!("{name}, "));
+        Some(labels::plain(&format!("{name}limited by: {}", why.statement)))
+    };
+    shown.iter().filter_map(line).collect()
+}
+
+/// The levels of an outcome's cell; without levels, what it measured.
+fn cell_name(run: &Run, outcome: &Outcome) -> String {
+    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let levels = cell.into_iter().flat_map(|cell| &cell.levels).map(|(factor, level)| format!("{factor} {level}"));
+    let levels = levels.collect::<Vec<_>>().join(", ");
+    if levels.is_empty() { outcome_line::label(&outcome.spec) } else { levels }
 }
 
 /// The report of `thru why` in lines of at most `columns`.

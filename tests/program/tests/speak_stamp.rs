@@ -57,7 +57,7 @@ fn delays_of_each_direction_are_measured_kept_and_shown() {
         "\nOne-way delay\n- outbound: ",
         "\n- return: ",
         "\n- clocks: the near one ",
-        "The way there takes",
+        "The median one-way delay is ",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -98,7 +98,7 @@ loss = "0%"
 #[test]
 fn directions_that_differ_are_distinguished() {
     if let Err(error) = lab::available() {
-        return skip::skip("ways_that_differ_are_told_apart", &error.to_string());
+        return skip::skip("directions_that_differ_are_distinguished", &error.to_string());
     }
     let (sandbox, name) = (Sandbox::new(), format!("stamp-{}", std::process::id()));
     let file = sandbox.path("uneven.toml");

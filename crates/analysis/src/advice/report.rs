@@ -196,15 +196,16 @@ impl SearchResult<'_> {
         let min = Ratio(advice.min_effect);
         let noun = noun(self.goal);
         let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
-        let Some(total) = &advice.total else {
-            if changes.is_empty() {
-                let tried = wording::plural(advice.unchanged.len(), "dimension");
-                return format!("No change in {tried} improved the {noun} by more than {min}.");
-            }
-            return format!("{changes} looked better in the search but was not confirmed: use a larger --budget.");
-        };
-        let Some(estimate) = &total.estimate else {
-            return format!("{changes} looked better in the search, but no round of its confirmation is complete.");
+        if changes.is_empty() {
+            let tried = wording::plural(advice.unchanged.len(), "dimension");
+            return format!("No change in {tried} improved the {noun} by more than {min}.");
+        }
+        let confirmed = advice.total.as_ref().and_then(|total| Some((total, total.estimate.as_ref()?)));
+        let Some((total, estimate)) = confirmed else {
+            return format!(
+                "No significant improvement of the {noun} by more than {min}: {changes} looked better in the search, but there was \
+                 no time to confirm it. Use a larger --budget."
+            );
         };
         let pairs = wording::plural(2 * estimate.n as usize, "new pair");
         let p = p_value(total.p_value);
@@ -252,7 +253,6 @@ impl SearchResult<'_> {
         let result = match high {
             Some(high) if high < -min => "is worse",
             Some(high) if high <= min => "does not matter",
-            _ if gain(estimate.value) < -min => "looks worse",
             _ => "is not significantly different",
         };
         let best_of = if levels.len() > 1 { format!(", the best of {tried},") } else { String::new() };

@@ -53,7 +53,7 @@ pub(super) fn half_peak(groups: &[Group]) -> Option<Finding> {
     let statement = format!(
         "Half of the peak rate, {}, is reached with blocks of about {} (between {} and {}).",
         wording::value(half.exp(), "bit/s"),
-        wording::size(block as u64),
+        wording::rounded_size(block),
         wording::size(below.block),
         wording::size(above.block)
     );

@@ -79,8 +79,9 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let unbound = 1.0 - ramp(each(&flows, |flow| fills_window(direction, flow)).unwrap_or(0.0), 0.6, 0.85);
     let open = |flow: &SenderFlow<'_>| ramp(flow.network().unwrap_or(0.5), 0.5, 0.9);
     // A standing queue is drained at the bottleneck's rate. A small one counts if nothing else limited TCP.
-    let standing = each(&flows, SenderFlow::standing).unwrap_or(0.0) * (0.5 + 0.5 * steady);
-    let little = each(&flows, |flow| Some(flow.queued()? * (0.3 + 0.7 * open(flow)))).unwrap_or(0.0);
+    let queues = |flow: &SenderFlow<'_>| f64::from(u8::from(!one_segment_at_a_time(direction, flow)));
+    let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * (0.5 + 0.5 * steady);
+    let little = each(&flows, |flow| Some(flow.queued()? * queues(flow) * (0.3 + 0.7 * open(flow)))).unwrap_or(0.0);
     // BBR paces at its estimate of the bottleneck's rate.
     let own = |flow: &SenderFlow<'_>| flow.cc().is_some_and(|cc| cc.starts_with("bbr"));
     let estimate = |flow: &SenderFlow<'_>| flow.pacing_bps().filter(|_| own(flow));
@@ -128,9 +129,19 @@ fn usual(rates: &[f64]) -> Option<f64> {
 
 /// The share of its smallest window (or send buffer) that a connection needs for its rate at the minimum RTT.
 fn fills_window(direction: &DirectionView<'_>, flow: &SenderFlow<'_>) -> Option<f64> {
+    Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * smallest_window(direction, flow)?))
+}
+
+/// The smallest window or send buffer of a connection, bytes.
+fn smallest_window(direction: &DirectionView<'_>, flow: &SenderFlow<'_>) -> Option<f64> {
     let buffers = direction.sender.flows().filter_map(send_buffer_bytes).map(|bytes| bytes as f64);
-    let window = flow.window_bytes().into_iter().chain(buffers).reduce(f64::min)?;
-    Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * window))
+    flow.window_bytes().into_iter().chain(buffers).reduce(f64::min)
+}
+
+/// Whether a connection has room for less than two segments. The receiver then delays each acknowledgement (RFC 9293, section
+/// 3.8.6.3), which raises the RTT without any queue.
+pub(super) fn one_segment_at_a_time(direction: &DirectionView<'_>, flow: &SenderFlow<'_>) -> bool {
+    smallest_window(direction, flow).zip(flow.mss()).is_some_and(|(window, mss)| window < 2.0 * mss)
 }
 
 /// Whether a measuring thread of either end ran all the time, from 0 to 1.

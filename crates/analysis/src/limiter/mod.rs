@@ -34,6 +34,8 @@ pub use rules::{RULES, Rule, rule};
 /// Smallest weights of likely and of strong evidence.
 const LIKELY: f64 = 0.3;
 const STRONG: f64 = 0.6;
+/// Smallest share of the sender's time in the statement.
+const MIN_STATED_SHARE: f64 = 0.01;
 /// Largest number of other kinds in the statement.
 const MAX_ALSO: usize = 2;
 
@@ -170,7 +172,8 @@ fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
 fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evidence: &[Evidence]) -> String {
     let mut statement = match said(limiter, evidence) {
         Some((grade, said)) => {
-            let share = parts.iter().find(|part| part.of == limiter);
+            // A rule may name a kind whose clock hardly ran.
+            let share = parts.iter().find(|part| part.of == limiter && part.share >= MIN_STATED_SHARE);
             let share =
                 share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
             format!("{} ({}{share}): {said}", limiter.words(), grade.words())

@@ -111,6 +111,20 @@ fn a_small_send_buffer_is_the_send_buffer() {
 }
 
 #[test]
+fn a_send_buffer_of_one_segment_waits_for_delayed_acknowledgements_and_is_no_queue() {
+    // Loopback with `--sndbuf 32KiB`: one segment for each delayed acknowledgement, 40 ms at most.
+    let mut case = RecordedCase::tcp(24, 22 * MS);
+    case.outcome.spec.near.sndbuf = Some(32_768);
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(65_536));
+    case.samples(|_, one| (one.mss, one.unacked, one.cwnd, one.min_rtt_ns) = (65_483, 1, 10, Some(4_000)));
+    let why = case.why();
+    assert_eq!(why.limiter, LimiterKind::SendBuffer, "{why:#?}");
+    let said = "64 KiB send buffer (SO_SNDBUF of 32 KiB, which the kernel doubles) has no room for two segments of 63.9 KiB, so \
+                each waits for a delayed acknowledgement";
+    assert!(why.statement.contains(said) && why.also.is_empty(), "{why:#?}");
+}
+
+#[test]
 fn a_sender_with_nothing_to_send_is_the_application_unless_its_core_is_full() {
     let mut case = RecordedCase::tcp(50, MS);
     case.samples(|i, one| one.busy_ns = Some(i * 10 * MS));

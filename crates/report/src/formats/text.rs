@@ -5,7 +5,7 @@ use model::{Run, units};
 
 use super::braille;
 use super::table::OutcomeTable;
-use crate::limiter::wrapped;
+use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
 use crate::{Piece, ReportError, View, advice, captures, ceiling_cost, host_activity, labels, one_way, sides};
 
@@ -48,13 +48,11 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text
 }
 
-/// What limited each outcome; the sides of a comparison are named.
+/// What limited each outcome.
 fn limited_by(run: &Run, columns: u16) -> String {
     let mut text = String::new();
-    for outcome in sides::shown(run) {
-        let Some(line) = crate::limited_by(outcome) else { continue };
-        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
-        wrapped("", &format!("{side}{line}"), usize::from(columns), &mut text);
+    for line in limiters(run) {
+        wrapped("", &line, usize::from(columns), &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }
@@ -182,21 +180,26 @@ mod tests {
         assert!(!rendered(sample::stream(), 100).contains("Self-test"));
     }
 
+    fn why(statement: &str) -> model::Why {
+        model::Why {
+            limiter: model::LimiterKind::Link,
+            grade: None,
+            statement: statement.into(),
+            parts: Vec::new(),
+            evidence: Vec::new(),
+            also: Vec::new(),
+            losses: None,
+            notes: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
     #[test]
     fn the_last_lines_name_what_limited_the_sides() {
         let mut run = sample::pair();
         for outcome in &mut run.outcomes {
-            outcome.summary.why = Some(model::Why {
-                limiter: model::LimiterKind::Link,
-                grade: None,
-                statement: "link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves".into(),
-                parts: Vec::new(),
-                evidence: Vec::new(),
-                also: Vec::new(),
-                losses: None,
-                notes: Vec::new(),
-                missing: Vec::new(),
-            });
+            outcome.summary.why =
+                Some(why("link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves"));
         }
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
@@ -206,6 +209,17 @@ mod tests {
             "{text}"
         );
         assert!(!rendered(sample::pair(), 100).contains("limited by"));
+    }
+
+    #[test]
+    fn each_cell_of_a_plan_is_named_beside_what_limited_it() {
+        let mut run = sample::planned();
+        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.why = Some(why("link rate (strong)")));
+        let text = rendered(run.clone(), 100);
+        let levels = &run.header.cells[run.outcomes[0].cell as usize].levels;
+        let (factor, level) = levels.first_key_value().unwrap();
+        let line = text.lines().find(|line| line.contains("limited by: ")).unwrap();
+        assert!(line.starts_with(&format!("{factor} {level}, ")), "{text}");
     }
 
     #[test]

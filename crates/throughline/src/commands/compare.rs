@@ -7,6 +7,7 @@ use model::{Answer, Ratio, Run};
 
 use super::show;
 use crate::failure::{self, Failure};
+use crate::output;
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -67,7 +68,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     if args.json {
         out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
     } else {
-        out!("{}", report::comparison(&found));
+        out!("{}", report::comparison(&found, output::columns()));
     }
     // One run per side does not show the run-to-run variation, so the answer cannot be "worse".
     let several = a.len() > 1 && b.len() > 1;

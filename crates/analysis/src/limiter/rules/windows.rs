@@ -101,7 +101,14 @@ pub(super) const SEND: Rule = Rule {
                 Some(requested) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(requested)),
                 None => limit.map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&flows))),
             };
-            format!("{} send buffer{over} over {}{more}", wording::rounded_size(own), at_most(&flows, bytes))
+            let own = wording::rounded_size(own);
+            if flows.iter().any(|flow| bottleneck::one_segment_at_a_time(direction, flow)) {
+                let mss = wording::rounded_size(mean(&flows, SenderFlow::mss));
+                return format!(
+                    "{own} send buffer{more} has no room for two segments of {mss}, so each waits for a delayed acknowledgement"
+                );
+            }
+            format!("{own} send buffer{over} over {}{more}", at_most(&flows, bytes))
         })
     },
 };

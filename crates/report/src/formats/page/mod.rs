@@ -143,7 +143,7 @@ fn notes_of(run: &Run) -> Markup {
     lines.extend(ceiling_cost::of_run(run));
     lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
     let others: Vec<String> = run.outcomes.first().map(ceiling_cost::other_bounds).unwrap_or_default();
-    let limiters: Vec<String> = run.outcomes.iter().filter_map(crate::limited_by).collect();
+    let limiters = crate::limiter::limiters(run);
     html! {
         @if !lines.is_empty() || !limiters.is_empty() {
             ul.findings {
