@@ -16,6 +16,6 @@ pub mod transport;
 
 pub use clock::now_ns;
 pub use error::EngineError;
-pub use plan::{Leg, LegStop, TrialPlan, min_exchanges};
+pub use plan::{Leg, LegStop, TrialPlan};
 pub use runner::{LegTally, Signals, run};
 pub use sys::{WallError, wall_error};

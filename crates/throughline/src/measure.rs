@@ -190,18 +190,8 @@ async fn apply_and_measure(
             _ = interrupted.wait_for(|stop| *stop) => return Err(ControlError::Interrupted.into()),
         }
     }
-    let request = RunRequest { header, schedule: schedule(&job.schedule) };
+    let request = RunRequest { header, schedule: job.schedule.clone() };
     Ok(coordinator::run(pair, &request, &mut sinks, cancel).await.1)
-}
-
-/// A copy of the job's schedule for the coordinator.
-fn schedule(schedule: &Schedule) -> Schedule {
-    match schedule {
-        Schedule::Single => Schedule::Single,
-        Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
-        Schedule::Paired(plan) => Schedule::Paired(plan.clone()),
-        Schedule::Advise(plan) => Schedule::Advise(plan.clone()),
-    }
 }
 
 /// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.

@@ -11,6 +11,8 @@ use model::{
     Cell, Event, Every, Factor, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan, Trial, Verdict, units,
 };
 
+use schedule::RunState;
+
 use super::pass::cancelled;
 use super::{ActiveRun, Fleet};
 use crate::ControlError;
@@ -42,7 +44,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest time without reading the messages of idle hosts.
 const DRAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-impl ActiveRun<'_, Fleet> {
+impl ActiveRun<'_, Fleet, RunState> {
     pub(super) async fn plan(&mut self, schedule: &PlanSchedule) -> Result<(), ControlError> {
         let mut rounds_done = self.adopt(schedule);
         let result = self.rounds(schedule, &mut rounds_done).await;
@@ -62,14 +64,14 @@ impl ActiveRun<'_, Fleet> {
                 && (!points.contains(&trial.cell) || kept.contains(&trial.pass) && !cut.contains(&trial.pass))
         };
         for trial in schedule.trials.iter().filter(whole) {
-            self.cells.adopt(trial.clone());
+            self.run.cells.adopt(trial.clone());
         }
         let rounds_done = schedule.slots.iter().map(|slot| (slot.cell, self.rounds_of(slot))).collect();
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
-        self.passes = by_trial.max(by_pass).unwrap_or(0);
+        self.run.passes = by_trial.max(by_pass).unwrap_or(0);
         let with_round = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
-        self.pass_rounds = schedule.passes.iter().map(with_round).collect();
+        self.run.pass_rounds = schedule.passes.iter().map(with_round).collect();
         let spent = schedule.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0);
         self.started = Instant::now().checked_sub(Duration::from_nanos(spent)).unwrap_or(self.started);
         rounds_done
@@ -77,8 +79,8 @@ impl ActiveRun<'_, Fleet> {
 
     /// The trials of a slot; sizes of a curve that have converged have fewer than the others.
     fn rounds_of(&self, slot: &Slot) -> u32 {
-        let trials = |cell: u32| self.cells.trials_of(cell).len() as u32;
-        let open = slot.cells().filter(|cell| !self.cells.is_converged(*cell)).map(trials).min();
+        let trials = |cell: u32| self.run.cells.trials_of(cell).len() as u32;
+        let open = slot.cells().filter(|cell| !self.run.cells.is_converged(*cell)).map(trials).min();
         open.or(slot.cells().map(trials).max()).unwrap_or(0)
     }
 
@@ -93,7 +95,7 @@ impl ActiveRun<'_, Fleet> {
         let mut longest = 0;
         loop {
             self.settle(schedule, rounds_done)?;
-            let mut open: Vec<u32> = self.cells.open().map(|state| schedule.first_of(state.cell.id)).collect();
+            let mut open: Vec<u32> = self.run.cells.open().map(|state| schedule.first_of(state.cell.id)).collect();
             open.dedup();
             let Some(round) = open.iter().map(|cell| rounds_done.get(cell).copied().unwrap_or(0)).min() else {
                 return Ok(());
@@ -107,7 +109,7 @@ impl ActiveRun<'_, Fleet> {
                 }
             }
             let begun = self.elapsed_ns();
-            if self.left_ns() < longest {
+            if self.run.left_ns(self.elapsed_ns()) < longest {
                 return Ok(());
             }
             for step in analysis::plan::round(&schedule.slots, seed, round) {
@@ -132,13 +134,11 @@ impl ActiveRun<'_, Fleet> {
         }
         let most = self.header.stopping.max_trials;
         let over = |cell: &u32| rounds_done.get(&schedule.first_of(*cell)).is_some_and(|rounds| *rounds >= most);
-        let ids: Vec<u32> = self.cells.open().map(|state| state.cell.id).collect();
-        for id in ids.into_iter().filter(|id| over(id) || self.cells.is_converged(*id)).collect::<Vec<_>>() {
-            if let Some(outcome) = self.cells.finish(id, false) {
-                self.sink.event(&Event::Outcome(outcome))?;
-            }
+        let ids: Vec<u32> = self.run.cells.open().map(|state| state.cell.id).collect();
+        for id in ids.into_iter().filter(|id| over(id) || self.run.cells.is_converged(*id)).collect::<Vec<_>>() {
+            self.run.finish(id, false);
         }
-        Ok(())
+        self.send_events()
     }
 
     /// Waits for the next scheduled time and returns its number, from 1; `None` after the last one. Times that passed during a
@@ -221,8 +221,8 @@ impl ActiveRun<'_, Fleet> {
                     let why = unmet.iter().find(|(unmet, _)| *unmet == at).map(|(_, what)| what);
                     if let Some(what) = why {
                         let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
-                        ids.iter().for_each(|id| self.cells.remark_on(*id, Verdict::Unmet));
-                        self.notes.push(skipped(&test.cell, ids, round, what));
+                        ids.iter().for_each(|id| self.run.cells.remark_on(*id, Verdict::Unmet));
+                        self.run.notes.push(skipped(&test.cell, ids, round, what));
                     }
                     at += 1;
                     why.is_none()
@@ -252,22 +252,24 @@ impl ActiveRun<'_, Fleet> {
             if cells.len() > 1 { format!(", {} host pairs at the same time", cells.len()) } else { String::new() };
         let separator = if named.is_empty() { "" } else { ": " };
         let activity = format!("round {}{separator}{}{together}", round + 1, named.join(", "));
-        let trials: usize = self.cells.open().map(super::cells::CellState::trials).sum::<usize>() + self.trials_done();
+        let trials: usize = self.run.cells.open().map(schedule::CellState::trials).sum::<usize>() + self.trials_done();
         let each = self.elapsed_ns().checked_div(trials as u64);
         let left = match schedule.plan.schedule {
             Some(every) => Some((self.header.started_unix_ns + every.for_ns).saturating_sub(unix_ns())),
-            None => each.map(|each| each.saturating_mul(self.cells.all_trials_left()).min(self.left_ns())),
+            None => each.map(|each| {
+                each.saturating_mul(self.run.cells.all_trials_left()).min(self.run.left_ns(self.elapsed_ns()))
+            }),
         };
         self.report_phase(activity, left)
     }
 
     fn trials_done(&self) -> usize {
-        self.cells.done().iter().map(|outcome| outcome.trials.len()).sum()
+        self.run.cells.done().iter().map(|outcome| outcome.trials.len()).sum()
     }
 
     fn report_phase(&mut self, activity: String, left_ns: Option<u64>) -> Result<(), ControlError> {
         let cells = self.header.cells.len() as u32;
-        let cells_done = self.cells.done().len() as u32;
+        let cells_done = self.run.cells.done().len() as u32;
         Ok(self.sink.event(&Event::Phase(Phase { activity, cells_done, cells, remaining_ns: left_ns }))?)
     }
 }

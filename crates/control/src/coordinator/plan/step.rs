@@ -6,16 +6,12 @@ use std::task::Poll;
 
 use analysis::plan::Slot;
 use model::{Cell, Conditions, EndPass, Event, EventSink, Order, Pass, SinkError, Spec, Stop};
+use schedule::{Leg, Planned, RatePass, RunState, leg, spec_of, warm_up};
 use tokio::sync::mpsc;
 
 use super::{PlanSchedule, unix_ns};
 use crate::ControlError;
-use crate::coordinator::curve::{Planned, leg, spec_of, warm_up};
-use crate::coordinator::noloss::Search;
-use crate::coordinator::pass::PassResult;
-use crate::coordinator::single::idle;
 use crate::coordinator::{ActiveRun, Cancel, Fleet, Pair};
-use crate::proto::message::WireLeg;
 
 /// A test of one step: a cell, or the open sizes of a curve.
 pub(super) struct Test {
@@ -29,9 +25,9 @@ pub(super) struct Test {
 }
 
 /// A test that has ended, with the hosts it was lent.
-type Ended = (usize, Pair, Result<PassResult, ControlError>);
+type Ended = (usize, Pair, Result<RatePass, ControlError>);
 
-impl ActiveRun<'_, Fleet> {
+impl ActiveRun<'_, Fleet, RunState> {
     /// The tests of the slots that start with these cells.
     pub(super) fn tests(&self, schedule: &PlanSchedule, round: u32, cells: &[u32]) -> Result<Vec<Test>, ControlError> {
         let mut tests = Vec::with_capacity(cells.len());
@@ -56,13 +52,12 @@ impl ActiveRun<'_, Fleet> {
     fn legs(&self, cell: &Cell, slot: &Slot, round: u32) -> Vec<Planned> {
         let spec = &cell.spec;
         if !spec.is_point() {
-            let (block, reply, stop) = (spec.block, spec.reply_bytes(), spec.stop);
-            return vec![(Some(cell.id), WireLeg { block, reply, stop, expected_ns: 0 })];
+            return vec![(Some(cell.id), Leg::of(spec))];
         }
         let rule = &self.header.stopping;
         let order = analysis::plan::size_order(slot, (rule.order == Order::Random).then_some(rule.seed), round);
         let of = |id: u32| {
-            let state = self.cells.open().find(|state| state.cell.id == id)?;
+            let state = self.run.cells.open().find(|state| state.cell.id == id)?;
             let Stop::AboutNs(ns) = state.cell.spec.stop else { return None };
             Some((Some(id), leg(state.cell.spec.block, ns, state.expected_ns())))
         };
@@ -73,13 +68,13 @@ impl ActiveRun<'_, Fleet> {
     pub(super) async fn idle(&mut self, tests: &[Test]) -> Result<(), ControlError> {
         for test in tests.iter().filter(|test| test.cell.spec.probe.is_some()) {
             let id = test.cell.id;
-            if !self.cells.open().any(|state| state.cell.id == id && state.idle.is_none()) {
+            if !self.run.cells.open().any(|state| state.cell.id == id && state.idle.is_none()) {
                 continue;
             }
             let Some(mut pair) = self.pair.lend(test.hosts, test.single_ended) else { continue };
-            let found = idle(&mut pair, &test.cell.spec, &mut Relay(None), &mut self.cancel).await;
+            let found = pair.idle(&test.cell.spec, &mut Relay(None), &mut self.cancel).await;
             self.pair.take_back(test.hosts, pair);
-            self.cells.idle(id, found?);
+            self.run.cells.idle(id, found?);
         }
         Ok(())
     }
@@ -94,7 +89,7 @@ impl ActiveRun<'_, Fleet> {
     ) -> Result<(), ControlError> {
         let (relay, mut live) = mpsc::unbounded_channel();
         let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
-        let first = self.passes;
+        let first = self.run.passes;
         if warmup.is_none() {
             self.begin_links();
         }
@@ -110,7 +105,7 @@ impl ActiveRun<'_, Fleet> {
             running.push(Box::pin(run_test(at, pair, (spec, legs), first + at as u32, relay, self.cancel.clone())));
         }
         if warmup.is_none() {
-            self.passes += tests.len() as u32;
+            self.run.passes += tests.len() as u32;
         }
         let mut result = Ok(());
         let mut over = Vec::new();
@@ -146,19 +141,25 @@ impl ActiveRun<'_, Fleet> {
         result
     }
 
-    fn record_test(&mut self, test: &Test, over: Pass, ended: PassResult) -> Result<(), ControlError> {
+    fn record_test(&mut self, test: &Test, over: Pass, ended: RatePass) -> Result<(), ControlError> {
         let before = |end: usize| EndPass {
             conditions: test.conditions[end],
             settings: self.pair.changes(test.hosts[end]),
             ..EndPass::default()
         };
         let pass = Pass { near: before(0), far: before(1), ..over };
-        self.pass_rounds.push(Pass { index: pass.index, round: pass.round, ..Pass::default() });
+        self.run.pass_rounds.push(Pass { index: pass.index, round: pass.round, ..Pass::default() });
         // A stall ends its pass, and the failure that follows is that stall, which the trial already records.
-        let stalled = ended.near.tallies.iter().chain(&ended.far.tallies).any(|tally| tally.stalled);
+        let stalled = [Some(&ended.near), ended.far.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|end| &end.tallies)
+            .any(|tally| tally.stalled);
         let failure = ended.failure.filter(|_| !stalled);
         let slots: Vec<(Option<u32>, u32)> = test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
-        self.record(pass, ended.near, ended.far, &slots, test.single_ended)?;
+        let links = self.links;
+        self.run.record(pass, ended.near, ended.far, &slots, links);
+        self.send_events()?;
         match failure.filter(|_| !*self.cancel.borrow()) {
             Some(reason) => Err(ControlError::Trial { address: "the trial was cut short".into(), reason }),
             None => Ok(()),
@@ -167,15 +168,15 @@ impl ActiveRun<'_, Fleet> {
 }
 
 /// The spec and the legs of a test, or of the `warmup` ns before it.
-fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
-    let legs: Vec<WireLeg> = test.legs.iter().map(|(_, leg)| *leg).collect();
+fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
+    let legs: Vec<Leg> = test.legs.iter().map(|(_, leg)| *leg).collect();
     let spec = &test.cell.spec;
     if spec.is_point() {
         return (spec_of(spec, &legs), legs);
     }
     let Some(ns) = warmup else { return (spec.clone(), legs) };
     let spec = shortened(spec, ns);
-    let legs = legs.into_iter().map(|leg| WireLeg { stop: spec.stop, ..leg }).collect();
+    let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
     (spec, legs)
 }
 
@@ -183,16 +184,16 @@ fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<WireLeg>) {
 async fn run_test(
     at: usize,
     mut pair: Pair,
-    (spec, legs): (Spec, Vec<WireLeg>),
+    (spec, legs): (Spec, Vec<Leg>),
     index: u32,
     mut relay: Relay,
     mut cancel: Cancel,
 ) -> Ended {
     let result = if spec.no_loss {
-        let (pair, sink, cancel) = (&mut pair, &mut relay, &mut cancel);
-        Search { pair, spec: &spec, number: index, left_ns: None, sink, cancel }.run().await
+        pair.trial(index, &spec, None, &mut relay, &mut cancel).await
     } else {
-        pair.pass(index, &spec, &legs, &mut relay, &mut cancel).await
+        let legs: Vec<_> = legs.into_iter().map(Into::into).collect();
+        pair.rated(index, &spec, &legs, &mut relay, &mut cancel).await
     };
     (at, pair, result)
 }
