@@ -10,15 +10,19 @@ mod curve;
 mod idle;
 mod noloss;
 mod paired;
+mod plan;
 mod search_state;
 #[cfg(test)]
 mod simulated;
 mod single;
 mod state;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use model::{EndPass, EndTally, Event, LabReport, RttTally, RunHeader, Spec, Stop, Verdict};
+use model::{
+    Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Spec, Stop, Verdict,
+};
 
 pub use advise::{AdvisePlan, Methods};
 pub use cells::{CellState, Cells, ScheduleKind};
@@ -26,6 +30,7 @@ pub use curve::{CurvePlan, Planned, leg, spec_of, warm_up};
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
+pub use plan::PlanSchedule;
 pub use state::RunState;
 
 /// A part of a pass over one set of connections.
@@ -57,7 +62,12 @@ pub enum Step {
     /// Remove what the kernels' TCP metrics caches know of earlier connections.
     FlushMetrics,
     /// Measure the round trips of a path without load, with an [`IdleProbe`].
-    Idle(Box<Spec>),
+    Idle {
+        /// The spec with the probe.
+        spec: Box<Spec>,
+        /// The hosts.
+        between: Between,
+    },
     /// Make one trial over fresh connections, with the host settings of its spec. With `no_loss` it is a [`LossSearch`].
     Trial {
         /// Its number among the run's passes.
@@ -78,8 +88,56 @@ pub enum Step {
     },
     /// Make both ends drop what is left of a failed set-up of this spec.
     Reset(Box<Spec>),
+    /// Of a fleet: have all hosts' machines, waiting in their queues if necessary.
+    Hold,
+    /// Of a fleet: revert all settings and let others have the machines during a long pause.
+    Release,
+    /// Of a fleet: apply these settings to these hosts.
+    Tune(Vec<(Between, HostSettings)>),
+    /// Of a fleet: read the conditions of these hosts.
+    Conditions(Vec<usize>),
+    /// Of a fleet: make these tests at the same time, the first with this number.
+    Together {
+        /// Number of the first among the run's passes.
+        first: u32,
+        /// The tests, no host in two of them.
+        tests: Vec<TestRequest>,
+        /// It is a warm-up that is not recorded.
+        warm_up: bool,
+    },
     /// Stop: the run is over.
     End(End),
+}
+
+/// The hosts of a test, by their numbers in the fleet; a run between two ends has no other hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Between {
+    /// The near and the far host.
+    pub hosts: [usize; 2],
+    /// The near host measures alone.
+    pub single_ended: bool,
+}
+
+/// One of several simultaneous tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestRequest {
+    /// Its hosts.
+    pub between: Between,
+    /// What to measure; with `no_loss` it is a [`LossSearch`].
+    pub spec: Spec,
+    /// The legs, in order.
+    pub legs: Vec<Leg>,
+}
+
+/// What came of one of several simultaneous tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestResult {
+    /// The pass, or why there is none.
+    pub pass: Result<PassResult, Failure>,
+    /// Changes of both hosts' settings during the test.
+    pub changes: [Vec<Change>; 2],
+    /// Wall-clock time at its start, ns since the Unix epoch.
+    pub begun_unix_ns: u64,
 }
 
 /// How a run ended.
@@ -91,6 +149,13 @@ pub enum End {
     Interrupted,
     /// By the last reported [`Completed::Failed`].
     Failed,
+    /// By a requirement of its plan that was not met.
+    Unmet {
+        /// Which, on which host.
+        what: String,
+        /// For how long it was waited for, ns.
+        waited_ns: u64,
+    },
     /// By a trial or pass that ended early.
     CutShort {
         /// What ended.
@@ -109,6 +174,10 @@ pub enum Completed {
     Idle(Option<RttTally>),
     /// A trial or pass has ended, at its end or early.
     Pass(Box<PassResult>),
+    /// The conditions of the requested hosts, in order, with the hosts' names.
+    Conditions(Vec<(String, Conditions)>),
+    /// Simultaneous tests have ended, in the order of the requests.
+    Together(Vec<TestResult>),
     /// The step could not be carried out.
     Failed(Failure),
 }
@@ -120,6 +189,13 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The reason, for people.
     pub reason: String,
+}
+
+impl Failure {
+    /// How it ends a run that cannot go on after it.
+    fn end(&self) -> End {
+        if self.kind == FailureKind::Interrupted { End::Interrupted } else { End::Failed }
+    }
 }
 
 /// What failed.
@@ -219,6 +295,19 @@ impl Run {
             Schedule::Advise(plan) => Box::new(advise::Advise::new(header, plan.clone(), methods)),
         };
         Self { state: RunState::new(header, schedule.kind()), machine }
+    }
+
+    /// A run of a plan. `single_ended` names the transports with one end; this part of the run starts at `started_unix_ns`, ns
+    /// since the Unix epoch, and at [`PlanSchedule::spent_ns`] in the run's own time.
+    #[must_use]
+    pub fn plan(
+        header: &RunHeader,
+        schedule: PlanSchedule,
+        single_ended: BTreeSet<String>,
+        started_unix_ns: u64,
+    ) -> Self {
+        let machine = Box::new(plan::PlanRun::new(schedule, single_ended, started_unix_ns));
+        Self { state: RunState::new(header, ScheduleKind::Plan), machine }
     }
 
     /// The next step, at `now` ns after the start of the run.

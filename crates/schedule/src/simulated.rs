@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use analysis::plan::Slot;
 use analysis::stats::SplitMix64;
 use model::{
-    Cell, EndTally, Event, FlowTally, Goal, Outcome, RttTally, RunHeader, SendBy, SocketFacts, Spec, Stop, Stopping,
-    Trial,
+    Cell, Conditions, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally, RunHeader, SendBy,
+    SocketFacts, Spec, Stop, Stopping, Trial,
 };
 use proptest::prelude::*;
 
 use crate::{
-    AdvisePlan, Completed, CurvePlan, End, EndResult, Failure, FailureKind, Methods, PairedPlan, PassResult, Run,
-    Schedule, Step,
+    AdvisePlan, Completed, CurvePlan, End, EndResult, Failure, FailureKind, Methods, PairedPlan, PassResult,
+    PlanSchedule, Run, Schedule, Step, TestRequest, TestResult,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -75,8 +76,6 @@ struct Ended {
     ns: u64,
     /// The longest step, ns.
     longest_ns: u64,
-    /// Start of the last pass, ns.
-    last_begun_ns: u64,
     /// Passes that both ends finished.
     passes: u32,
     steps: usize,
@@ -91,13 +90,15 @@ struct Ended {
 /// Carries out a run on a path.
 fn run(header: &RunHeader, schedule: &Schedule, path: &Path) -> Ended {
     let methods = Methods { sends: vec![SendBy::Copy], ..Methods::default() };
-    let mut run = Run::new(header, schedule, methods);
+    carry_out(Run::new(header, schedule, methods), path)
+}
+
+fn carry_out(mut run: Run, path: &Path) -> Ended {
     let mut world = World { path: path.clone(), random: SplitMix64::new(path.seed), now: 0, refused: 0 };
     let mut ended = Ended {
         end: End::Finished,
         ns: 0,
         longest_ns: 0,
-        last_begun_ns: 0,
         passes: 0,
         steps: 0,
         resets: 0,
@@ -122,16 +123,18 @@ fn run(header: &RunHeader, schedule: &Schedule, path: &Path) -> Ended {
                 ended.resets += 1;
                 world.wait(MS)
             }
-            Step::Idle(_) => {
+            Step::Idle { .. } => {
                 world.now += SECOND;
                 Completed::Idle(None)
             }
+            Step::Hold | Step::Release | Step::Tune(_) => world.wait(MS),
+            Step::Conditions(hosts) => world.conditions(&hosts),
+            Step::Together { first, tests, .. } => world.together(first, &tests, &mut ended),
             Step::Trial { number, spec } => world.trial(number, &spec),
             Step::Pass { number, spec, legs, .. } => world.pass(number, &spec, &legs),
         };
         if let Completed::Pass(_) = &result {
             ended.passes += 1;
-            ended.last_begun_ns = begun;
         }
         ended.longest_ns = ended.longest_ns.max(world.now - begun);
         if path.interrupted_at == Some(ended.steps) {
@@ -254,6 +257,45 @@ impl World {
         self.result(begun_ns, near, far)
     }
 
+    /// The conditions of hosts: with few free resources now and then.
+    fn conditions(&mut self, hosts: &[usize]) -> Completed {
+        self.now += 300 * MS;
+        let of = |host: &usize| {
+            let free = if self.chance(0.2) { 0 } else { 1 << 30 };
+            let found = Conditions { free_memory_bytes: Some(free), ..Conditions::default() };
+            (format!("host {host}"), found)
+        };
+        Completed::Conditions(hosts.iter().map(of).collect())
+    }
+
+    /// Simultaneous tests take as long as the longest of them.
+    fn together(&mut self, first: u32, tests: &[TestRequest], ended: &mut Ended) -> Completed {
+        let mut hosts: Vec<usize> = tests.iter().flat_map(|test| test.between.hosts).collect();
+        let count = hosts.len();
+        hosts.sort_unstable();
+        hosts.dedup();
+        assert_eq!(hosts.len(), count, "no host is in two tests at once");
+        let begun = self.now;
+        let mut latest = begun;
+        let mut results = Vec::new();
+        for (number, test) in (first..).zip(tests) {
+            self.now = begun;
+            let trial = self.trial(number, &test.spec);
+            latest = latest.max(self.now);
+            let pass = match trial {
+                Completed::Pass(pass) => {
+                    ended.passes += 1;
+                    Ok(*pass)
+                }
+                Completed::Failed(failure) => Err(failure),
+                _ => panic!("a trial"),
+            };
+            results.push(TestResult { pass, changes: [Vec::new(), Vec::new()], begun_unix_ns: begun });
+        }
+        self.now = latest;
+        Completed::Together(results)
+    }
+
     fn result(&self, begun_ns: u64, mut near: Vec<EndTally>, far: Vec<EndTally>) -> Completed {
         if self.path.single_ended {
             for (near, far) in near.iter_mut().zip(&far) {
@@ -308,12 +350,28 @@ fn schedules(budget_ns: u64, seed: u64) -> Vec<(RunHeader, Schedule)> {
     ]
 }
 
+/// A plan of two levels between each two of three hosts, and its run.
+fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) -> (RunHeader, Run) {
+    let pairs = [[0, 1], [1, 0], [0, 2], [2, 0], [1, 2], [2, 1]];
+    let mut header = header(vec![stream(100 * MS); 2 * pairs.len()], budget_ns, seed);
+    header.stopping.max_trials = 8;
+    let slot = |cell: u32| {
+        let [near, far] = pairs[cell as usize % pairs.len()];
+        let combination = cell as usize / pairs.len();
+        Slot { cell, sizes: 1, plot: combination, combination, near, far }
+    };
+    let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
+    let schedule =
+        PlanSchedule { plan: Plan { require, ..Plan::default() }, slots, trials: earlier.to_vec(), passes: Vec::new() };
+    let run = Run::plan(&header, schedule, Default::default(), 0);
+    (header, run)
+}
+
 /// Every trial is in its outcome, and every pass that ended gave its trials.
 fn nothing_is_lost(ended: &Ended) {
     let in_outcomes: usize = ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
     assert_eq!(in_outcomes, ended.trials.len(), "{:?}", ended.end);
-    let mut passes: Vec<u32> = ended.trials.iter().map(|trial| trial.pass).collect();
-    passes.dedup();
+    let passes: std::collections::BTreeSet<u32> = ended.trials.iter().map(|trial| trial.pass).collect();
     assert_eq!(passes.len() as u32, ended.passes, "{:?}", ended.end);
 }
 
@@ -387,6 +445,51 @@ proptest! {
         for round in order.chunks(4) {
             prop_assert!(round == [0, 1, 1, 0] || round == [1, 0, 0, 1], "{:?}", round);
         }
+    }
+
+    #[test]
+    fn a_plan_measures_each_cell_once_a_round_and_loses_nothing(path in paths(), budget in SECOND..60 * SECOND) {
+        let (header, run) = plan(budget, path.seed, &[], None);
+        let ended = carry_out(run, &Path { single_ended: false, ..path });
+        prop_assert_eq!(&ended.end, &End::Finished);
+        let counts: Vec<usize> =
+            header.cells.iter().map(|cell| ended.trials.iter().filter(|trial| trial.cell == cell.id).count()).collect();
+        prop_assert_eq!(ended.trials.len() as u32, ended.passes);
+        prop_assert!(counts.iter().all(|count| *count <= 8), "{:?}", counts);
+        // A cell that has converged has fewer rounds than the others, and never less than the rule asks for.
+        let most = counts.iter().max().copied().unwrap_or(0);
+        prop_assert!(counts.iter().all(|count| *count == most || *count >= 6.min(most)), "{:?}", counts);
+        prop_assert_eq!(ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum::<usize>(), ended.trials.len());
+    }
+
+    #[test]
+    fn a_plan_that_was_interrupted_goes_on_where_it_was(path in paths(), at in 1..150usize) {
+        let path = Path { single_ended: false, ..path };
+        let (_, run) = plan(600 * SECOND, path.seed, &[], None);
+        let cut = carry_out(run, &Path { interrupted_at: Some(at), ..path.clone() });
+        let (_, run) = plan(600 * SECOND, path.seed, &cut.trials, None);
+        let rest = carry_out(run, &path);
+        prop_assert_eq!(&rest.end, &End::Finished);
+        let numbers: std::collections::BTreeSet<u32> =
+            cut.trials.iter().chain(&rest.trials).map(|trial| trial.pass).collect();
+        prop_assert_eq!(numbers.len(), cut.trials.len() + rest.trials.len(), "no number is used twice");
+        prop_assert!(rest.outcomes.iter().all(|outcome| (6..=8).contains(&outcome.trials.len())));
+    }
+
+    #[test]
+    fn cells_whose_requirements_are_not_met_are_skipped_or_end_the_run(path in paths(), end in any::<bool>()) {
+        let otherwise = if end { Otherwise::End } else { Otherwise::Skip };
+        let require = Require {
+            free_memory_bytes: Some(1),
+            load: None,
+            foreign_bps: None,
+            wait_ns: 2 * SECOND,
+            otherwise,
+        };
+        let (_, run) = plan(600 * SECOND, path.seed, &[], Some(require));
+        let ended = carry_out(run, &Path { single_ended: false, ..path });
+        prop_assert!(matches!(ended.end, End::Finished) || end && matches!(ended.end, End::Unmet { .. }), "{:?}", ended.end);
+        nothing_is_lost(&ended);
     }
 
     #[test]

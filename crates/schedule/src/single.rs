@@ -3,7 +3,7 @@
 use model::{Cell, RunHeader};
 
 use crate::state::RunState;
-use crate::{Completed, End, Machine, Step};
+use crate::{Between, Completed, End, Machine, Step};
 
 /// Pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
@@ -49,7 +49,7 @@ impl Machine for Single {
         match &self.at {
             At::Idle => {
                 state.phase("round trips without load".into(), None);
-                Step::Idle(Box::new(cell.spec.clone()))
+                Step::Idle { spec: Box::new(cell.spec.clone()), between: Between::default() }
             }
             At::Trial => {
                 self.begun = now;

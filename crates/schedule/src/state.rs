@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::cells::Cells;
-use crate::{Completed, End, EndResult, FailureKind, PassResult, ScheduleKind};
+use crate::{Completed, End, EndResult, PassResult, ScheduleKind};
 
 /// The recorded part of a run: its cells, passes and notes, and the events that have not been taken.
 #[derive(Debug)]
@@ -90,9 +90,8 @@ impl RunState {
     pub(crate) fn pass(&mut self, result: Completed, cells: &[(Option<u32>, u32)]) -> Option<End> {
         let result = match result {
             Completed::Pass(result) => *result,
-            Completed::Failed(failure) if failure.kind == FailureKind::Interrupted => return Some(End::Interrupted),
-            Completed::Failed(_) => return Some(End::Failed),
-            Completed::Done | Completed::Idle(_) => return self.interrupted(),
+            Completed::Failed(failure) => return Some(failure.end()),
+            _ => return self.interrupted(),
         };
         let PassResult { begun_ns, duration_ns, lab, links, near, far, failure } = result;
         let pass = Pass { index: self.passes, started_ns: begun_ns, duration_ns, lab, ..Pass::default() };

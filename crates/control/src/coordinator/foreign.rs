@@ -3,8 +3,8 @@
 
 use std::future::Future;
 
-use model::{Ending, Event, EventSink, Pass, Phase, RttTally, RunHeader, Spec};
-use schedule::{Leg, Methods, RatePass, Run, RunState, Schedule, ScheduleKind};
+use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
+use schedule::{Methods, RatePass, Run, RunState, Schedule, ScheduleKind};
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
@@ -81,27 +81,6 @@ impl<F: Foreign> Ends for ForeignRun<'_, F> {
         let [near, far] = self.0.trial(number, spec, sink, cancel).await?;
         let failure = near.failure.clone().or_else(|| far.failure.clone());
         Ok(RatePass { near: near.into(), far: Some(far.into()), failure })
-    }
-
-    async fn pass(
-        &mut self,
-        number: u32,
-        spec: &Spec,
-        _legs: &[Leg],
-        _near_only: bool,
-        sink: &mut dyn EventSink,
-        cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
-        self.trial(number, spec, None, sink, cancel).await
-    }
-
-    async fn idle(
-        &mut self,
-        _spec: &Spec,
-        _sink: &mut dyn EventSink,
-        _cancel: &mut Cancel,
-    ) -> Result<Option<RttTally>, ControlError> {
-        Ok(None)
     }
 }
 

@@ -6,19 +6,19 @@ mod drive;
 mod end;
 mod fetch;
 mod fleet;
+mod fleet_run;
 mod foreign;
 mod links;
 mod metrics;
 mod pair_run;
 mod pass;
 mod path_probe;
-mod plan;
 mod tuning;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{ClockDrift, ClockOffset, Ending, Event, EventSink, RunHeader, Verdict};
-use schedule::{Methods, Run, RunState, ScheduleKind};
+use schedule::{Methods, Run, RunState};
 
 use crate::ControlError;
 pub use address::{check_host, leads_to_ipv6};
@@ -28,8 +28,7 @@ pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
-pub use plan::PlanSchedule;
-pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, Schedule};
+pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule};
 
 /// The measurement of a command.
 pub struct RunRequest {
@@ -52,6 +51,8 @@ struct ActiveRun<'a, E, R> {
     lab: Option<lab::Holder>,
     /// The verdict on the links during the last pass, or during the last simultaneous passes.
     links: Option<Verdict>,
+    /// The first error of the last step.
+    error: Option<ControlError>,
 }
 
 /// What a run records.
@@ -136,19 +137,25 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let state = RunState::new(header, ScheduleKind::Plan);
-    let mut run = ActiveRun::new(fleet, header, state, sink, cancel);
+    let single_ended = engine::transport::TRANSPORTS.iter().filter(|one| one.capabilities().single_ended);
+    let single_ended = single_ended.map(|one| one.name().to_owned()).collect();
+    let spent = Duration::from_nanos(plan.spent_ns());
+    let schedule = Run::plan(header, plan.clone(), single_ended, drive::unix_ns());
+    let mut run = ActiveRun::new(fleet, header, schedule, sink, cancel);
+    run.started = run.started.checked_sub(spent).unwrap_or(run.started);
     let mut result = run.begin();
     if result.is_ok() {
-        result = run.plan(plan).await;
+        result = run.drive().await;
     }
-    run.end(result, None, None)
+    // The settings are reverted after an interrupt and after any error as well.
+    let reverted = run.pair.untune().await;
+    run.end(result.and(reverted), None, None)
 }
 
 impl<'a, E, R: Recording> ActiveRun<'a, E, R> {
     fn new(pair: &'a mut E, header: &'a RunHeader, run: R, sink: &'a mut dyn EventSink, cancel: Cancel) -> Self {
         let (started, lab) = (Instant::now(), lab::Holder::of_this_host());
-        Self { pair, header, run, sink, cancel, started, lab, links: None }
+        Self { pair, header, run, sink, cancel, started, lab, links: None, error: None }
     }
 
     fn begin(&mut self) -> Result<(), ControlError> {

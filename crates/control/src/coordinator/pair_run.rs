@@ -1,7 +1,7 @@
 //! The steps of a run between two agents.
 
 use model::{Event, EventSink, Phase, RttTally, RunHeader, Spec};
-use schedule::{IdleProbe, Leg, LossSearch, RatePass};
+use schedule::{Between, IdleProbe, Leg, LossSearch, RatePass};
 
 use super::drive::Ends;
 use super::metrics::Metrics;
@@ -60,6 +60,7 @@ impl Ends for PairRun<'_> {
     async fn idle(
         &mut self,
         spec: &Spec,
+        _between: Between,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<Option<RttTally>, ControlError> {
