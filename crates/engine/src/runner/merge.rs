@@ -3,9 +3,9 @@
 use model::tally::Window;
 use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, Spec, TcpSample, ThreadTime};
 
-use super::{FlowLeg, Snapshot, tcp};
-use crate::TrialPlan;
-use crate::plan::is_stream;
+use super::tcp;
+use crate::core::{Snapshot, TrialPlan, is_stream};
+use crate::transport::FlowLeg;
 
 /// What one thread counted, leg by leg.
 #[derive(Default)]

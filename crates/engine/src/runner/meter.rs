@@ -6,7 +6,7 @@ use model::{Spec, Spent};
 use perf::{Counter, Event};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::plan::is_stream;
+use crate::core::is_stream;
 
 /// Counts for one trial, from the release of its threads to the end of the last one.
 pub(super) struct Meter {
