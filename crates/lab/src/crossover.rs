@@ -8,9 +8,8 @@ use serde::Deserialize;
 
 use crate::available::privileged_ip;
 use crate::emulator::Emulator;
-use crate::ip::Ip;
+use crate::ip::{Ip, parse};
 use crate::journal::{Journal, Record};
-use crate::path::PathSpec;
 use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::subnets::random;
@@ -71,10 +70,10 @@ pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
 #[derive(Debug)]
 pub struct Lab {
     name: String,
-    hosts: [LabHost; 2],
+    pub(crate) hosts: [LabHost; 2],
     /// Before the namespaces, because its devices keep them alive.
-    emulator: Option<Emulator>,
-    scope: Scope,
+    pub(crate) emulator: Option<Emulator>,
+    pub(crate) scope: Scope,
 }
 
 /// A host of a lab.
@@ -171,21 +170,8 @@ impl Lab {
         self.scope.close()
     }
 
-    /// Joins the hosts by an emulated path.
-    pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
-        let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
-        let directions = [spec.forward.clone(), spec.reverse.clone()];
-        let interfaces = self.hosts.each_ref().map(|host| host.interface.clone());
-        let emulator = Emulator::start(namespaces, interfaces, &directions, spec.link.mtu, spec.seed);
-        self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
-        self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
-        self.configure("UNKNOWN")?;
-        // The times of the path's changes count from when it can be used.
-        self.emulator.iter().for_each(Emulator::restart);
-        Ok(())
-    }
-
-    fn plugs(&self) -> [Plug<'_>; 2] {
+    /// The ends of the link.
+    pub(crate) fn plugs(&self) -> [Plug<'_>; 2] {
         self.hosts.each_ref().map(|host| Plug { namespace: &host.namespace, interface: &host.interface })
     }
 
@@ -196,7 +182,7 @@ impl Lab {
 
     /// Gives the hosts their addresses and waits until they are usable, which is when the kernel gives the links this
     /// state.
-    fn configure(&self, state: &str) -> Result<(), LabError> {
+    pub(crate) fn configure(&self, state: &str) -> Result<(), LabError> {
         for (host, plug) in self.hosts.iter().zip(self.plugs()) {
             plug::loopback(&self.scope, &host.namespace)?;
             plug.address(&self.scope, (host.v4, Subnets::V4_PREFIX), host.v6)?;
@@ -237,15 +223,6 @@ pub(crate) fn taken(ip: &Ip, journal: &Journal) -> Result<Vec<String>, LabError>
     let mut taken = routes(ip)?;
     taken.extend(journal.records()?.iter().flat_map(Record::destinations));
     Ok(taken)
-}
-
-/// The list that an `ip -j` command printed; it prints nothing for an empty one.
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    serde_json::from_str(text)
-        .map_err(|error| LabError::Run { command: format!("ip {}", args.join(" ")), source: error.into() })
 }
 
 #[cfg(test)]

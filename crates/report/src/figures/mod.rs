@@ -3,6 +3,7 @@
 //! Runs of the same kind share a figure, one series each; a run with several kinds of outcomes is in several figures.
 
 mod curve;
+mod curve_points;
 mod flow;
 mod goodput;
 mod hosts;
@@ -14,7 +15,7 @@ mod sequence;
 
 use model::{Figure, Point, Run};
 
-pub(crate) use curve::{Measure, curve_points};
+pub(crate) use curve_points::{Measure, curve_points};
 pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::{Line, curve_lines, direction};
