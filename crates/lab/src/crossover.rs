@@ -7,6 +7,7 @@ use std::process::{self, Command};
 use serde::Deserialize;
 
 use crate::available::privileged_ip;
+use crate::bounds::{check_mtu, check_prefix};
 use crate::emulator::Emulator;
 use crate::ip::{Ip, parse};
 use crate::journal::{Journal, Record};
@@ -17,9 +18,6 @@ use crate::{LabError, Subnets};
 
 /// The interface at either end of the link. Each is in its own namespace, so the names do not clash.
 const INTERFACE: &str = "eth0";
-/// The smallest MTU of IPv6 (RFC 8200, section 5) and the largest of a veth link, in bytes.
-const MTU: std::ops::RangeInclusive<u32> = 1_280..=65_535;
-
 /// The options of a lab of two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossoverSpec {
@@ -44,25 +42,6 @@ impl CrossoverSpec {
         check_mtu(self.mtu)?;
         self.subnets.map_or(Ok(()), |subnets| subnets.check())
     }
-}
-
-/// Refuses an invalid start of a lab's name.
-pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
-    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=32).contains(&prefix.len()) && prefix.chars().all(letters) && !prefix.starts_with('-') {
-        return Ok(());
-    }
-    let remedy = "use 1 to 32 lower-case letters, digits and hyphens, such as thru";
-    Err(LabError::Spec { what: format!("the prefix '{prefix}' is not a valid name"), remedy })
-}
-
-/// Refuses invalid properties of a link.
-pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
-    if MTU.contains(&mtu) {
-        return Ok(());
-    }
-    let remedy = "use 1280 (IPv6 needs that much) to 65535";
-    Err(LabError::Spec { what: format!("an MTU of {mtu} bytes"), remedy })
 }
 
 /// Two hosts, `a` and `b`, joined by a link. Removed when it is dropped; processes that still run on its hosts are

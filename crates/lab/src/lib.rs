@@ -20,6 +20,7 @@
 //! ```
 
 mod available;
+mod bounds;
 mod crossover;
 mod emulator;
 mod error;

@@ -383,7 +383,7 @@ fn no_host(name: &str, hosts: &[NetworkHost]) -> LabError {
 
 /// Checks a name that the user chose for a lab.
 fn chosen(name: &str, journal: &Journal) -> Result<String, LabError> {
-    crate::crossover::check_prefix(name)?;
+    crate::bounds::check_prefix(name)?;
     match journal.record(name)? {
         Some(_) => Err(LabError::Exists { name: name.into() }),
         None => Ok(name.into()),

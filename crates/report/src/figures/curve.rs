@@ -9,7 +9,7 @@ use super::Drawn;
 use super::curve_points::{Measure, curve_points};
 use super::line::{Line, curve_lines};
 use super::marks::{CurveFigure, marks};
-use crate::labels;
+use super::subtitle::{interval_note, subtitle};
 
 /// The three figures, for round trips and for streams.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
@@ -38,7 +38,7 @@ fn three_figures(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &s
         let figure = Figure {
             id: format!("{id}{suffix}"),
             title: title.to_owned(),
-            subtitle: labels::subtitle(runs, lines, measure.note(), labels::interval_note(lines)),
+            subtitle: subtitle(runs, lines, measure.note(), interval_note(lines)),
             x,
             y,
             series: Vec::new(),

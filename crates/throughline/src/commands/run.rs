@@ -22,6 +22,7 @@ use crate::prepare::open_store;
 use crate::settle::Guard;
 use crate::signals::Signals;
 use crate::topology;
+use crate::values::variable;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
@@ -159,13 +160,6 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
         Err(error) => return Err(error.into()),
     }
     Ok(Some(tuner))
-}
-
-pub fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("'{text}' is not NAME=VALUE")),
-    }
 }
 
 /// The run to continue, if it is one of this plan. It keeps its seed.
