@@ -1,57 +1,48 @@
-//! Goals and whether they were reached.
+//! Compares the tools of a work and judges its goals.
 
 use analysis::stats::median;
-use serde::Serialize;
 
+use crate::goal_record::{Figure, GoalRecord};
 use crate::peer::{BARE, OURS};
-use crate::record::{Curve, ToolResult, WorkRecord};
+use crate::record::{ToolOrder, WorkRecord};
+use crate::tool_result::{Curve, ToolResult};
 use crate::verdict::{self, Ratio, Reached};
-use crate::work::{Against, Better, Goal, Unit};
+use crate::work::{Against, Better, Goal, Work};
 
-/// A goal and whether it was reached.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct GoalRecord {
-    /// The goal as text.
-    pub goal: String,
-    /// The median of the goal's figure; null if there is none.
-    pub median: Option<f64>,
-    /// Its interval; null for fewer than five rounds.
-    pub interval: Option<[f64; 2]>,
-    /// Which figure the median and the interval are of.
-    pub of: Figure,
-    /// Whether it was reached.
-    pub reached: Reached,
-}
-
-/// The figure of a goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Figure {
-    /// Ours divided by a peer's.
-    Ratio,
-    /// Ours, in the work's unit.
-    Value,
-    /// A number beside the main one, in the unit that its name ends with.
-    Also,
-}
-
-impl GoalRecord {
-    /// The goal and our figure.
-    pub fn text(&self, unit: Unit) -> String {
-        let number = |value: f64| match self.of {
-            Figure::Ratio => format!("{value:.3}"),
-            Figure::Value => unit.text(value),
-            Figure::Also => model::units::three_digits(value),
-        };
-        let median = self.median.map_or("nothing".to_owned(), number);
-        let interval =
-            self.interval.map_or(String::new(), |[low, high]| format!(", {} .. {}", number(low), number(high)));
-        format!("{}: {median}{interval}", self.goal)
+/// The record of a work: compares the tools and, unless it was a quick run, judges the goals.
+pub fn compare(
+    work: &'static Work,
+    mut tools: Vec<ToolResult>,
+    order: Vec<ToolOrder>,
+    load: [Option<f64>; 2],
+    seed: u64,
+    quick: bool,
+) -> WorkRecord {
+    agreement(&mut tools);
+    let ours = tools.iter().find(|shown| shown.tool == OURS);
+    let pair =
+        |shown: &ToolResult| verdict::ratio(shown.tool, ours?.beside(shown.tool), &shown.values, work.better, seed);
+    let ratios = tools.iter().filter(|shown| shown.tool != OURS).filter_map(pair).collect();
+    let mut record = WorkRecord {
+        id: work.id,
+        title: work.title,
+        unit: work.unit,
+        better: work.better,
+        cost_unit: work.cost(),
+        load,
+        order,
+        tools,
+        ratios,
+        goals: Vec::new(),
+    };
+    if !quick {
+        record.goals = judge(&record, work.goals, seed);
     }
+    record
 }
 
 /// Judges each goal whose peers are installed.
-pub fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
+fn judge(work: &WorkRecord, goals: &[Goal], seed: u64) -> Vec<GoalRecord> {
     let ours = |name: Option<&str>| -> Vec<f64> {
         let Some(ours) = shown(work, OURS) else { return Vec::new() };
         name.map_or_else(|| ours.values.iter().copied().flatten().collect(), |name| ours.also(name))
@@ -137,7 +128,7 @@ fn peers(work: &WorkRecord, to: Against) -> Vec<(&'static str, String)> {
 /// For curves: adds to each curve, also the peers', at how many sizes it is between the lowest and the highest
 /// of the peers' curves of all other rounds. Curves of the same round do not count, so that a peer's curve is
 /// compared with as many curves as ours.
-pub fn agreement(tools: &mut [ToolResult]) {
+fn agreement(tools: &mut [ToolResult]) {
     let theirs: Vec<(usize, Curve)> = tools
         .iter()
         .filter(|shown| shown.tool != OURS)
@@ -176,7 +167,27 @@ fn points_inside(ours: &Curve, theirs: &[&Curve]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{compared, shown};
+    use crate::tool_result::tests::{outcome, shown};
+    use crate::work::{Cost, WORKS};
+
+    fn compared(id: &str, tools: Vec<ToolResult>) -> WorkRecord {
+        let work = WORKS.iter().find(|work| work.id == id).unwrap();
+        compare(work, tools, Vec::new(), [None, None], 1, false)
+    }
+
+    #[test]
+    fn what_prints_the_best_of_three_is_compared_with_our_best_of_three() {
+        let mut ours = shown(OURS, &[]);
+        for round in 0..5 {
+            let mut outcome = outcome(30.0);
+            outcome.reading.best = Some(20.0);
+            ours.take(round, Ok(outcome), Cost::PerExchange);
+        }
+        let record = compared("rtt", vec![ours, shown("NPtcp", &[20.0; 5]), shown("sockperf", &[25.0; 5])]);
+        let medians: Vec<f64> = record.ratios.iter().map(|ratio| ratio.median).collect();
+        assert_eq!(medians, [1.0, 1.2]);
+        assert!(record.goals[0].goal.ends_with("(sockperf)"), "{}", record.goals[0].goal);
+    }
 
     #[test]
     fn the_best_peer_is_the_named_one_with_the_best_median() {

@@ -6,9 +6,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program: printing is its job")]
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
 
+mod goal_record;
 mod guard;
 mod judge;
 mod machine;
+mod outcome;
 mod peer;
 mod process;
 mod record;
@@ -16,6 +18,7 @@ mod remaining;
 mod rounds;
 mod sys;
 mod table;
+mod tool_result;
 mod verdict;
 mod work;
 

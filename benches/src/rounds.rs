@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use analysis::stats::SplitMix64;
 use anyhow::{Context, Result, bail};
 
+use crate::judge;
 use crate::machine::{self, Machine};
+use crate::outcome::{Outcome, Used};
 use crate::peer::{Amount, Job, JobContext, OURS, Reading, Tool};
 use crate::process::{self, Ended, Running};
-use crate::record::{Record, ToolOrder, ToolResult, ToolVersion, Used, WorkRecord};
+use crate::record::{Record, ToolOrder, ToolVersion, WorkRecord};
 use crate::remaining::Remaining;
+use crate::tool_result::ToolResult;
 use crate::work::{Task, Work};
 
 /// Longest time that a measurement may take beyond its requested seconds.
@@ -48,15 +51,6 @@ pub struct Cores {
     pub client: u32,
     /// The core of all servers.
     pub server: u32,
-}
-
-/// The result of one measurement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// The tool's numbers.
-    pub reading: Reading,
-    /// What its processes used.
-    pub used: Used,
 }
 
 impl Cores {
@@ -161,7 +155,7 @@ impl BenchRun {
         if tools.iter().any(|shown| shown.tool == OURS && shown.values.iter().all(Option::is_none)) {
             eprintln!("{}: thru failed in every round", work.id);
         }
-        Ok(WorkRecord::new(work, tools, orders, [load_before, machine::load()], self))
+        Ok(judge::compare(work, tools, orders, [load_before, machine::load()], self.seed, self.quick))
     }
 
     fn context(&self, tool: &Tool, task: Task, folder: &Path) -> Result<JobContext> {

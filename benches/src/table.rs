@@ -2,9 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::judge::GoalRecord;
+use crate::goal_record::GoalRecord;
 use crate::peer::OURS;
-use crate::record::{Record, ToolResult, WorkRecord};
+use crate::record::{Record, WorkRecord};
+use crate::tool_result::ToolResult;
 use crate::verdict::{Ratio, Reached, Standing};
 
 /// One line under the header.

@@ -20,13 +20,10 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{Ended, Program, Ready};
-use crate::work::{STARTS, Task};
+use crate::work::{STARTS, Task, UNOBSERVED};
 
 /// Our own tool.
 pub const OURS: &str = thru::NAME;
-
-/// Our own tool without its observers.
-pub const UNOBSERVED: &str = thru::UNOBSERVED;
 
 /// The loops without a tool around them.
 pub const BARE: &str = "bare";

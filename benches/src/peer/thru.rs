@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::{Amount, Job, JobContext, Peer, Read, Reading, binary_job, command_line, start_job};
 use crate::process::{Ended, Ready};
-use crate::work::{Launcher, Over, Task};
+use crate::work::{Launcher, Over, Task, UNOBSERVED};
 
 pub(super) const NAME: &str = "thru";
-pub(super) const UNOBSERVED: &str = "thru-unobserved";
 const BEFORE: &str = "thru-before";
 
 /// The exit code for too few trials for an interval: it runs one trial or three, like the peers.

@@ -52,5 +52,8 @@ pub enum Against {
     Each,
 }
 
+/// The name of our own tool without its observers.
+pub const UNOBSERVED: &str = "thru-unobserved";
+
 /// The names of iperf3: the distribution's, and a newer one.
 pub const IPERF3: &[&str] = &["iperf3", "iperf3-new"];

@@ -16,7 +16,7 @@ mod stream;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-pub use goal::{Against, Goal};
+pub use goal::{Against, Goal, UNOBSERVED};
 pub use start::STARTS;
 
 /// All works, in the order of the table.

@@ -1,7 +1,6 @@
 //! The cost of observers: thru with readings at 10 Hz compared with thru without.
 
-use super::{Against, Better, Goal, Task, Unit, Work};
-use crate::peer::UNOBSERVED;
+use super::{Against, Better, Goal, Task, UNOBSERVED, Unit, Work};
 
 /// A stream, which fills a core.
 pub static STREAM: Work = Work {

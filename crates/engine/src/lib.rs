@@ -6,16 +6,10 @@
 //! pattern, releases all threads at once and returns the counts. All memory is allocated before that release; after
 //! it, a thread makes system calls, stores to its own counters, and does nothing else.
 
-mod clock;
-mod error;
+mod core;
 pub mod pattern;
-mod plan;
 pub mod runner;
-mod sys;
 pub mod transport;
 
-pub use clock::now_ns;
-pub use error::EngineError;
-pub use plan::{Leg, LegStop, TrialPlan};
-pub use runner::{LegTally, Signals, run};
-pub use sys::{WallError, wall_error};
+pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, wall_error};
+pub use runner::{LegTally, run};

@@ -7,10 +7,10 @@ use std::process::{self, Command};
 use serde::Deserialize;
 
 use crate::available::privileged_ip;
+use crate::bounds::{check_mtu, check_prefix};
 use crate::emulator::Emulator;
-use crate::ip::Ip;
+use crate::ip::{Ip, parse};
 use crate::journal::{Journal, Record};
-use crate::path::PathSpec;
 use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::subnets::random;
@@ -18,9 +18,6 @@ use crate::{LabError, Subnets};
 
 /// The interface at either end of the link. Each is in its own namespace, so the names do not clash.
 const INTERFACE: &str = "eth0";
-/// The smallest MTU of IPv6 (RFC 8200, section 5) and the largest of a veth link, in bytes.
-const MTU: std::ops::RangeInclusive<u32> = 1_280..=65_535;
-
 /// The options of a lab of two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossoverSpec {
@@ -47,34 +44,15 @@ impl CrossoverSpec {
     }
 }
 
-/// Refuses an invalid start of a lab's name.
-pub(crate) fn check_prefix(prefix: &str) -> Result<(), LabError> {
-    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=32).contains(&prefix.len()) && prefix.chars().all(letters) && !prefix.starts_with('-') {
-        return Ok(());
-    }
-    let remedy = "use 1 to 32 lower-case letters, digits and hyphens, such as thru";
-    Err(LabError::Spec { what: format!("the prefix '{prefix}' is not a valid name"), remedy })
-}
-
-/// Refuses invalid properties of a link.
-pub(crate) fn check_mtu(mtu: u32) -> Result<(), LabError> {
-    if MTU.contains(&mtu) {
-        return Ok(());
-    }
-    let remedy = "use 1280 (IPv6 needs that much) to 65535";
-    Err(LabError::Spec { what: format!("an MTU of {mtu} bytes"), remedy })
-}
-
 /// Two hosts, `a` and `b`, joined by a link. Removed when it is dropped; processes that still run on its hosts are
 /// killed.
 #[derive(Debug)]
 pub struct Lab {
     name: String,
-    hosts: [LabHost; 2],
+    pub(crate) hosts: [LabHost; 2],
     /// Before the namespaces, because its devices keep them alive.
-    emulator: Option<Emulator>,
-    scope: Scope,
+    pub(crate) emulator: Option<Emulator>,
+    pub(crate) scope: Scope,
 }
 
 /// A host of a lab.
@@ -171,21 +149,8 @@ impl Lab {
         self.scope.close()
     }
 
-    /// Joins the hosts by an emulated path.
-    pub(crate) fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
-        let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
-        let directions = [spec.forward.clone(), spec.reverse.clone()];
-        let interfaces = self.hosts.each_ref().map(|host| host.interface.clone());
-        let emulator = Emulator::start(namespaces, interfaces, &directions, spec.link.mtu, spec.seed);
-        self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
-        self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
-        self.configure("UNKNOWN")?;
-        // The times of the path's changes count from when it can be used.
-        self.emulator.iter().for_each(Emulator::restart);
-        Ok(())
-    }
-
-    fn plugs(&self) -> [Plug<'_>; 2] {
+    /// The ends of the link.
+    pub(crate) fn plugs(&self) -> [Plug<'_>; 2] {
         self.hosts.each_ref().map(|host| Plug { namespace: &host.namespace, interface: &host.interface })
     }
 
@@ -196,7 +161,7 @@ impl Lab {
 
     /// Gives the hosts their addresses and waits until they are usable, which is when the kernel gives the links this
     /// state.
-    fn configure(&self, state: &str) -> Result<(), LabError> {
+    pub(crate) fn configure(&self, state: &str) -> Result<(), LabError> {
         for (host, plug) in self.hosts.iter().zip(self.plugs()) {
             plug::loopback(&self.scope, &host.namespace)?;
             plug.address(&self.scope, (host.v4, Subnets::V4_PREFIX), host.v6)?;
@@ -237,15 +202,6 @@ pub(crate) fn taken(ip: &Ip, journal: &Journal) -> Result<Vec<String>, LabError>
     let mut taken = routes(ip)?;
     taken.extend(journal.records()?.iter().flat_map(Record::destinations));
     Ok(taken)
-}
-
-/// The list that an `ip -j` command printed; it prints nothing for an empty one.
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    serde_json::from_str(text)
-        .map_err(|error| LabError::Run { command: format!("ip {}", args.join(" ")), source: error.into() })
 }
 
 #[cfg(test)]

@@ -62,6 +62,15 @@ impl Ip {
     }
 }
 
+/// The list that an `ip -j` command printed; it prints nothing for an empty one.
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(args: &[&str], text: &str) -> Result<Vec<T>, LabError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(text)
+        .map_err(|error| LabError::Run { command: format!("ip {}", args.join(" ")), source: error.into() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

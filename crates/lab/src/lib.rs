@@ -20,6 +20,7 @@
 //! ```
 
 mod available;
+mod bounds;
 mod crossover;
 mod emulator;
 mod error;
@@ -43,7 +44,8 @@ pub use emulator::{
 };
 pub use error::LabError;
 pub use existing::{ExistingLab, Holder, labs};
-pub use network::{Network, NetworkCounts, NetworkHost, NetworkPeer};
+pub use names::NetworkPeer;
+pub use network::{Network, NetworkCounts, NetworkHost};
 pub use path::PathSpec;
 pub use scope::reap_stale;
 pub use subnets::Subnets;

@@ -6,10 +6,21 @@
 use std::fmt::Write;
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use crate::LabError;
-use crate::network::NetworkPeer;
+
+/// A node as a host sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkPeer {
+    /// Its name in the topology.
+    pub name: String,
+    /// IPv4 address of the interface that it is reached at.
+    pub v4: Ipv4Addr,
+    /// The IPv6 address.
+    pub v6: Ipv6Addr,
+}
 
 /// Where iproute2 looks for the files of a namespace.
 const DIRECTORY: &str = "/etc/netns";

@@ -1,7 +1,7 @@
 //! Labs of any shape: a [`Topology`] built from namespaces, veth pairs, bridges and emulated paths.
 
 use std::ffi::OsStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::crossover::taken;
 use crate::emulator::{Emulator, PathCounts};
 use crate::ip::Ip;
 use crate::journal::{Built, Journal, Record};
-use crate::names;
+use crate::names::{self, NetworkPeer};
 use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::shaped::{self, BucketCounts};
@@ -62,17 +62,6 @@ pub struct NetworkHost {
     /// Its own name first, then the other nodes.
     pub peers: Vec<NetworkPeer>,
     ip: Ip,
-}
-
-/// A node as a host sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NetworkPeer {
-    /// Its name in the topology.
-    pub name: String,
-    /// IPv4 address of the interface that it is reached at.
-    pub v4: Ipv4Addr,
-    /// The IPv6 address.
-    pub v6: Ipv6Addr,
 }
 
 impl Network {
@@ -394,7 +383,7 @@ fn no_host(name: &str, hosts: &[NetworkHost]) -> LabError {
 
 /// Checks a name that the user chose for a lab.
 fn chosen(name: &str, journal: &Journal) -> Result<String, LabError> {
-    crate::crossover::check_prefix(name)?;
+    crate::bounds::check_prefix(name)?;
     match journal.record(name)? {
         Some(_) => Err(LabError::Exists { name: name.into() }),
         None => Ok(name.into()),

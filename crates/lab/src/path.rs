@@ -1,5 +1,6 @@
 //! Two hosts at the ends of an emulated path.
 
+use crate::emulator::Emulator;
 use crate::{CrossoverSpec, DirectionSpec, Lab, LabError};
 
 /// The options of a lab of two hosts and a path between them.
@@ -35,5 +36,19 @@ impl Lab {
         let mut lab = Self::hosts_of(&spec.link)?;
         lab.emulate(spec)?;
         Ok(lab)
+    }
+
+    /// Joins the hosts by an emulated path.
+    fn emulate(&mut self, spec: &PathSpec) -> Result<(), LabError> {
+        let namespaces = self.hosts.each_ref().map(|host| host.namespace.clone());
+        let directions = [spec.forward.clone(), spec.reverse.clone()];
+        let interfaces = self.hosts.each_ref().map(|host| host.interface.clone());
+        let emulator = Emulator::start(namespaces, interfaces, &directions, spec.link.mtu, spec.seed);
+        self.emulator = Some(emulator.map_err(|source| LabError::Emulator { source })?);
+        self.plugs().iter().try_for_each(|plug| plug.make_room(&self.scope, spec.link.mtu))?;
+        self.configure("UNKNOWN")?;
+        // The times of the path's changes count from when it can be used.
+        self.emulator.iter().for_each(Emulator::restart);
+        Ok(())
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use host::{RealSys, Sys, observe};
 use serde::Deserialize;
 
-use crate::crossover::parse;
 use crate::emulator::within;
+use crate::ip::parse;
 use crate::scope::Scope;
 use crate::{LabError, Subnets};
 

@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod device;
 pub mod engine;
 mod error;
+pub mod estimate;
 pub mod event;
 pub mod figure;
 pub mod finding;
@@ -29,6 +30,7 @@ pub mod probe;
 pub mod run;
 pub mod schema;
 pub mod selftest;
+mod selftest_citation;
 pub mod setting;
 pub mod sizes;
 pub mod spec;
@@ -38,6 +40,7 @@ pub mod tally;
 pub mod tcp;
 pub mod trial;
 pub mod units;
+pub mod verdict;
 pub mod why;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
@@ -47,6 +50,7 @@ pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparis
 pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
+pub use estimate::Estimate;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
@@ -55,7 +59,7 @@ pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup
 pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
-pub use outcome::{Estimate, Outcome, Shares, Summary, Trust, Verdict};
+pub use outcome::{Outcome, Shares, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
 pub use plain::{plain, plain_lines};
 pub use plan::{
@@ -63,7 +67,8 @@ pub use plan::{
 };
 pub use probe::Responsiveness;
 pub use run::{Ending, Run, RunHeader, Tool};
-pub use selftest::{Check, Claim, SelfTest, SelfTestCitation};
+pub use selftest::{Check, Claim, SelfTest};
+pub use selftest_citation::SelfTestCitation;
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
@@ -76,6 +81,7 @@ pub use tally::{
 pub use tcp::TcpSample;
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
+pub use verdict::Verdict;
 pub use why::{
     BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, RunWhy, TimePart, Why,
     WhyDocument,

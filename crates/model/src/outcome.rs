@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ceiling, Cost, Histogram, OneWay, Responsiveness, Spec, Trial, Why};
+use crate::{Ceiling, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why};
 
 /// The record of one cell: its spec, its trials and their result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,86 +113,6 @@ pub struct Shares {
     pub max: f64,
     /// Flows that got nothing in a trial, in the trial with the most of them.
     pub empty: u32,
-}
-
-/// A number with its unit, its interval and its method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// The statistic in words, such as `mean over trials of the goodput`.
-    pub statistic: String,
-    /// `bit/s`, `ns`, `1/s`, or `ratio` for one value over another.
-    pub unit: String,
-    /// The point estimate.
-    pub value: f64,
-    /// Low end; null with too few trials for an interval.
-    pub low: Option<f64>,
-    /// High end; null with too few trials for an interval.
-    pub high: Option<f64>,
-    /// Confidence of the interval, such as 0.95.
-    pub confidence: f64,
-    /// The method of the interval.
-    pub method: String,
-    /// Number of independent values (trials, or batches of correlated trials).
-    pub n: u32,
-}
-
-impl Estimate {
-    /// The longer half of the interval relative to the value; `None` without an interval or for a value of 0. If the low end is
-    /// cut at zero, the other half counts.
-    #[must_use]
-    pub fn relative_half_width(&self) -> Option<f64> {
-        let arm = (self.high? - self.value).max(self.value - self.low?);
-        (self.value != 0.0).then(|| (arm / self.value).abs())
-    }
-}
-
-/// A flag on a trial or an outcome that says what to know before relying on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Verdict {
-    /// Nothing moved for the stall time, which ended the trial.
-    Stalled,
-    /// The trial was too short for the clock, or had too few arrivals.
-    ResolutionLimited,
-    /// The two ends' byte counts do not add up.
-    ByteCountMismatch,
-    /// The interval did not become as narrow as requested before the budget or the trials were spent. On a curve this holds for
-    /// the estimate within passes as well, and the two must agree.
-    TargetMissed,
-    /// Fewer than 3 trials: a value without an interval.
-    FewTrials,
-    /// Ended before its stop rule was met (an interrupt or a lost peer).
-    CutShort,
-    /// Another measurement ran on one of the hosts at the same time.
-    Overlapped,
-    /// Round trips were timed in batches; percentiles are of batch means.
-    BatchTimed,
-    /// Datagrams were dropped at the receiver's socket: by the host, not by the path.
-    SocketDrops,
-    /// Datagrams were lost.
-    Loss,
-    /// NetPIPE's limit or the budget left out blocks larger than this one.
-    SelfLimited,
-    /// The two ends are threads or processes of one host without a network between them.
-    OneHost,
-    /// The kernel's TCP metrics cache of a sending end was on and was not flushed: a trial may have started with values that an
-    /// earlier one left there.
-    MetricsKept,
-    /// The goodput is above its ceiling: the measurement or a figure behind the ceiling is wrong.
-    AboveCeiling,
-    /// A flow got nothing in a trial in which all flows had the same time.
-    Starved,
-    /// The plan's requirements were not met before at least one trial, which was skipped.
-    Unmet,
-    /// The lab's emulator delivered packets more than 1 ms late: the measured path is not the requested one.
-    EmulatorLate,
-    /// The lab did not report on its emulated links: whether they were on time is unknown.
-    EmulatorUnreported,
-    /// Receivers slept between their reads (`delayed_reads`), which applications do not do.
-    DelayedReads,
-    /// Connections were closed while the next ones were opened (`overlap_close`).
-    OverlapClose,
 }
 
 /// How far to rely on an outcome that has a value: its worst verdict decides, and a wide interval is one of them.

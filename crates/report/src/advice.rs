@@ -1,23 +1,8 @@
 //! The result of `thru advise` as text, and as files for the hosts.
 
-use std::collections::BTreeMap;
-
-use model::{Advice, AdvicePersistent, Outcome, Run};
+use model::{AdvicePersistent, Run};
 
 use crate::labels;
-
-/// Whether an outcome is the start of the search or its best combination.
-pub(crate) fn side(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static str> {
-    let of = |levels: &BTreeMap<String, String>| {
-        // Pilot trials may have another length; the cells that were compared come later.
-        let matching = run.header.cells.iter().filter(|cell| cell.levels == *levels).map(|cell| cell.id);
-        matching.max() == Some(outcome.cell)
-    };
-    if of(&BTreeMap::new()) {
-        return Some("start");
-    }
-    of(&advice.best).then_some("best")
-}
 
 /// The command that measures with the best combination, and what makes it persistent at each host; empty if nothing was confirmed.
 pub(crate) fn persistent(run: &Run) -> Vec<String> {
@@ -67,7 +52,7 @@ pub fn sysctl_files(run: &Run) -> [String; 2] {
 mod tests {
     use super::*;
     use crate::sample;
-    use model::{Cell, Goal, HostSettings};
+    use model::{Advice, Cell, Goal, HostSettings};
 
     fn run(confirmed: bool) -> Run {
         let mut run = sample::pair();

@@ -4,8 +4,6 @@ use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
 
-use crate::figures::Line;
-
 /// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
     serde_json::to_value(verdict).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
@@ -147,35 +145,6 @@ pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
         }
     }
     seen.join("/")
-}
-
-/// The line under a figure's title: what was measured, between which hosts, when, and how to read it.
-pub(crate) fn subtitle(runs: &[Run], lines: &[&Line<'_>], note: &str, interval: Option<String>) -> String {
-    let mut of: Vec<usize> = lines.iter().map(|line| line.run).collect();
-    of.dedup();
-    let mut parts = Vec::new();
-    if let [only] = of[..] {
-        let run = &runs[only];
-        let what = format!(
-            "{} {}, {}",
-            distinct(run, |spec| spec.transport.to_string()),
-            distinct(run, |spec| spec.pattern.to_string()),
-            hosts(run)
-        );
-        parts.extend([what, when(run.header.started_unix_ns)]);
-    } else {
-        parts.push(format!("{} runs", of.len()));
-    }
-    parts.push(note.to_owned());
-    parts.extend(interval);
-    parts.join("; ")
-}
-
-/// `with 95 % intervals` if the outcomes of `lines` have intervals.
-pub(crate) fn interval_note(lines: &[&Line<'_>]) -> Option<String> {
-    let outcomes = lines.iter().flat_map(|line| &line.outcomes);
-    let estimate = outcomes.filter_map(|outcome| outcome.estimate.as_ref()).find(|estimate| estimate.low.is_some())?;
-    Some(format!("with {} % intervals", percent(estimate.confidence)))
 }
 
 /// A block size for a table: with a binary prefix if that is exact, otherwise in bytes, so that 4194301 B and 4 MiB differ.

@@ -1,8 +1,8 @@
 //! What the two sides of a comparison (`thru ab`) are called.
 
-use model::{Outcome, Run};
+use std::collections::BTreeMap;
 
-use crate::advice;
+use model::{Advice, Outcome, Run};
 
 /// Longest list of flags that a legend shows.
 const ROOM: usize = 60;
@@ -10,9 +10,22 @@ const ROOM: usize = 60;
 /// The side of an outcome: `A` or `B`, in a search `start` or `best`; `None` in a run that is not a comparison.
 pub(crate) fn side(run: &Run, outcome: &Outcome) -> Option<&'static str> {
     if let Some(advice) = &run.advice {
-        return advice::side(run, advice, outcome);
+        return of_search(run, advice, outcome);
     }
     (run.header.kind == "ab").then_some(if outcome.cell == 0 { "A" } else { "B" })
+}
+
+/// Whether an outcome is the start of the search or its best combination.
+fn of_search(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static str> {
+    let of = |levels: &BTreeMap<String, String>| {
+        // Pilot trials may have another length; the cells that were compared come later.
+        let matching = run.header.cells.iter().filter(|cell| cell.levels == *levels).map(|cell| cell.id);
+        matching.max() == Some(outcome.cell)
+    };
+    if of(&BTreeMap::new()) {
+        return Some("start");
+    }
+    of(&advice.best).then_some("best")
 }
 
 /// The outcomes shown to people: all, but of a search only the first and the best.

@@ -8,7 +8,7 @@ use analysis::advice::{
 };
 use model::{Cell, Event, Goal, Phase, ReceiveBy, RunHeader, SendBy, Spec, Stop};
 
-use crate::search_state::SearchState;
+use crate::search_state::{PILOT, SearchState};
 use crate::state::RunState;
 use crate::{Completed, End, FailureKind, Machine, Step};
 
@@ -36,9 +36,8 @@ pub struct Methods {
     pub receives: Vec<ReceiveBy>,
 }
 
-/// Number of pilot trials, and their name in the advice.
+/// Number of pilot trials.
 const PILOT_TRIALS: u32 = 3;
-pub(crate) const PILOT: &str = "pilot trials";
 /// The name of the confirmation in the advice.
 const CONFIRMATION: &str = "confirmation";
 /// Pause between two trials, always the same, in which queues empty and timers expire, ns.

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use analysis::advice::{Candidate, Confirmation, Search, SearchResult, advice};
 use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
 
+/// The name of the pilot trials in the advice.
+pub(crate) const PILOT: &str = "pilot trials";
+
 /// A running search.
 #[derive(Debug)]
 pub(crate) struct SearchState {
@@ -69,7 +72,7 @@ impl SearchState {
     /// Duration of a trial with its set-up and pause, ns: of several averages the longest.
     pub(crate) fn each_ns(&self) -> f64 {
         // Pilot trials may have another length, and the first of them starts the worker processes.
-        let own = |spent: &&AdviceSpent| spent.on != crate::advise::PILOT;
+        let own = |spent: &&AdviceSpent| spent.on != PILOT;
         let each = self.spent.iter().filter(own).map(|spent| spent.ns as f64 / f64::from(spent.trials.max(1)));
         each.reduce(f64::max).unwrap_or(self.last_ns as f64)
     }

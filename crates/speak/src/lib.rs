@@ -15,9 +15,11 @@ pub mod netpipe;
 pub mod nttcp;
 pub mod nuttcp;
 mod peer;
+mod registry;
 pub mod stamp;
 mod turn;
 
 pub use error::SpeakError;
-pub use peer::{PEERS, Peer, peer};
+pub use peer::Peer;
+pub use registry::{PEERS, peer};
 pub use turn::Turn;

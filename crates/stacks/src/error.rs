@@ -3,17 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::STACKS;
-
 /// A failure, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StackError {
     /// No stack has that name.
-    #[error("there is no stack '{name}'; available: {}", names())]
+    #[error("there is no stack '{name}'; available: {known}")]
     Unknown {
         /// As requested.
         name: String,
+        /// The names of all stacks.
+        known: String,
     },
     /// A parameter that the stack does not have, or an invalid value.
     #[error("{stack}: {what}; {remedy}")]
@@ -122,8 +122,4 @@ fn other(found: bool) -> &'static str {
     } else {
         "and thru needs CAP_SYS_ADMIN to check whether it is the one that it loads under that name"
     }
-}
-
-fn names() -> String {
-    STACKS.iter().map(|stack| stack.name).collect::<Vec<_>>().join(", ")
 }

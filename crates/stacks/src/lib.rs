@@ -27,6 +27,6 @@ pub use kernel::{available, missing_rights, obstacle};
 pub use loader::{BUILT, Loaded, load};
 pub use object::Parameter;
 pub use registrations::HeldRegistrations;
-pub use registry::{HEADER, STACKS, Stack, stack};
+pub use registry::{HEADER, STACKS, Stack, stack, unknown};
 pub use request::{Request, takes_rules};
 pub use rules::read_rules;

@@ -69,6 +69,13 @@ pub fn stack(name: &str) -> Option<&'static Stack> {
     STACKS.iter().find(|stack| stack.name == name.strip_prefix("bpf_").unwrap_or(name))
 }
 
+/// The error for a name that no stack has.
+#[must_use]
+pub fn unknown(name: &str) -> StackError {
+    let known = STACKS.iter().map(|stack| stack.name).collect::<Vec<_>>().join(", ");
+    StackError::Unknown { name: name.into(), known }
+}
+
 impl Stack {
     /// Its name in the kernel without parameters.
     #[must_use]

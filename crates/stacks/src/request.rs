@@ -5,7 +5,7 @@ use std::path::Path;
 use model::StackRule;
 
 use crate::object::Object;
-use crate::{StackError, stack};
+use crate::{StackError, stack, unknown};
 
 /// A stack with its parameters. Each combination has its own name in the kernel, so that two measurements at once
 /// cannot change each other's.
@@ -36,7 +36,7 @@ impl Request {
                 let object = Object::read(known.name, known.object)?;
                 Self::new(text, known.name, object, parameters, false).map(Some)
             }
-            (None, Some(_)) => Err(StackError::Unknown { name: name.into() }),
+            (None, Some(_)) => Err(unknown(name)),
             (None, None) => Ok(None),
         }
     }
@@ -60,7 +60,7 @@ impl Request {
     pub fn open(text: &str) -> Result<Self, StackError> {
         let (name, parameters) = split(text);
         if !name.ends_with(".o") {
-            return Self::parse(text)?.ok_or_else(|| StackError::Unknown { name: name.into() });
+            return Self::parse(text)?.ok_or_else(|| unknown(name));
         }
         let bytes = std::fs::read(Path::new(name)).map_err(|source| StackError::io(format!("read {name}"), source))?;
         Self::new(text, name, Object::read(name, bytes)?, parameters, true)

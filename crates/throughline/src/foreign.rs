@@ -14,8 +14,9 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::citation;
 use crate::failure::Failure;
-use crate::measure::{self, Job, Sinks};
-use crate::sinks::{Collect, Live, Progress};
+use crate::job::{Job, header};
+use crate::prepare;
+use crate::sinks::{Collect, Live, Progress, Sinks};
 
 /// Another program, and the host of its server.
 #[derive(Clone)]
@@ -49,14 +50,14 @@ pub async fn conduct(job: &Job<'_>, program: &'static dyn PeerProtocol) -> Resul
         let name = program.name();
         return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
     };
-    let recorder = measure::recorder(job.output)?;
-    let cancel = measure::watch_for_interrupts()?;
+    let recorder = prepare::recorder(job.output)?;
+    let cancel = prepare::watch_for_interrupts()?;
     let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
     if let Some(progress) = &mut progress {
         progress.status("connecting");
     }
-    let directory = measure::socket_directory()?;
-    let mut options = measure::local_options(directory.path())?;
+    let directory = prepare::socket_directory()?;
+    let mut options = prepare::local_options(directory.path())?;
     options.selftest = citation::from_store(job.output.store.clone());
     let near = End::connect(Target::Local(&Agent::local(options))).await?;
     let mut far = Far { program, host: host.clone(), login: job.login.clone() };
@@ -65,7 +66,7 @@ pub async fn conduct(job: &Job<'_>, program: &'static dyn PeerProtocol) -> Resul
         None => far.pilot_trial(&job.specs[0], &cancel).await?,
     };
     let pair = Pair { near, far: None };
-    let mut header: RunHeader = measure::header(job, specs(job), &pair)?;
+    let mut header: RunHeader = header(job, specs(job), &pair)?;
     header.far = Inventory::default();
     header.target = Some(host);
     (header.tool.far_version, header.tool.far_clock_ns) = (version, 0.0);

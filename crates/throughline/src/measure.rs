@@ -1,50 +1,23 @@
 //! From flags to a finished run: connects to the agents, waits in their queues, measures, stores and prints.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::ControlError;
-use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, Tuning, Workers};
-use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
+use control::agent::{Agent, Captures};
+use control::coordinator::{self, Cancel, End, Pair, RunRequest, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
-use host::tune::Allowance;
-use interop::Login;
-use model::{Cell, Event, EventSink, Family, FindingKind, Run, RunHeader, SinkError, Spec, Stopping, Tool};
-use store::Store;
-use tokio::sync::watch;
+use model::{Cell, Family, FindingKind, Run, RunHeader, Spec};
 
 use crate::citation;
 use crate::failure::{self, Failure};
-use crate::flags::{self, Output, Peer};
+use crate::flags::Output;
 use crate::foreign;
+use crate::job::{Job, header};
 use crate::launch::{self, Offer};
 use crate::output;
-use crate::scratch::Scratch;
-use crate::settle;
-use crate::signals::{Signals, StopRequest};
-use crate::sinks::{Collect, Live, Progress};
-
-/// A measurement that a subcommand requests.
-pub struct Job<'a> {
-    /// The subcommand.
-    pub kind: &'static str,
-    /// The cells, at least one; all of one transport.
-    pub specs: Vec<Spec>,
-    /// The stop rule.
-    pub rule: Stopping,
-    /// The schedule of the cells.
-    pub schedule: Schedule,
-    /// The hosts and addresses.
-    pub peer: &'a Peer,
-    /// The outputs.
-    pub output: &'a Output,
-    /// A NetPIPE file to write, too.
-    pub np: Option<&'a Path>,
-    /// The login to another program's server.
-    pub login: Option<Arc<Login>>,
-}
+use crate::prepare::{local_options, recorder, socket_directory, token, watch_for_interrupts};
+use crate::sinks::{Collect, Live, Progress, Sinks};
 
 /// Measures and returns the exit code.
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
@@ -194,139 +167,6 @@ async fn apply_and_measure(
     Ok(coordinator::run(pair, &request, &mut sinks, cancel).await.1)
 }
 
-/// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
-pub struct Sinks<'a> {
-    collect: &'a mut Collect,
-    progress: Option<Progress>,
-    live: Option<Live>,
-    recorder: Option<store::Recorder>,
-    /// The first event of a run that has no result yet.
-    pending_start: Option<Event>,
-}
-
-impl EventSink for Sinks<'_> {
-    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
-        self.collect.event(event)?;
-        if let Some(progress) = &mut self.progress {
-            progress.event(event)?;
-        }
-        let kept = self.keep(event);
-        let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
-        kept.and(shown)
-    }
-}
-
-impl<'a> Sinks<'a> {
-    /// The sinks that are given.
-    pub fn new(
-        collect: &'a mut Collect,
-        progress: Option<Progress>,
-        live: Option<Live>,
-        recorder: Option<store::Recorder>,
-    ) -> Self {
-        Self { collect, progress, live, recorder, pending_start: None }
-    }
-}
-
-impl Sinks<'_> {
-    /// Stores an event. A run is stored from its first result on: one that is refused before it measures anything is not stored.
-    fn keep(&mut self, event: &Event) -> Result<(), SinkError> {
-        let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        match event {
-            Event::Run(_) => {
-                self.pending_start = Some(event.clone());
-                Ok(())
-            }
-            Event::Interval { .. } | Event::Phase(_) => Ok(()),
-            Event::End(_) if self.pending_start.is_some() => Ok(()),
-            _ => {
-                self.pending_start.take().map_or(Ok(()), |start| recorder.event(&start))?;
-                recorder.event(event)
-            }
-        }
-    }
-}
-
-/// The recorder of the run; `None` with --no-store.
-pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
-    if output.no_store {
-        return Ok(None);
-    }
-    Ok(Some(open_store(output.store.as_deref())?.recorder()?))
-}
-
-/// The store at `path`, or the default one.
-pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => Store::default_path()?,
-    };
-    Ok(Store::open(&path)?)
-}
-
-/// Becomes true at the first signal that requests the end. The second one ends the process at once. SIGHUP does not count as a second
-/// one: several arrive when a terminal closes, and the settings must still be restored.
-pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
-    let mut signals = Signals::catch()?;
-    let (stop, cancel) = watch::channel(false);
-    tokio::spawn(async move {
-        let mut urgent = 0;
-        loop {
-            urgent += u32::from(signals.next().await != StopRequest::Hangup);
-            if urgent > 1 {
-                settle::restore_after_exit();
-                std::process::exit(i32::from(failure::INTERRUPTED));
-            }
-            let _ = stop.send(true);
-        }
-    });
-    Ok(cancel)
-}
-
-/// A folder for sockets between processes of this machine; it is removed when dropped.
-pub fn socket_directory() -> Result<Scratch, Failure> {
-    Scratch::new().map_err(|error| {
-        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
-    })
-}
-
-/// Options of an agent within this process.
-pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
-    Ok(AgentOptions {
-        version: crate::VERSION.into(),
-        workers: Workers::Program(program),
-        token: None,
-        machine: Machine::new(1),
-        limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
-        allow_stacks: true,
-        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: flags::journal(), grace: Duration::ZERO },
-        directory: directory.to_owned(),
-        once: false,
-        captures: Captures::Refused,
-        vanished_after: Duration::from_secs(2),
-        selftest: citation::from_store(None),
-        log: Box::new(|_| {}),
-        listening: Box::new(|_| {}),
-    })
-}
-
-/// Reads a token file.
-pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
-    Token::new(&text)
-        .map(Some)
-        .ok_or_else(|| {
-            Failure::usage(format!(
-                "the token file {} has no token of at least 128 random bits: make one with `thru token new -o FILE` and copy it to both hosts",
-                path.display()
-            ))
-        })
-}
-
 /// Connects to both ends and waits for their machines.
 async fn reach(
     job: &Job<'_>,
@@ -407,31 +247,4 @@ async fn with_engines(
         settled.push(spec);
     }
     Ok(settled)
-}
-
-/// The beginning of a run.
-pub fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let started_unix_ns = now.as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
-    let far = pair.far.as_ref().unwrap_or(&pair.near);
-    Ok(RunHeader {
-        id: store::new_run_id(started_unix_ns, entropy),
-        name: job.output.name.clone(),
-        kind: job.kind.into(),
-        command: std::env::args().collect(),
-        started_unix_ns,
-        tool: Tool {
-            near_version: pair.near.version.clone(),
-            far_version: far.version.clone(),
-            near_clock_ns: pair.near.clock_ns,
-            far_clock_ns: far.clock_ns,
-        },
-        target: job.peer.host.clone().filter(|_| pair.far.is_some()),
-        stopping: job.rule.clone(),
-        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
-        near: pair.near.inventory.clone(),
-        far: far.inventory.clone(),
-        ..RunHeader::default()
-    })
 }

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use control::agent::Machine;
 use interop::{InteropError, PeerProtocol, Service};
 
-use crate::commands::serve::ServeArgs;
 use crate::failure::Failure;
+use crate::flags::UsersFlags;
 
 /// A program whose clients are served, with its port and options.
 #[derive(Clone)]
@@ -57,15 +57,29 @@ impl PeerProgram {
     }
 }
 
+/// What `thru serve` was asked to serve, and how.
+pub struct PeerOptions<'a> {
+    /// The programs.
+    pub programs: &'a [PeerProgram],
+    /// The users who may log in.
+    pub users: &'a UsersFlags,
+    /// The limits of the programs' clients.
+    pub limits: interop::Limits,
+    /// Whether any client is accepted.
+    pub open: bool,
+    /// Whether the log is off.
+    pub quiet: bool,
+}
+
 /// The limits and the log of a program's server. `listening` is called with each address that it listens on.
 fn service(
-    args: &ServeArgs,
+    options: &PeerOptions<'_>,
     peer: &PeerProgram,
     machine: Machine,
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
 ) -> Result<Service, Failure> {
-    let (quiet, name) = (args.is_quiet(), peer.name());
+    let (quiet, name) = (options.quiet, peer.name());
     let log = move |text: &str| {
         if !quiet {
             errln!("thru serve: {text}");
@@ -74,8 +88,8 @@ fn service(
     Ok(Service {
         addresses,
         options: peer.options.clone(),
-        users: if peer.logs_in() { args.users.read()? } else { None },
-        limits: args.peer_limits(),
+        users: if peer.logs_in() { options.users.read()? } else { None },
+        limits: options.limits.clone(),
         admit: Box::new(move || machine.try_enter()),
         log: Box::new(log),
         listening: Box::new(move |address| {
@@ -87,8 +101,8 @@ fn service(
 }
 
 /// Serves the client whose connection is standard input.
-pub fn serve_input(args: &ServeArgs) -> Result<u8, Failure> {
-    let [peer] = &args.speak[..] else {
+pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
+    let [peer] = options.programs else {
         return Err(Failure::usage("--inetd serves one program: give --speak once"));
     };
     let not_a_connection = |_| {
@@ -100,13 +114,13 @@ pub fn serve_input(args: &ServeArgs) -> Result<u8, Failure> {
     let socket = TcpStream::from(input);
     let client = socket.peer_addr().map_err(not_a_connection)?;
     let local = socket.local_addr().map_err(not_a_connection)?;
-    if !local.ip().to_canonical().is_loopback() && !args.is_open() {
+    if !local.ip().to_canonical().is_loopback() && !options.open {
         let name = peer.name();
         return Err(Failure::usage(format!(
             "--inetd --speak {name} for {client}: clients of other programs have no token; add --open to accept any client"
         )));
     }
-    let service = service(args, peer, Machine::new(1), Vec::new(), |_| {})?;
+    let service = service(options, peer, Machine::new(1), Vec::new(), |_| {})?;
     peer.program.serve_one(&service, socket)?;
     Ok(0)
 }
@@ -116,12 +130,12 @@ pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
 impl PeerServers {
     /// Starts a server for each program and returns when all listen.
-    pub fn start(args: &ServeArgs, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
+    pub fn start(options: &PeerOptions<'_>, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
-        if args.users.are_given() && !args.speak.iter().any(PeerProgram::logs_in) {
+        if options.users.are_given() && !options.programs.iter().any(PeerProgram::logs_in) {
             return Err(Failure::usage("--rsa-private-key-path needs --speak iperf3: only clients of iperf3 log in"));
         }
-        for peer in &args.speak {
+        for peer in options.programs {
             let own: Vec<SocketAddr> =
                 addresses.iter().map(|address| SocketAddr::new(address.ip(), peer.port)).collect();
             let count = own.len();
@@ -130,7 +144,7 @@ impl PeerServers {
             let listening = move |_| {
                 let _ = started_listening.send(Ok(()));
             };
-            let service = Arc::new(service(args, peer, machine.clone(), own, listening)?);
+            let service = Arc::new(service(options, peer, machine.clone(), own, listening)?);
             let (program, serving) = (peer.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {

@@ -304,6 +304,14 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// NAME=VALUE, the value of a variable of a plan or a topology.
+pub fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("'{text}' is not NAME=VALUE")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

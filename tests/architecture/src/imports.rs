@@ -9,6 +9,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Layer 0: data and pure functions.
     ("model", &[]),
     ("analysis", &["model"]),
+    ("schedule", &["model", "analysis"]),
     // Layer 1: measuring, hosts, wire formats.
     ("perf", &[]),
     ("engine", &["model", "perf"]),
@@ -17,18 +18,21 @@ const TABLE: &[(&str, &[&str])] = &[
     ("stacks", &["model"]),
     ("speak", &[]),
     // Layer 2: coordination, storage and presentation.
-    ("control", &["model", "analysis", "engine", "host", "lab", "stacks", "speak"]),
+    ("control", &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak"]),
     ("import", &["model", "analysis"]),
     ("interop", &["model", "engine", "speak"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: programs.
-    ("web", &["model", "analysis", "engine", "host", "lab", "stacks", "speak", "control", "store", "report"]),
+    (
+        "web",
+        &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak", "control", "store", "report"],
+    ),
     (
         "throughline",
         &[
-            "model", "analysis", "engine", "host", "lab", "stacks", "speak", "import", "interop", "control", "store",
-            "report", "web",
+            "model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak", "import", "interop",
+            "control", "store", "report", "web",
         ],
     ),
 ];
@@ -37,6 +41,7 @@ const TABLE: &[(&str, &[&str])] = &[
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("model", &["tokio", "rustix", "libc", "socket2"]),
     ("analysis", &["tokio", "rustix", "libc", "socket2"]),
+    ("schedule", &["tokio", "rustix", "libc", "socket2"]),
     ("report", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("import", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),

@@ -2,8 +2,10 @@
 //! `tests/workspace.rs` applies them to this workspace; the unit tests here apply them to small made-up ones, to show that
 //! each rule can fail. CONTRIBUTING.md describes the rules.
 
+pub mod circles;
 pub mod imports;
 mod lexer;
+pub mod modules;
 pub mod sources;
 pub mod text;
 mod violation;

@@ -10,6 +10,10 @@ const WRITTEN: &str = "CONTRIBUTING.md, \"Rules that a test holds\"";
 pub enum Rule {
     /// Which of our crates may import which.
     Imports,
+    /// No file imports what imports it.
+    Circle,
+    /// Which floor of the engine may import which.
+    Floor,
     /// Crates that some of ours must not depend on.
     Outside,
     /// Pure crates do no I/O and read no clock.
@@ -34,6 +38,8 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Imports => "imports go down only, and only where the table allows",
+            Self::Circle => "no circle of files",
+            Self::Floor => "the floors of the engine: core, transport, pattern, runner; imports go down only",
             Self::Outside => "pure crates do not depend on the operating system, nor the measuring path on async",
             Self::Pure => "analysis and report are pure functions: no files, no network, no clock",
             Self::Unsafe => "unsafe only in sys modules",

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use architecture::{Violation, imports, sources, text, vocabulary};
+use architecture::{Violation, circles, imports, modules, sources, text, vocabulary};
 use cargo_metadata::MetadataCommand;
 
 fn root() -> PathBuf {
@@ -57,6 +57,36 @@ fn tracked(root: &Path) -> Option<Vec<String>> {
 #[test]
 fn crates_import_only_what_the_table_allows() {
     assert_none(&imports::check(&crates()));
+}
+
+/// The targets of the workspace: libraries, programs, tests, benches, examples.
+fn targets(root: &Path) -> Vec<modules::Target> {
+    let metadata = MetadataCommand::new().manifest_path(root.join("Cargo.toml")).no_deps().exec().unwrap();
+    let read = |path: &str| fs::read_to_string(root.join(path)).ok();
+    let sources = metadata.packages.iter().flat_map(|package| &package.targets).map(|target| &target.src_path);
+    let targets: Vec<modules::Target> = sources
+        .map(|path| {
+            let path = path.as_std_path().canonicalize().unwrap();
+            let path = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            modules::target(&path, &read).unwrap_or_else(|violation| panic!("{violation}"))
+        })
+        .collect();
+    let files: usize = targets.iter().map(|target| target.imports.len()).sum();
+    assert!(files > 500, "only {files} files were found");
+    targets
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    assert_none(&targets(&root()).iter().flat_map(circles::check).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_engine_imports_down_only() {
+    let targets = targets(&root());
+    let engine = targets.iter().find(|target| target.imports.contains_key("crates/engine/src/lib.rs")).unwrap();
+    assert!(engine.imports.len() > 80, "only {} files of the engine were found", engine.imports.len());
+    assert_none(&circles::check_floors(engine));
 }
 
 /// The sources of the workspace.

@@ -5,7 +5,8 @@ use model::units::{bits_per_second, seconds};
 use model::{Direction, Inventory, Outcome};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
-use super::rules::{busiest, qdisc_limited};
+use super::queues::qdisc_limited;
+use super::threads::busiest;
 use super::{STRONG, losses};
 use crate::direction::{DirectionView, send_buffer_bytes};
 use crate::stats::{mean, median, quantile};

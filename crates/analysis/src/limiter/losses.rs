@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{LocatedLoss, LossLocation, Losses};
 
 use super::observations::{Observations, sender_flows};
-use super::rules::path_counter as grew;
+use super::queues::grew;
 use crate::direction::{DirectionView, Side};
 
 /// The packets that one location can account for.

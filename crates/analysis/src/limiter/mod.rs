@@ -12,10 +12,12 @@ mod clocks;
 mod losses;
 mod notes;
 mod observations;
+mod queues;
 mod regions;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
-use super::rules;
+use super::threads;
 use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
 use crate::outcome::{Headline, sample};
@@ -176,7 +176,7 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
         let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
         let used = |gap: &&String| gap.split(['.', ':']).next().is_some_and(|source| USED.contains(&source));
         missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
-        if !ends.iter().any(rules::threads_measured) {
+        if !ends.iter().any(threads::measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));
         }
     }

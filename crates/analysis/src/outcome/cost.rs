@@ -3,7 +3,7 @@
 use model::{Cost, EndCost, EndTally, Spec, Spent, Trial, Verdict};
 
 use super::Headline;
-use super::trial::{one_ended, requester};
+use super::ends::{one_ended, requester};
 
 /// Sums over the trials of one end.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{FlowTally, Shares, Stop, Trial};
 
-use super::trial::requester;
+use super::ends::requester;
 use crate::stats::median;
 
 /// Jain's index of the flows of one trial: (sum of shares) squared over (n times the sum of their squares), from R. Jain,

@@ -2,7 +2,7 @@
 
 use model::{EndTally, Ledger, Spec};
 
-use super::trial::Headline;
+use super::headline::Headline;
 
 /// Sums both directions of a trial: sent = received + lost + in flight. Bytes lost come from the datagrams' sequence numbers,
 /// never from the difference itself, so an unexplained gap does not balance.

@@ -2,8 +2,10 @@
 
 mod cost;
 mod emulated;
+mod ends;
 mod estimate;
 mod fairness;
+mod headline;
 mod ledger;
 mod probe;
 mod summary;
@@ -19,11 +21,12 @@ use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 use crate::stats::{PassValue, without_pass_effects};
 
 pub use emulated::emulator_late;
+pub(crate) use ends::requester;
 pub(crate) use estimate::estimate;
+pub use headline::Headline;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
-pub(crate) use trial::requester;
-pub use trial::{Headline, trial_value, trial_verdicts};
+pub use trial::{trial_value, trial_verdicts};
 use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};
 

@@ -3,9 +3,10 @@
 use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, Spec, Summary, Trial};
 
 use super::Headline;
+use super::ends::{receivers, requester};
 use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
-use super::trial::{goodput_bps, receivers, requester, sender_bps, transactions_per_s};
+use super::trial::{goodput_bps, sender_bps, transactions_per_s};
 use crate::stats::{mean, median};
 
 /// Fills everything but the count of trials, the verdicts and the trust.

@@ -1,7 +1,12 @@
 //! One trial: its value of the headline statistic, and its verdicts.
 
 use model::tally::Window;
-use model::{Count, Direction, EndTally, Ledger, Spec, Verdict};
+use model::{Count, EndTally, Ledger, Spec, Verdict};
+
+use super::ends::{receivers, requester, senders};
+use super::fairness::starved;
+use super::headline::Headline;
+use super::ledger::datagrams_lost;
 
 /// Fewest arrivals of a valid rate.
 pub(crate) const MIN_ARRIVALS: u64 = 10;
@@ -9,49 +14,6 @@ pub(crate) const MIN_ARRIVALS: u64 = 10;
 const MIN_NS: u64 = 1_000_000;
 /// Fewest timed round trips of a valid median (NetPIPE's own minimum).
 const MIN_ROUND_TRIPS: u64 = 3;
-
-/// The statistic that a pattern measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headline {
-    /// Goodput in bit/s: stream, transfer, and any pattern not named below.
-    Goodput,
-    /// Transactions per second: rr, crr.
-    Transactions,
-    /// Median round trip in ns: pingpong.
-    RoundTrip,
-}
-
-impl Headline {
-    /// The statistic of a spec's pattern.
-    #[must_use]
-    pub fn of(spec: &Spec) -> Self {
-        match spec.pattern.as_str() {
-            "rr" | "crr" => Self::Transactions,
-            "pingpong" => Self::RoundTrip,
-            _ => Self::Goodput,
-        }
-    }
-
-    /// Unit of its values.
-    #[must_use]
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Goodput => "bit/s",
-            Self::Transactions => "1/s",
-            Self::RoundTrip => "ns",
-        }
-    }
-
-    /// Its estimate in words.
-    #[must_use]
-    pub fn statistic(self) -> &'static str {
-        match self {
-            Self::Goodput => "mean goodput of the trials",
-            Self::Transactions => "mean transaction rate of the trials",
-            Self::RoundTrip => "mean of the trials' median RTTs",
-        }
-    }
-}
 
 /// A trial's value of its pattern's headline statistic, in [`Headline::unit`]; `None` where the trial has none, such as a rate
 /// over no time.
@@ -64,40 +26,6 @@ pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> 
         Headline::Transactions => transactions_per_s(spec, requester(near, far)),
         Headline::RoundTrip => requester(near, far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64).filter(|ns| *ns > 0.0),
     }
-}
-
-/// The end that sends requests and times them: the near one, unless the direction is reversed.
-pub(crate) fn requester<'a>(near: &'a EndTally, far: &'a EndTally) -> &'a EndTally {
-    if near.rtt.is_none() && far.rtt.is_some() { far } else { near }
-}
-
-/// The ends that receive payload. A transport with one end (memcpy) counts everything in the near tally.
-pub(crate) fn receivers<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) -> Vec<&'a EndTally> {
-    if one_ended(near, far) {
-        return vec![near];
-    }
-    match spec.direction {
-        Direction::Send => vec![far],
-        Direction::Reverse => vec![near],
-        Direction::Both => vec![near, far],
-    }
-}
-
-/// The ends that send payload; see [`receivers`].
-pub(crate) fn senders<'a>(spec: &Spec, near: &'a EndTally, far: &'a EndTally) -> Vec<&'a EndTally> {
-    if one_ended(near, far) {
-        return vec![near];
-    }
-    match spec.direction {
-        Direction::Send => vec![near],
-        Direction::Reverse => vec![far],
-        Direction::Both => vec![near, far],
-    }
-}
-
-/// Whether one end did everything, as with copies in memory.
-pub(crate) fn one_ended(near: &EndTally, far: &EndTally) -> bool {
-    near.bytes_received > 0 && near.bytes_sent > 0 && far.bytes_sent == 0 && far.bytes_received == 0
 }
 
 /// Goodput in bit/s: what each receiver counted after its first arrival, over its own time from the first to the last, summed over
@@ -142,7 +70,7 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     let ends = [near, far];
     let datagrams = || ends.into_iter().filter_map(|end| end.datagrams);
     let lost = ledger.lost > 0
-        || super::ledger::datagrams_lost(near, far).is_some_and(|lost| lost > 0)
+        || datagrams_lost(near, far).is_some_and(|lost| lost > 0)
         || datagrams().any(|tally| tally.replies_lost > 0);
     let requester = requester(near, far);
     // Data in flight when a trial is cut is missing at the other end: neither loss nor a mismatch.
@@ -155,7 +83,7 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
         (Verdict::BatchTimed, requester.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, !cut && lost),
-        (Verdict::Starved, !cut && super::fairness::starved(spec.stop, (near, far))),
+        (Verdict::Starved, !cut && starved(spec.stop, (near, far))),
     ]
     .into_iter()
     .filter_map(|(verdict, holds)| holds.then_some(verdict))
@@ -183,7 +111,7 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
 mod tests {
     use super::super::ledger;
     use super::*;
-    use model::{DatagramTally, RttTally};
+    use model::{DatagramTally, Direction, RttTally};
 
     fn verdicts(spec: &Spec, near: &EndTally, far: &EndTally) -> Vec<Verdict> {
         trial_verdicts(spec, near, far, &ledger(spec, near, far))

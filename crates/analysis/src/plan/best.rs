@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use model::{Cell, Estimate, Factor, FactorKind, Finding, FindingKind, Plan, RunHeader};
 
-use super::effects::{Logs, noun};
+use super::logs::{Logs, noun};
 use super::{KINDS, dimensions, levels, of_kind, part};
 use crate::findings::wording::capitalised;
 use crate::limiter::{LabelledRates, best_regions};

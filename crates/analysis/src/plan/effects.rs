@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
 
 use super::best::best;
-use super::{KINDS, complete, dimensions, levels, of_kind, part, sizes_of_curves};
+use super::logs::{Logs, logs, noun};
+use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves};
 use crate::findings::wording::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
@@ -19,9 +20,6 @@ const MIN_ROUNDS: usize = 3;
 
 /// Half width in percent from which an interval is shown by its ends.
 const WIDE: f64 = 10.0;
-
-/// The logarithm of a trial's value, by cell and round.
-pub(super) type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
 
 /// An effect to be tested.
 struct Effect {
@@ -64,17 +62,6 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     let mut found = findings(effects, header.stopping.confidence);
     found.extend(best(header, plan, &logs));
     found
-}
-
-fn logs(outcomes: &[Outcome], passes: &[Pass]) -> Logs {
-    let rounds: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
-    let mut logs = Logs::new();
-    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials).filter(|trial| complete(trial)) {
-        if let (Some(round), Some(value)) = (rounds.get(&trial.pass), trial.value.filter(|value| *value > 0.0)) {
-            logs.entry(trial.cell).or_default().insert(*round, value.ln());
-        }
-    }
-    logs
 }
 
 /// The mean over `sums` of signed cells, for every round in which all of their cells have a value.
@@ -209,15 +196,6 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
         effects.push(Effect { kind: FindingKind::Asymmetry, what, rounds: over_rounds(&sums, logs), cells });
     }
     effects
-}
-
-/// The name of a headline statistic.
-pub(super) fn noun(kind: Headline) -> &'static str {
-    match kind {
-        Headline::Goodput => "goodput",
-        Headline::Transactions => "transactions per second",
-        Headline::RoundTrip => "RTT",
-    }
 }
 
 /// The mean of an effect's values and its interval; `None` with too few rounds.

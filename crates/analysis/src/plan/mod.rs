@@ -5,6 +5,7 @@ mod best;
 mod cells;
 mod effects;
 mod figures;
+mod logs;
 mod order;
 mod steps;
 mod table;

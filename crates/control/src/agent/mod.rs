@@ -2,6 +2,7 @@
 //!
 //! It is a supervisor and measures nothing itself: each measurement runs in worker processes that do nothing else.
 
+mod addresses;
 mod data_acceptor;
 mod facts;
 mod gate;
@@ -36,6 +37,7 @@ use crate::limits::file_limit;
 use crate::proto::auth::{self, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
+use addresses::Addresses;
 use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
 use facts::{SharedReading, Welcome};
@@ -46,7 +48,7 @@ pub use packets::Captures;
 pub use pool::Workers;
 pub use queue::Machine;
 use queue::Queue;
-use session::{Addresses, Session};
+use session::Session;
 pub use tuning::{Tuning, changes_line, recover};
 
 /// The options of an agent.

@@ -7,8 +7,8 @@ use host::{RealSys, Sys, TrafficSample};
 use model::Path;
 use tokio::task::JoinHandle;
 
+use super::addresses::Addresses;
 use super::reach::{is_known, may_be_named};
-use super::session::Addresses;
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken};
 
 /// Time limit for another agent to connect and to prove that it knows a reachability token.

@@ -16,8 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::addresses::Addresses;
 use super::data_acceptor::Registration;
-use super::session::Addresses;
 use super::{GREETING_LIMIT, Shared};
 use crate::proto::auth;
 use crate::proto::message::{Prepare, ReachabilityToken};

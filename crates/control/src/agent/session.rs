@@ -11,6 +11,7 @@ use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
+use super::addresses::Addresses;
 use super::data_acceptor::{Registration, WorkerLinks};
 use super::merge::merge;
 use super::packets::{self, Connections};
@@ -39,15 +40,6 @@ pub(crate) struct Session {
     pub(super) tuner: Option<Tuner>,
     /// Its captures that have not been fetched; dropping it removes them.
     session_captures: SessionCaptures,
-}
-
-/// The two addresses of a control connection; `None` within one process.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Addresses {
-    /// This host's address.
-    pub(crate) here: Option<IpAddr>,
-    /// The coordinator's address.
-    pub(crate) peer: Option<IpAddr>,
 }
 
 /// Why a session ended, for the agent's log.

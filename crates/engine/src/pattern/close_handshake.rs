@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::{Env, Interest, Turn, not_now};
-use crate::now_ns;
+use super::machine::Env;
+use crate::core::{Interest, Turn, not_now, now_ns};
 use crate::transport::{Channel, Signal};
 
 /// Pause between two attempts, and their number: 8 s in all, because a receiver of many flows may be far behind. The

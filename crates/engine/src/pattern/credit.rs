@@ -6,7 +6,7 @@
 //! credit and are counted as usual. If no grant arrives, the sender queries the receiver and sends no payload until it
 //! answers. See ADR 0014.
 
-use crate::now_ns;
+use crate::core::now_ns;
 use crate::transport::{Channel, Signal};
 
 /// Grants per buffer of datagrams: few enough to cost nothing, enough to reach the sender in time.

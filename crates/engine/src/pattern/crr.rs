@@ -4,11 +4,9 @@ use std::io;
 
 use model::{Direction, Spec, Strategy};
 
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, not_now, refuse_rate};
-use crate::EngineError;
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::add;
+use super::definition::{Pattern, refuse_rate};
+use super::machine::{Env, Machine, Part, QUANTUM};
+use crate::core::{EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::Channel;
 
 pub(crate) const PATTERN: Pattern = Pattern {
@@ -246,7 +244,7 @@ mod tests {
     use model::{Role, SocketFacts};
 
     use super::*;
-    use crate::runner::{Counters, RttRecorder, Signals};
+    use crate::core::{Counters, RttRecorder, Signals};
     use crate::transport::{Breaker, Kind};
 
     /// Connections that answer with a byte and close, and record the calls.

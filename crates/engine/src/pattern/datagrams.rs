@@ -6,13 +6,10 @@ use model::Role;
 
 use super::close_handshake::{CloseHandshake, answer_signal};
 use super::credit::{Credit, Grant, Grants};
+use super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS, UNCLOCKED_READS};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
-use super::stream::{STOP_CHECK_NS, UNCLOCKED_READS};
-use super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::{Counters, add};
+use crate::core::{Counters, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, SIGNAL_BYTES, Signal};
 
 /// How long a sender waits on a full socket before it checks the stop flag.

@@ -6,51 +6,12 @@
 
 use std::io;
 
-use crate::EngineError;
-use crate::now_ns;
+use crate::core::{EngineError, LegHeader, not_now, now_ns};
 use crate::transport::{Channel, Kind, Signal};
 
-/// The active end's announcement of the next leg.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LegHeader {
-    /// Number of the leg within the trial.
-    pub(crate) leg: u32,
-    /// Bytes of a block or request.
-    pub(crate) block: u64,
-    /// Bytes of a response.
-    pub(crate) reply: u64,
-    /// Payload bytes (streams) or round trips after which it ends; 0 for "until one end says so".
-    pub(crate) quota: u64,
-}
-
-const MAGIC: &[u8; 4] = b"LEG1";
 const OPEN: &[u8; 4] = b"OPEN";
 const LIMIT_NS: u64 = 10_000_000_000;
 const RETRY_NS: u64 = 50_000_000;
-
-impl LegHeader {
-    /// Its 32 bytes on the wire; numbers are big-endian.
-    pub(crate) fn encode(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        bytes[..4].copy_from_slice(MAGIC);
-        bytes[4..8].copy_from_slice(&self.leg.to_be_bytes());
-        bytes[8..16].copy_from_slice(&self.block.to_be_bytes());
-        bytes[16..24].copy_from_slice(&self.reply.to_be_bytes());
-        bytes[24..].copy_from_slice(&self.quota.to_be_bytes());
-        bytes
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; 32] = bytes.try_into().ok()?;
-        let number = |at: usize| bytes[at..at + 8].iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-        (&bytes[..4] == MAGIC).then(|| Self {
-            leg: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
-            block: number(8),
-            reply: number(16),
-            quota: number(24),
-        })
-    }
-}
 
 /// Active end, first half: announces the leg.
 pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
@@ -87,7 +48,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
                             return Ok(());
                         }
                     }
-                    Err(error) if super::not_now(&error) => {}
+                    Err(error) if not_now(&error) => {}
                     Err(error) => return Err(EngineError::socket("open a leg with", "the other end", error)),
                 }
                 if now_ns() > retry {
@@ -136,7 +97,7 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
                 Some(Signal::Finish(_)) => send_signal(channel, Signal::Finished)?,
                 _ => {}
             },
-            Err(error) if super::not_now(&error) => {}
+            Err(error) if not_now(&error) => {}
             Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
         }
     }
@@ -153,7 +114,7 @@ fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8]) -> Result<(), Engine
     while !bytes.is_empty() {
         match channel.send(bytes) {
             Ok(count) => bytes = &bytes[count..],
-            Err(error) if super::not_now(&error) && now_ns() < deadline => {}
+            Err(error) if not_now(&error) && now_ns() < deadline => {}
             Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
         }
     }
@@ -173,7 +134,7 @@ fn read_all<C: Channel>(channel: &mut C, into: &mut [u8]) -> Result<(), EngineEr
                 ));
             }
             Ok(count) => filled += count,
-            Err(error) if super::not_now(&error) && now_ns() < deadline => {}
+            Err(error) if not_now(&error) && now_ns() < deadline => {}
             Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
         }
     }

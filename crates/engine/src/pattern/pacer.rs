@@ -1,7 +1,6 @@
 //! When the next block or request is due at a requested rate.
 
-use crate::now_ns;
-use crate::runner::{Counters, RttRecorder};
+use crate::core::{Counters, RttRecorder, now_ns};
 
 /// A rate, as one flow keeps it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,13 +4,10 @@ use std::io;
 
 use model::{Direction, Spec};
 
-use super::{
-    Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, await_close, needs_streams, not_now, refuse_direction,
-    refuse_rate, rr,
-};
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::add;
+use super::definition::{Pattern, needs_streams, refuse_direction, refuse_rate};
+use super::machine::{Env, Machine, Part, QUANTUM, await_close};
+use super::rr;
+use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {

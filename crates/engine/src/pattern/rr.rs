@@ -16,12 +16,10 @@ use self::arrivals::Arrivals;
 use self::datagrams::{DatagramAnswerer, DatagramRequester};
 use self::probe::Prober;
 use self::stopwatch::Stopwatch;
+use super::definition::{Pattern, refuse_direction};
+use super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS, await_close};
 use super::pacer::Pacer;
-use super::stream::STOP_CHECK_NS;
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, Turn, await_close, not_now, refuse_direction};
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::add;
+use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, Kind};
 
 pub(crate) const PATTERN: Pattern =

@@ -5,12 +5,10 @@ use std::io;
 use model::{Role, Spec};
 
 use super::datagrams::{DatagramReceiver, DatagramSender};
+use super::definition::{Pattern, refuse_direction};
+use super::machine::{DRAIN_READ, Env, Machine, Part, QUANTUM, SHARE_BYTES, STOP_CHECK_NS, UNCLOCKED_READS};
 use super::pacer::Pacer;
-use super::{Env, Interest, Machine, Part, Pattern, QUANTUM, SHARE_BYTES, Turn, not_now, refuse_direction};
-use crate::EngineError;
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::{Counters, add};
+use crate::core::{Counters, EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Capabilities, Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
@@ -167,10 +165,6 @@ impl<C: Channel> Machine<C> for Sender {
     }
 }
 
-/// A reader that keeps to a rate takes at most this much at once, so that it reads slowly instead of pausing for long,
-/// bytes.
-pub(crate) const DRAIN_READ: usize = 4 << 10;
-
 /// Receives over a stream.
 struct Receiver {
     block: usize,
@@ -192,13 +186,8 @@ struct Receiver {
     paced: bool,
 }
 
-/// How long a reader of another program's stream waits before it checks the stop flag.
-pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
-
 /// Reads at least this long are timed individually; a clock read is then well under 1 % of them.
 const CLOCKED_READ: usize = 4096;
-/// Of short reads, one in this many is timed.
-pub(super) const UNCLOCKED_READS: u32 = 64;
 
 impl Receiver {
     /// A call brought `count` bytes, already counted: reads the clock, unless the call was short and the clock was

@@ -2,8 +2,10 @@
 
 use model::{Spec, Stop};
 
-use super::{Machine, Part, Pattern, stream};
-use crate::EngineError;
+use super::definition::Pattern;
+use super::machine::{Machine, Part};
+use super::stream;
+use crate::core::EngineError;
 use crate::transport::Channel;
 
 pub(crate) const PATTERN: Pattern = Pattern {

@@ -6,10 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use super::rounds::{Rounds, Waits};
-use super::{Flow, PageBuffer, Scratch};
-use crate::now_ns;
-use crate::pattern::Interest;
+use crate::core::{Interest, PageBuffer, now_ns};
 use crate::transport::uring::{Completion, Op, Uring};
+use crate::transport::{Flow, Scratch};
 
 /// A ring and the flows' deadlines.
 pub(super) struct Completions {

@@ -1,112 +1,20 @@
-//! One connection with its machine, behind an interface of which threads can hold many.
+//! A flow over a channel: the machine that its pattern gives it, leg after leg.
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
-use model::{ReceiveBy, Role, SendBy, SocketFacts, Strategy, TcpSample};
+use model::{Role, SocketFacts, Strategy};
 
-use super::{Counters, PageBuffer, RttRecorder, Signals, Snapshot, drain, pace, tcp};
-use crate::pattern::{Env, LegHeader, Machine, Part, Turn, machine, open_leg, receive_leg, send_leg};
-use crate::plan::{LegStop, LinkPlan, initiates, is_stream, opening};
-use crate::transport::{
-    Breaker, Channel, DELAYED_READ_BYTES, GRO_PIECES, GSO_SEGMENTS, Kind, MMSG, Mark, Operations, SIGNAL_BYTES,
+use super::pace::{drain, pace};
+use super::tcp;
+use crate::core::{
+    Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, now_ns, opening,
 };
-use crate::{EngineError, TrialPlan, now_ns};
-
-/// What a link needs to become a flow.
-pub(crate) struct FlowSetup {
-    pub(crate) plan: Arc<TrialPlan>,
-    pub(crate) link_plan: LinkPlan,
-    pub(crate) counters: Arc<Vec<Counters>>,
-    pub(crate) slot: usize,
-    pub(crate) strategy: Strategy,
-}
-
-/// Memory that a thread lends to the flow that is working.
-pub(crate) struct Scratch {
-    pub(crate) tx: PageBuffer,
-    pub(crate) rx: PageBuffer,
-    pub(crate) marks: Vec<Mark>,
-    pub(crate) rtt: RttRecorder,
-    pub(crate) pace: RttRecorder,
-}
-
-impl Scratch {
-    /// Buffers for the largest leg, every page of them touched.
-    pub(crate) fn new(plan: &TrialPlan) -> Self {
-        // Datagram signals need room at any block size; 64 KiB also holds any datagram.
-        let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
-        let delayed_read = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
-        let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(delayed_read);
-        let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
-        let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
-        Self {
-            tx: PageBuffer::filled(tx, b't'),
-            rx: PageBuffer::filled(rx, 0xff),
-            marks,
-            rtt: RttRecorder::new(),
-            pace: RttRecorder::new(),
-        }
-    }
-}
-
-/// Room for what one call may receive, with messages of at most `message` bytes.
-fn batch_room(receive: ReceiveBy, message: usize) -> usize {
-    match receive {
-        ReceiveBy::Mmsg => MMSG * message,
-        ReceiveBy::Gro => GRO_PIECES << 16,
-        ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map | ReceiveBy::Ktls => 0,
-    }
-}
-
-/// A connection served by a measuring thread.
-pub(crate) trait Flow: Send {
-    /// Active end: announces the next leg.
-    fn announce(&mut self, leg: usize) -> Result<(), EngineError>;
-
-    /// Both ends: agrees on the leg and gets a machine for it.
-    fn open(&mut self, leg: usize) -> Result<(), EngineError>;
-
-    /// Works until it must wait or lets other flows run.
-    fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn>;
-
-    /// Whether it may be left alone while its thread waits for another flow; see `Channel::settled`.
-    fn settled(&mut self) -> io::Result<bool>;
-
-    /// What was counted in the leg that just ended.
-    fn close(&mut self) -> FlowLeg;
-
-    /// The operations submitted to the kernel for it, if its calls are submitted as operations.
-    fn operations(&mut self) -> Option<&mut Operations>;
-
-    /// What to wait on.
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
-
-    /// Unblocks a thread that is blocked in this flow.
-    fn breaker(&self) -> Breaker;
-}
-
-/// One flow's part of a leg.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FlowLeg {
-    pub(crate) flow: u32,
-    /// Its number among the worker's links.
-    pub(crate) slot: usize,
-    pub(crate) counts: Snapshot,
-    pub(crate) facts: SocketFacts,
-    /// TCP_INFO at the end, its time by the host's clock, if the flow has a series.
-    pub(crate) last: Option<TcpSample>,
-    pub(crate) unsent: u64,
-    pub(crate) socket_drops: u64,
-    pub(crate) datagram: bool,
-    pub(crate) batch: u64,
-}
+use crate::pattern::{Env, Machine, Part, machine, open_leg, receive_leg, send_leg};
+use crate::transport::{BoxFlow, Breaker, Channel, Flow, FlowLeg, FlowSetup, Kind, Operations, Scratch};
 
 /// A flow over a channel of type `C`.
-pub(crate) struct FlowOf<C: Channel> {
+struct FlowOf<C: Channel> {
     channel: C,
     machine: Option<Box<dyn Machine<C>>>,
     setup: FlowSetup,
@@ -121,9 +29,15 @@ pub(crate) struct FlowOf<C: Channel> {
     pace: (f64, u64),
 }
 
+impl<C: Channel> BoxFlow for C {
+    fn box_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        Ok(Box::new(FlowOf::new(self, setup)?))
+    }
+}
+
 impl<C: Channel> FlowOf<C> {
-    pub(crate) fn boxed(mut channel: C, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
-        if setup.strategy == Strategy::Blocking && is_stream(&setup.plan.spec) {
+    fn new(mut channel: C, setup: FlowSetup) -> Result<Self, EngineError> {
+        if setup.strategy == Strategy::Blocking && setup.plan.spec.is_stream() {
             channel.limit_sends().map_err(|source| EngineError::socket("prepare", "a data connection", source))?;
         }
         if setup.plan.spec.outstanding.is_some() {
@@ -135,12 +49,12 @@ impl<C: Channel> FlowOf<C> {
         }
         let block = setup.plan.legs.iter().map(|leg| leg.block).max().unwrap_or(1);
         let engine = setup.plan.spec.engine;
-        if is_stream(&setup.plan.spec) && !engine.is_plain() {
+        if setup.plan.spec.is_stream() && !engine.is_plain() {
             channel
                 .equip(&engine, sends, usize::try_from(block).unwrap_or(usize::MAX))
                 .map_err(|source| EngineError::socket("make ready --engine", engine, source))?;
         }
-        Ok(Box::new(Self {
+        Ok(Self {
             channel,
             machine: None,
             setup,
@@ -149,7 +63,7 @@ impl<C: Channel> FlowOf<C> {
             block: 1,
             opened: None,
             pace: (0.0, 1),
-        }))
+        })
     }
 
     fn counters(&self) -> &Counters {
@@ -168,7 +82,7 @@ impl<C: Channel> FlowOf<C> {
 
     /// The expected time of one exchange of `leg`: from earlier passes, else from the previous leg. A smaller block
     /// never takes longer, and a larger one at most in proportion to its size.
-    fn expected_ns(&self, leg: &crate::Leg) -> f64 {
+    fn expected_ns(&self, leg: &Leg) -> f64 {
         if leg.expected_ns > 0 {
             return leg.expected_ns as f64;
         }
@@ -244,9 +158,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
         let stop = match header.quota {
             0 => LegStop::Clock,
-            NOTHING if is_stream(&self.setup.plan.spec) => LegStop::Bytes(0),
+            NOTHING if self.setup.plan.spec.is_stream() => LegStop::Bytes(0),
             NOTHING => LegStop::Transactions(0),
-            count if is_stream(&self.setup.plan.spec) => LegStop::Bytes(count),
+            count if self.setup.plan.spec.is_stream() => LegStop::Bytes(count),
             count => LegStop::Transactions(count),
         };
         let part = self.part(&header, stop);

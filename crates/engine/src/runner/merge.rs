@@ -3,9 +3,9 @@
 use model::tally::Window;
 use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, Spec, TcpSample, ThreadTime};
 
-use super::{FlowLeg, Snapshot, tcp};
-use crate::TrialPlan;
-use crate::plan::is_stream;
+use super::tcp;
+use crate::core::{Snapshot, TrialPlan};
+use crate::transport::FlowLeg;
 
 /// What one thread counted, leg by leg.
 #[derive(Default)]
@@ -90,7 +90,7 @@ fn leg(
         transactions: sum.transactions,
         sending_ns: span(sum.sent_ns),
         receiving_ns: span(sum.arrival_ns),
-        after_first: is_stream(spec).then(|| after_first(spec, &sum, &flows)).flatten(),
+        after_first: spec.is_stream().then(|| after_first(spec, &sum, &flows)).flatten(),
         before_last: before_last(&flows),
         rtt: RttTally::from_histogram(rtt, batch),
         pacing: PacingTally::from_histogram(pace),

@@ -6,8 +6,6 @@ use model::{Spec, Spent};
 use perf::{Counter, Event};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::plan::is_stream;
-
 /// Counts for one trial, from the release of its threads to the end of the last one.
 pub(super) struct Meter {
     cycles: Result<Counter, String>,
@@ -20,7 +18,7 @@ impl Meter {
     /// Cycles are counted for streams only: the counter is switched at each context switch, which would slow a pattern
     /// that waits for each answer.
     pub(super) fn new(spec: &Spec) -> Self {
-        let cycles = if is_stream(spec) {
+        let cycles = if spec.is_stream() {
             Counter::of_thread(Event::Cycles).map_err(|error| refusal(&error))
         } else {
             Err(format!("not counted for {}: the counter would slow its round trips", spec.pattern))

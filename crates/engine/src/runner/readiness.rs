@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::event::epoll;
 
 use super::rounds::{Rounds, Waits};
-use super::{Flow, sys};
-use crate::now_ns;
-use crate::pattern::Interest;
+use super::sys;
+use crate::core::{Interest, now_ns};
+use crate::transport::Flow;
 
 /// Maximum events per call: enough that the call costs little compared with the work that they cause.
 const EVENTS: usize = 512;

@@ -3,11 +3,14 @@
 
 use std::io;
 
-use super::thread::{AWAKE_NS, STOP_CHECK_NS};
 use super::timers::Timers;
-use super::{Flow, Scratch, Signals};
-use crate::now_ns;
-use crate::pattern::{Interest, Turn};
+use crate::core::{Interest, Signals, Turn, now_ns};
+use crate::transport::{Flow, Scratch};
+
+/// How long before a deadline a waiting thread stops sleeping: twice the wake-up time of an idle virtual core.
+pub(super) const AWAKE_NS: u64 = 150_000;
+/// Longest sleep between two checks of the stop flag, ns.
+pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Flows that can go on, by their indexes, and the deadlines of the others; the memory is kept from leg to leg.
 pub(super) struct Rounds {

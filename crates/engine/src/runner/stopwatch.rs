@@ -7,7 +7,7 @@ use model::ThreadTime;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::sys::{Usage, thread_usage};
-use crate::now_ns;
+use crate::core::now_ns;
 
 /// Readings of the calling thread; it must stay with the thread that created it.
 pub(super) struct Stopwatch {

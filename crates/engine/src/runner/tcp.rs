@@ -4,8 +4,8 @@
 
 use model::TcpSample;
 
+use crate::core::{TrialPlan, now_ns};
 use crate::transport::Breaker;
-use crate::{TrialPlan, now_ns};
 
 /// Flows of a process that have a series.
 const FLOWS: usize = 64;
@@ -118,7 +118,7 @@ mod tests {
     use model::{Role, Spec, Stop};
 
     use super::*;
-    use crate::Leg;
+    use crate::core::Leg;
 
     fn plan(pattern: &str, legs: usize) -> TrialPlan {
         let spec = Spec { interval_ns: 1, ..Spec::new("tcp", pattern) };

@@ -11,11 +11,11 @@ use super::completions::Completions;
 use super::gate::Gate;
 use super::merge::ThreadLegs;
 use super::readiness::Readiness;
-use super::rounds::{Waits, serve};
+use super::rounds::{AWAKE_NS, STOP_CHECK_NS, Waits, serve};
 use super::stopwatch::Stopwatch;
-use super::{Flow, FlowLeg, Scratch, Signals, sys};
-use crate::pattern::Turn;
-use crate::{EngineError, TrialPlan, now_ns};
+use super::sys;
+use crate::core::{EngineError, Signals, TrialPlan, Turn, now_ns};
+use crate::transport::{Flow, FlowLeg, Scratch};
 
 /// What a thread needs besides its flows.
 pub(super) struct Job<'a> {
@@ -25,10 +25,6 @@ pub(super) struct Job<'a> {
     pub(super) core: Option<u32>,
 }
 
-/// How long before a deadline a waiting thread stops sleeping: twice the wake-up time of an idle virtual core.
-pub(super) const AWAKE_NS: u64 = 150_000;
-/// Longest sleep between two checks of the stop flag, ns.
-pub(super) const STOP_CHECK_NS: u64 = 20_000_000;
 /// How long the flows of one thread may take to settle between two legs, and the pause between two checks.
 const SETTLE_NS: u64 = 10_000_000_000;
 const SETTLE_STEP: Duration = Duration::from_micros(100);

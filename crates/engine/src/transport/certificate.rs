@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme, version};
 use sha2::{Digest, Sha256};
 
-use crate::EngineError;
+use crate::core::EngineError;
 
 /// The name in the certificate; nothing depends on it.
 pub(super) const NAME: &str = "throughline";

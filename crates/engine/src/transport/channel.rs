@@ -1,17 +1,17 @@
-//! An open connection as patterns see it: its system calls, and what breaks it from another thread.
+//! An open connection as patterns see it: its system calls.
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use model::{Engine, SocketFacts};
 
-use super::{Mark, Operations, TcpInfo, sys};
-use crate::EngineError;
-use crate::pattern::Turn;
-use crate::runner::{Flow, FlowOf, FlowSetup};
+use super::breaker::Breaker;
+use super::flow::{BoxFlow, Flow, FlowSetup};
+use super::operations::Operations;
+use super::sys::batch::Mark;
+use super::tcp_info::TcpInfo;
+use crate::core::{EngineError, Turn};
 
 /// The kinds of channel that patterns distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub(crate) trait Channel: Send + 'static {
     /// arrives later wakes a thread that waits there. False if this process buffers received bytes itself.
     const SHOWS_ALL: bool = false;
 
-    /// A flow over it.
+    /// A flow over it, or over the channel that takes its place in such a flow.
     fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>
     where
         Self: Sized,
     {
-        FlowOf::boxed(self, setup)
+        self.box_flow(setup)
     }
 
     /// Passes bytes to the transport; may take fewer than given (a datagram channel takes all or none).
@@ -70,7 +70,7 @@ pub(crate) trait Channel: Send + 'static {
     fn delay_reads(&mut self) {}
 
     /// How much payload the next read should take, if nothing prevents `plain` bytes; never beyond the larger of that
-    /// and [`DELAYED_READ_BYTES`](super::DELAYED_READ_BYTES).
+    /// and [`DELAYED_READ_BYTES`](super::delayed_reads::DELAYED_READ_BYTES).
     #[inline]
     fn read_room(&self, plain: usize) -> usize {
         plain
@@ -224,35 +224,4 @@ pub(crate) trait Channel: Send + 'static {
 
     /// Unblocks a thread that is blocked in a call on this channel.
     fn breaker(&self) -> Breaker;
-}
-
-/// Breaks a connection from another thread, so that a blocked call on it returns.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Breaker(Option<Arc<AtomicI32>>);
-
-impl Breaker {
-    pub(crate) fn of(slot: &Arc<AtomicI32>) -> Self {
-        Self(Some(slot.clone()))
-    }
-
-    /// Shuts the connection down in both directions. Does nothing for channels whose calls time out by themselves.
-    pub(crate) fn break_now(&self) {
-        if let Some(slot) = &self.0 {
-            let fd = slot.load(Ordering::SeqCst);
-            if fd >= 0 {
-                sys::sockopt::shutdown_raw(fd);
-            }
-        }
-    }
-
-    /// Bytes that the other end has not acknowledged, 0 if unknown: a drain that shrinks them is progress.
-    #[must_use]
-    pub(crate) fn unsent(&self) -> u64 {
-        self.0.as_ref().map_or(0, |slot| sys::sockopt::unsent_raw(slot.load(Ordering::SeqCst)))
-    }
-
-    /// What the kernel's TCP reports of it; `None` if it is not carried by TCP, or closed.
-    pub(crate) fn tcp(&self) -> Option<TcpInfo> {
-        TcpInfo::of_number(self.0.as_ref()?.load(Ordering::SeqCst))
-    }
 }

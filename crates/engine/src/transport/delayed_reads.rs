@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use model::SocketFacts;
 
-use super::TcpInfo;
-use crate::now_ns;
+use super::tcp_info::TcpInfo;
+use crate::core::now_ns;
 
 /// The delay before a read while bytes or datagrams arrive quickly.
 const READ_DELAY: Duration = Duration::from_nanos(SocketFacts::READ_DELAY_NS);

@@ -14,7 +14,7 @@ use super::datagram::DatagramChannel;
 use super::stream::{Renewal, StreamChannel};
 use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
-use crate::EngineError;
+use crate::core::EngineError;
 
 pub use super::sys::arrivals::{Arrived, answer, enable_arrival_info, receive};
 
@@ -91,7 +91,7 @@ pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, Engin
     let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;
     options::before_handshake(socket.as_fd(), &spec.near, false)?;
     roomy(&socket, spec.near.rcvbuf.is_some());
-    tcp::bind_near(&socket, &spec.near, target, Some(link))?;
+    options::bind_near(&socket, &spec.near, target, Some(link))?;
     socket.connect(&target.into()).map_err(failed)?;
     options::connected(socket.as_fd(), &spec.near, spec, false)?;
     Ok(socket.into())

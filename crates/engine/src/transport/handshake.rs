@@ -12,8 +12,7 @@ use std::net::SocketAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::Cookie;
-use crate::EngineError;
+use crate::core::{EngineError, LegHeader};
 
 /// Length of a hello on the wire: magic, nonce, tag, trial and link (masked).
 pub const HELLO_BYTES: usize = 32;
@@ -22,6 +21,9 @@ pub const REACH_PROOF_BYTES: usize = 16;
 const MAGIC: &[u8; 8] = b"THRUDATA";
 /// The passive end's answer to an accepted hello.
 pub(crate) const WELCOME: u8 = b'K';
+
+/// The secret that ties a connection to a measurement.
+pub type Cookie = [u8; 16];
 
 /// Assigns a connection to a measurement, a trial and a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,7 +121,7 @@ pub(crate) enum Signal {
     /// Passive: the connected socket is ready.
     Ready,
     /// Active: the next leg; see `LegHeader`.
-    Leg(crate::pattern::LegHeader),
+    Leg(LegHeader),
     /// Passive: that leg is open.
     LegOpen(u32),
     /// Sender: I have sent this many datagrams and stop.
@@ -199,7 +201,7 @@ impl Signal {
             2 => Self::Challenge(number),
             3 => Self::Proof(number, bytes[24..56].try_into().ok()?),
             4 => Self::Ready,
-            5 => Self::Leg(crate::pattern::LegHeader::decode(&bytes[24..56])?),
+            5 => Self::Leg(LegHeader::decode(&bytes[24..56])?),
             6 => Self::LegOpen(u32::try_from(number).ok()?),
             7 => Self::Finish(number),
             8 => Self::Finished,
@@ -287,7 +289,6 @@ impl DatagramListener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::LegHeader;
     use proptest::prelude::*;
 
     const COOKIE: Cookie = [7; 16];

@@ -6,8 +6,7 @@ use std::io;
 use super::handshake::WELCOME;
 use super::stream::HELLO_LIMIT;
 use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
-use crate::pattern::not_now;
-use crate::{EngineError, now_ns};
+use crate::core::{EngineError, not_now, now_ns};
 
 /// Active side: sends the hello and waits until the passive end has accepted the connection. The channel must block.
 pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {

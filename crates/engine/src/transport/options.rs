@@ -1,17 +1,16 @@
 //! Sets the socket options of a spec, and reads back what the kernel made of them.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use model::{EndOptions, Role, SocketFacts, Spec, Strategy};
-use rustix::thread::CpuSet;
-use socket2::{SockRef, TcpKeepalive};
+use model::{EndOptions, SocketFacts, Spec};
+use socket2::{SockRef, Socket, TcpKeepalive};
 
 use super::sys::sockopt;
 use super::tcp_info::TcpInfo;
-use crate::EngineError;
-use crate::plan::is_stream;
+use crate::core::EngineError;
 
 /// Sets the options that must precede `listen` or `connect`.
 pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bool) -> Result<(), EngineError> {
@@ -51,7 +50,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     let socket = SockRef::from(&socket);
     if tcp {
         // A round trip must not wait for Nagle's algorithm; a stream keeps the kernel's default, like the peers'.
-        let nodelay = end.nodelay.unwrap_or(!is_stream(spec));
+        let nodelay = end.nodelay.unwrap_or(!spec.is_stream());
         set(format!("TCP_NODELAY {nodelay}"), "", socket.set_tcp_nodelay(nodelay))?;
         if let Some(cork) = end.cork {
             set(format!("TCP_CORK {cork}"), "", socket.set_tcp_cork(cork))?;
@@ -87,6 +86,26 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     Ok(())
 }
 
+/// Binds the near end's address and port, where the spec names any.
+pub(crate) fn bind_near(
+    socket: &Socket,
+    near: &EndOptions,
+    target: SocketAddr,
+    link: Option<u32>,
+) -> Result<(), EngineError> {
+    if near.data_addr.is_none() && near.port.is_none() {
+        return Ok(());
+    }
+    let any =
+        if target.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let port = near.port.zip(link).map_or(0, |(first, link)| first.wrapping_add(link as u16));
+    let local = SocketAddr::new(near.data_addr.unwrap_or(any), port);
+    socket
+        .set_reuse_address(true)
+        .and_then(|()| socket.bind(&local.into()))
+        .map_err(|source| EngineError::socket("bind to", local, source))
+}
+
 /// Switches off the mechanisms by which TCP sends fewer segments; other sockets have none of them and refuse the
 /// option.
 pub(crate) fn prompt(socket: BorrowedFd<'_>) {
@@ -97,76 +116,6 @@ pub(crate) fn prompt(socket: BorrowedFd<'_>) {
 
 const CC_HINT: &str = "; `thru host` lists the names of this host, net.ipv4.tcp_allowed_congestion_control those \
     open to every user";
-
-/// Whether this host supports the spec's options at the end of `role`: tried on an unconnected socket, so that a wrong
-/// name is refused before the measurement.
-pub fn check_end(role: Role, spec: &Spec) -> Result<(), EngineError> {
-    let end = spec.end(role);
-    check_cores(&end.pin)?;
-    check_files(spec)?;
-    let transport = super::transport(spec.transport.as_str())?;
-    transport.check_host()?;
-    transport.check_engine(spec, role)?;
-    if spec.strategy == Strategy::Uring {
-        super::uring::check()?;
-    }
-    let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
-    if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
-        return Ok(());
-    }
-    let trial = if tcp {
-        super::tcp::open(spec, (std::net::Ipv4Addr::LOCALHOST, 0).into())
-    } else {
-        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None)
-    };
-    let trial = trial.map_err(|source| EngineError::socket("open a socket for", &spec.transport, source))?;
-    before_handshake(trial.as_fd(), end, tcp)?;
-    connected(trial.as_fd(), end, spec, tcp)
-}
-
-/// Descriptors that a measuring process needs besides its flows' own.
-const BESIDES: u64 = 64;
-
-/// Whether a measuring process may open all its connections: it inherits this one's limit.
-fn check_files(spec: &Spec) -> Result<(), EngineError> {
-    if !super::transport(spec.transport.as_str())?.capabilities().pollable {
-        return Ok(());
-    }
-    let both = is_stream(spec) && spec.direction == model::Direction::Both;
-    let each = match spec.pattern.as_str() {
-        // A flow keeps its first connection and, for a moment, that of the previous transaction.
-        "crr" => 3,
-        _ if both => 2,
-        _ => 1,
-    };
-    let flows = u64::from(spec.flows).div_ceil(u64::from(spec.processes.max(1)));
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    match limit.filter(|limit| flows * each + BESIDES > *limit) {
-        None => Ok(()),
-        Some(limit) => Err(EngineError::unsupported(
-            format!("{flows} flows in one process, where it may open {limit} files"),
-            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use --processes, or use \
-                fewer --flows",
-        )),
-    }
-}
-
-/// Whether measuring threads may run on these cores.
-fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
-    let allowed = rustix::thread::sched_getaffinity(None).map_err(|error| EngineError::Thread(error.to_string()))?;
-    let runs = |core: u32| (core as usize) < CpuSet::MAX_CPU && allowed.is_set(core as usize);
-    match cores.iter().find(|core| !runs(**core)) {
-        None => Ok(()),
-        Some(core) => {
-            let given: Vec<String> =
-                (0..CpuSet::MAX_CPU as u32).filter(|core| runs(*core)).map(|core| core.to_string()).collect();
-            Err(EngineError::unsupported(
-                format!("--pin to core {core}"),
-                format!("this process may use the cores {}", given.join(", ")),
-            ))
-        }
-    }
-}
 
 /// The kernel's TCP figures of one socket's path, read with one call.
 pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {

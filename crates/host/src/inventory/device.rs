@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use model::{Device, Interface};
 
-use super::network::NET;
 use super::{Source, ethtool, interrupts, links, lldp, lldpd, module, pci};
 use crate::observe::interface_totals;
 
+/// Where the kernel lists the interfaces.
+pub(super) const NET: &str = "/sys/class/net";
 /// What loopback has.
 const NO_ADDRESS: &str = "00:00:00:00:00:00";
 

@@ -5,9 +5,8 @@ use std::str::FromStr;
 
 use model::Interface;
 
-use super::{Source, device};
-
-pub(super) const NET: &str = "/sys/class/net";
+use super::Source;
+use super::device::{self, NET};
 
 /// All interfaces, by name.
 pub(super) fn interfaces(source: &mut Source<'_>) -> Vec<Interface> {

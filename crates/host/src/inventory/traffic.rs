@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Inventory, Traffic};
 
-use super::network::NET;
+use super::device::NET;
 use crate::sys::Sys;
 
 /// How long a sample should last, in ns. Counters of most drivers move with every packet; some only once a second, and

@@ -1,7 +1,31 @@
 //! Queueing disciplines in routing netlink (rtnetlink(7), linux/rtnetlink.h, linux/gen_stats.h).
 
 use super::{Attributes, Family, NetlinkRequest, u32_at};
-use crate::sys::Qdisc;
+
+/// A queueing discipline with its counters. The kernel's packet counters have 32 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Qdisc {
+    /// The interface.
+    pub interface: String,
+    /// Kind, such as `tbf`.
+    pub kind: String,
+    /// Its parent: `root`, `ingress`, or a class such as `1:10`.
+    pub parent: String,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u32,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times that the rate limit delayed a packet.
+    pub overlimits: u32,
+    /// Packets that the driver returned.
+    pub requeues: u32,
+    /// Bytes in the queue.
+    pub backlog: u32,
+    /// Packets in the queue.
+    pub qlen: u32,
+}
 
 /// RTM_GETQDISC.
 const GET: u16 = 38;

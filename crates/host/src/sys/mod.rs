@@ -22,6 +22,8 @@ use std::path::Path;
 
 use crate::netlink::NetlinkRequest;
 
+pub use crate::netlink::qdisc::Qdisc;
+
 /// A file between two readings: none before the first one.
 #[derive(Debug, Default)]
 pub struct KeptFile(Option<std::fs::File>);
@@ -143,31 +145,6 @@ pub trait ProcessorEvents: Send {
     /// # Errors
     /// The kernel's error.
     fn read(&self) -> io::Result<Vec<(&'static str, u64)>>;
-}
-
-/// A queueing discipline with its counters. The kernel's packet counters have 32 bits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Qdisc {
-    /// The interface.
-    pub interface: String,
-    /// Kind, such as `tbf`.
-    pub kind: String,
-    /// Its parent: `root`, `ingress`, or a class such as `1:10`.
-    pub parent: String,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Packets sent.
-    pub packets: u32,
-    /// Packets dropped.
-    pub drops: u32,
-    /// Times that the rate limit delayed a packet.
-    pub overlimits: u32,
-    /// Packets that the driver returned.
-    pub requeues: u32,
-    /// Bytes in the queue.
-    pub backlog: u32,
-    /// Packets in the queue.
-    pub qlen: u32,
 }
 
 /// A driver's information; null if the driver does not provide it.

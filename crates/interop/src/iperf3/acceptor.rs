@@ -1,7 +1,6 @@
-//! The server's only port: a connection is a stream of a test, a new client, or neither.
+//! What tests share at one address of the server: its listener, and the streams that they expect.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,21 +8,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::transport::{foreign, udp};
 use model::{EndOptions, Spec};
 use socket2::{Domain, Socket, Type};
-use speak::iperf3::{Cookie, PEER, REFUSAL, StreamHello, datagram};
+use speak::iperf3::{Cookie, datagram};
 
-use super::session;
 use crate::session_deadline::SessionDeadlines;
-use crate::{InteropError, Service, plain};
+use crate::{InteropError, plain};
 
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
-/// Time limit for an unauthenticated connection to send its cookie.
-const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 /// Attempts to bind an address that the previous listener is releasing.
 const REBIND_TRIES: u32 = 50;
 /// Datagrams discarded before a test's streams open: more than a default socket buffer holds.
@@ -32,21 +28,21 @@ const STALE_DATAGRAMS: u32 = 1_000;
 /// One address that is listened on.
 pub(super) struct Acceptor {
     pub(super) address: SocketAddr,
-    listen_queue: Mutex<ListenQueue>,
+    pub(super) listen_queue: Mutex<ListenQueue>,
     /// Threads that replace the listener; the accepting thread leaves the lock to them.
-    reopening: AtomicUsize,
+    pub(super) reopening: AtomicUsize,
     /// Held by tests while their connections arrive: shared if they need no listener options, else exclusive.
     opening: RwLock<()>,
     /// Held by one test while its first datagrams arrive: only their address identifies the client.
     udp: Mutex<UdpSocket>,
-    tests: Mutex<Vec<ExpectedTest>>,
-    unauthenticated: AtomicUsize,
+    pub(super) tests: Mutex<Vec<ExpectedTest>>,
+    pub(super) unauthenticated: AtomicUsize,
     /// Of those that have been let in.
     pub(super) session_deadlines: SessionDeadlines,
 }
 
 /// The listener and the connections that it has accepted.
-struct ListenQueue {
+pub(super) struct ListenQueue {
     /// Absent if it could not be opened again.
     listener: Option<TcpListener>,
     /// Connections from the queue of the previous listener.
@@ -54,11 +50,11 @@ struct ListenQueue {
 }
 
 /// A test that waits for streams.
-struct ExpectedTest {
-    cookie: Cookie,
-    streams: Sender<Arrival>,
+pub(super) struct ExpectedTest {
+    pub(super) cookie: Cookie,
+    pub(super) streams: Sender<Arrival>,
     /// How many more are accepted. Each holds a descriptor until the test takes it.
-    left: usize,
+    pub(super) left: usize,
 }
 
 /// A test that expects streams, as long as it lives.
@@ -92,25 +88,6 @@ pub(super) enum StreamLock<'a> {
     Datagrams(MutexGuard<'a, UdpSocket>),
 }
 
-/// Serves on all addresses until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
-    let mut acceptors: Vec<Acceptor> = Vec::new();
-    for wanted in &service.addresses {
-        // Port 0 means any free port; all addresses share the one that the first got.
-        let port = acceptors.first().map_or(0, |acceptor| acceptor.address.port());
-        let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
-        acceptors.push(Acceptor::open(wanted)?);
-    }
-    std::thread::scope(|scope| {
-        for acceptor in &acceptors {
-            (service.listening)(acceptor.address);
-            scope.spawn(|| acceptor.session_deadlines.watch(service));
-            scope.spawn(move || acceptor.accept_connections(scope, service));
-        }
-    });
-    Ok(())
-}
-
 impl Acceptor {
     pub(super) fn open(wanted: SocketAddr) -> Result<Self, InteropError> {
         let failed = |source| InteropError::socket("listen for iperf3 on", wanted, source);
@@ -137,64 +114,6 @@ impl Acceptor {
             unauthenticated: AtomicUsize::new(0),
             session_deadlines: SessionDeadlines::default(),
         })
-    }
-
-    /// Accepts connections.
-    fn accept_connections<'s, 'e>(&'e self, scope: &'s std::thread::Scope<'s, 'e>, service: &'e Service)
-    where
-        'e: 's,
-    {
-        let mut sequence = 0;
-        while !service.stopping() {
-            if self.reopening.load(Ordering::SeqCst) > 0 {
-                // Without the pause this thread would take the lock again at once.
-                std::thread::sleep(Duration::from_millis(1));
-                continue;
-            }
-            let accepted = lock(&self.listen_queue).next(self.address);
-            let Some((socket, peer)) = accepted else { continue };
-            if self.unauthenticated.fetch_add(1, Ordering::SeqCst) >= service.limits.unauthenticated {
-                self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
-                continue;
-            }
-            sequence += 1;
-            let spawned = std::thread::Builder::new()
-                .name("iperf3".into())
-                .spawn_scoped(scope, move || self.dispatch((sequence, socket), peer, service));
-            if spawned.is_err() {
-                self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
-            }
-        }
-    }
-
-    /// Sorts a new connection by its cookie.
-    fn dispatch(&self, (sequence, mut socket): Arrival, peer: SocketAddr, service: &Service) {
-        let cookie = read_cookie(&mut socket);
-        self.unauthenticated.fetch_sub(1, Ordering::SeqCst);
-        let Some(cookie) = cookie else { return };
-        let mut tests = lock(&self.tests);
-        if let Some(test) = tests.iter_mut().find(|test| test.cookie == cookie) {
-            if test.left > 0 {
-                test.left -= 1;
-                // The test may have just ended.
-                let _ = test.streams.send((sequence, socket));
-            } else {
-                drop(tests);
-                let _ = socket.write_all(&REFUSAL);
-            }
-            return;
-        }
-        drop(tests);
-        match (service.admit)() {
-            Some(admission) => {
-                session::serve(self, service, socket, peer, cookie);
-                drop(admission);
-            }
-            None => {
-                (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
-                let _ = socket.write_all(&REFUSAL);
-            }
-        }
     }
 
     /// Knows this cookie from now on; none of its streams is let in yet.
@@ -284,7 +203,7 @@ impl Acceptor {
 
 impl ListenQueue {
     /// The next connection, if one arrives soon.
-    fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
+    pub(super) fn next(&mut self, address: SocketAddr) -> Option<(TcpStream, SocketAddr)> {
         if let Some(kept) = self.left.pop_front() {
             return Some(kept);
         }
@@ -334,27 +253,7 @@ fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, In
     Ok(TcpListener::from(foreign::listen(address, options)?))
 }
 
-/// Reads the cookie of a connection; `None` if it did not arrive in time.
-fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
-    let deadline = Instant::now() + COOKIE_LIMIT;
-    let mut hello = StreamHello::default();
-    // Bytes after the cookie are the stream's first payload and must stay in the socket.
-    let mut left = speak::iperf3::COOKIE_BYTES;
-    let mut buffer = [0; speak::iperf3::COOKIE_BYTES];
-    while left > 0 {
-        let limit = deadline.checked_duration_since(Instant::now())?;
-        socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).ok()?;
-        let count = socket.read(&mut buffer[..left]).ok().filter(|count| *count > 0)?;
-        left -= count;
-        if let Some(cookie) = hello.take(&mut &buffer[..count]) {
-            socket.set_read_timeout(None).ok()?;
-            return Some(cookie);
-        }
-    }
-    None
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

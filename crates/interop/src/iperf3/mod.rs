@@ -7,6 +7,7 @@ mod login;
 mod process_cpu;
 mod request;
 mod results;
+mod server;
 mod session;
 mod streams;
 
@@ -50,6 +51,6 @@ impl PeerProtocol for Iperf3 {
     }
 
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
-        acceptor::serve(service)
+        server::serve(service)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::counter::add;
 use super::lateness::{LateCounters, Lateness};
 
 /// Where a segment that did not arrive was dropped.
@@ -17,11 +18,6 @@ pub(crate) enum DropLocation {
     Burst,
     /// Lost on the path.
     Loss,
-}
-
-/// Adds to a counter that only this thread writes.
-pub(crate) fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
 /// All counters in one place: the emulator's own, their readings, and their differences.

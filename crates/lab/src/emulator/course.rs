@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::alter;
-use super::counts::{Counters, DropLocation, add};
+use super::counter::add;
+use super::counts::{Counters, DropLocation};
 use super::packet::{LARGEST, Layout};
 use super::queue::{Batch, Departure, Link};
 use super::random::Random;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::counts::add;
+use super::counter::add;
 
 /// Times are counted in buckets: 16 per power of two, so that a quantile is at most 1/16 too high.
 const SUB: u32 = 4;

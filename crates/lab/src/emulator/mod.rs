@@ -11,6 +11,7 @@
 
 mod alter;
 mod checksum;
+mod counter;
 mod counts;
 mod course;
 mod direction;

@@ -123,7 +123,7 @@ impl Topology {
     /// Names the node or link and the remedy.
     pub fn check(&self) -> Result<(), LabError> {
         let refuse = |what: String, remedy| Err(LabError::Spec { what, remedy });
-        crate::crossover::check_prefix(&self.name)?;
+        crate::bounds::check_prefix(&self.name)?;
         if self.nodes.len() > Self::NODES {
             return refuse(format!("{} nodes", self.nodes.len()), "use at most 128");
         }
@@ -161,7 +161,7 @@ impl Topology {
         if link.between[0] == link.between[1] {
             return refuse("both ends are the same node", "name two different nodes");
         }
-        crate::crossover::check_mtu(link.mtu)?;
+        crate::bounds::check_mtu(link.mtu)?;
         link.directions.iter().try_for_each(|direction| direction.check(link.mtu))?;
         let switches = link.between.iter().filter(|index| self.nodes[**index].kind == NodeKind::Switch).count();
         if switches == 2 {

@@ -5,7 +5,7 @@ use model::{Axis, Direction, EndTally, Figure, FlowTally, Outcome, Point, Run, S
 use super::Drawn;
 use super::curve::clip_ceilings;
 use super::line::{Line, single_lines};
-use crate::labels;
+use super::subtitle::subtitle;
 
 /// The most flows of a trial that are drawn, if it is the only one in the figure.
 const MAX_FLOWS: usize = 3;
@@ -99,7 +99,7 @@ fn figure(
     let figure = Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        subtitle: labels::subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
+        subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
         x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y,
         series: clip_ceilings(series),

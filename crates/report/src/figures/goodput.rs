@@ -4,7 +4,7 @@ use model::{Axis, Direction, EndTally, Figure, Interval, Outcome, Point, Run, Sc
 
 use super::Drawn;
 use super::line::single_lines;
-use crate::labels;
+use super::subtitle::subtitle;
 
 /// The figure of all streams and transfers; `None` if there are none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
@@ -30,7 +30,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "goodput".to_owned(),
         title: "Goodput over time".to_owned(),
-        subtitle: labels::subtitle(runs, &lines, "goodput per interval, mean of the trials", band),
+        subtitle: subtitle(runs, &lines, "goodput per interval, mean of the trials", band),
         x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y: Axis { label: "goodput".to_owned(), unit: "bit/s".to_owned(), scale: Scale::Linear },
         series,

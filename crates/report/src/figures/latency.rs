@@ -4,7 +4,7 @@ use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, 
 
 use super::Drawn;
 use super::line::single_lines;
-use crate::labels;
+use super::subtitle::subtitle;
 
 /// Unit of the latency figure's horizontal axis: 1/(1-q) for quantile q, on a log scale. 1 is the shortest round trip, 2 the
 /// median, 10 the 90th percentile, 100 the 99th. Renderers label it in percent.
@@ -33,7 +33,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "latency".to_owned(),
         title: "Round-trip time by percentile".to_owned(),
-        subtitle: labels::subtitle(runs, &lines, "round trips, samples of all trials", None),
+        subtitle: subtitle(runs, &lines, "round trips, samples of all trials", None),
         x: Axis { label: "round trips at or below".to_owned(), unit: TAIL_UNIT.to_owned(), scale: Scale::Log },
         y: Axis { label: "round-trip time".to_owned(), unit: "ns".to_owned(), scale: Scale::Log },
         series,

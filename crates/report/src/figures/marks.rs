@@ -2,7 +2,7 @@
 
 use model::{ByteSize, Finding, FindingKind, Mark, Outcome, Point, Run, units};
 
-use super::curve::CurvePoint;
+use super::curve_points::CurvePoint;
 
 /// One of a curve's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

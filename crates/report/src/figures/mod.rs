@@ -3,6 +3,7 @@
 //! Runs of the same kind share a figure, one series each; a run with several kinds of outcomes is in several figures.
 
 mod curve;
+mod curve_points;
 mod flow;
 mod goodput;
 mod hosts;
@@ -11,13 +12,14 @@ mod line;
 mod marks;
 mod plan;
 mod sequence;
+mod subtitle;
 
 use model::{Figure, Point, Run};
 
-pub(crate) use curve::{Measure, curve_points};
+pub(crate) use curve_points::{Measure, curve_points};
 pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
-pub(crate) use line::{Line, curve_lines, direction};
+pub(crate) use line::{curve_lines, direction};
 
 /// The figures of `runs`, the most useful first.
 ///

@@ -6,7 +6,7 @@ use model::{Axis, Figure, Point, Run, Scale, Series, TimeSequence};
 use super::Drawn;
 use super::flow::shown;
 use super::line::{Line, single_lines};
-use crate::labels;
+use super::subtitle::subtitle;
 
 /// The most points of a line.
 const MAX_POINTS: usize = 1_000;
@@ -42,7 +42,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let figure = Figure {
         id: "time-sequence".to_owned(),
         title: "Sequence numbers over time".to_owned(),
-        subtitle: labels::subtitle(runs, &of, &format!("packets captured at the {end} end"), None),
+        subtitle: subtitle(runs, &of, &format!("packets captured at the {end} end"), None),
         x: Axis { label: "time since the first packet".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
         y: Axis { label: "sequence number".to_owned(), unit: "B".to_owned(), scale: Scale::Linear },
         series: series.into_iter().map(named).collect(),

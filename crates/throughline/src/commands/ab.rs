@@ -8,7 +8,8 @@ use model::{Family, Nanos, Ratio, Spec, Stopping};
 
 use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
-use crate::measure::{Job, measure};
+use crate::job::Job;
+use crate::measure::measure;
 use crate::plan;
 use crate::spec_args::{self, SpecError};
 use crate::values::{self, SetFlag, above_zero, whole};

@@ -10,7 +10,8 @@ use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
 use super::stream::default_block;
 use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets, clock_seed};
-use crate::measure::{Job, measure_run};
+use crate::job::Job;
+use crate::measure::measure_run;
 use crate::output;
 use crate::values::{above_zero, at_least, whole};
 

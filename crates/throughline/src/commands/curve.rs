@@ -8,7 +8,8 @@ use model::{BitRate, ByteSize, Direction, Name, Nanos, NetpipeSizes, Observe, Sp
 
 use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
-use crate::measure::{Job, measure};
+use crate::job::Job;
+use crate::measure::measure;
 use crate::values::{above_zero, whole};
 
 /// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -34,12 +34,11 @@ enum What {
     Schema,
 }
 
-/// Runs it.
-pub fn run(args: &GenerateArgs) -> Result<u8, Failure> {
+/// Runs it for the program's `command`.
+pub fn run(args: &GenerateArgs, mut command: clap::Command) -> Result<u8, Failure> {
     let failed =
         |error: std::io::Error| Failure::output(format!("cannot write into {}: {error}", args.folder.display()));
     fs::create_dir_all(&args.folder).map_err(failed)?;
-    let mut command = crate::args::Args::command();
     match args.what {
         What::Man => clap_mangen::generate_to(command, &args.folder).map_err(failed)?,
         What::Completions => {

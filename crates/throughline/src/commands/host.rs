@@ -10,7 +10,7 @@ use model::{Family, Inventory};
 
 use crate::citation;
 use crate::failure::Failure;
-use crate::measure;
+use crate::prepare;
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ fn others(args: &HostArgs) -> Result<Vec<HostFacts>, Failure> {
     if args.hosts.is_empty() {
         return Ok(Vec::new());
     }
-    let token = measure::token(args.token_file.as_deref())?;
+    let token = prepare::token(args.token_file.as_deref())?;
     let family = match (args.ipv4, args.ipv6) {
         (true, _) => Family::V4,
         (_, true) => Family::V6,

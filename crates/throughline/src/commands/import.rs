@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use store::Recorder;
 
 use crate::failure::Failure;
-use crate::measure::open_store;
+use crate::prepare::open_store;
 
 /// The largest file that is read, bytes.
 const MOST_BYTES: u64 = 256 << 20;

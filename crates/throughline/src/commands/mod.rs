@@ -26,6 +26,8 @@ pub mod tune;
 pub mod watch;
 pub mod why;
 
+use clap::CommandFactory;
+
 use crate::args::{Args, Command};
 use crate::failure::Failure;
 
@@ -55,7 +57,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Import(args) => import::run(&args),
-        Command::Generate(args) => generate::run(&args),
+        Command::Generate(args) => generate::run(&args, Args::command()),
         Command::Launched(args) => launched::run(&args),
         Command::Settle(args) => crate::settle::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),

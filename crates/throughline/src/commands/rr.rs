@@ -7,7 +7,8 @@ use model::{ByteSize, Name, Nanos, Spec, Stop};
 use super::stream::BUDGET;
 use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::measure::{Job, measure};
+use crate::job::Job;
+use crate::measure::measure;
 use crate::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.

@@ -15,12 +15,14 @@ use model::{Factor, Order, PlanLab, Setting, Stop};
 use super::lab::{Job, within};
 use crate::failure::Failure;
 use crate::flags::{self, Output};
-use crate::measure::{open_store, show};
+use crate::measure::show;
 use crate::output;
 use crate::plan::{self, ParsedPlan, Resumed};
+use crate::prepare::open_store;
 use crate::settle::Guard;
 use crate::signals::Signals;
 use crate::topology;
+use crate::values::variable;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
@@ -158,13 +160,6 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
         Err(error) => return Err(error.into()),
     }
     Ok(Some(tuner))
-}
-
-pub fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("'{text}' is not NAME=VALUE")),
-    }
 }
 
 /// The run to continue, if it is one of this plan. It keeps its seed.

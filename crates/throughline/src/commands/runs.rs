@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::measure::open_store;
+use crate::prepare::open_store;
 
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]

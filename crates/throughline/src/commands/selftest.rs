@@ -46,7 +46,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     if let Some(path) = args.json.as_deref().filter(|_| !to_stdout) {
         output::check_writable(path)?;
     }
-    let store = if args.no_store { None } else { Some(crate::measure::open_store(args.store.as_deref())?) };
+    let store = if args.no_store { None } else { Some(crate::prepare::open_store(args.store.as_deref())?) };
     let program = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;

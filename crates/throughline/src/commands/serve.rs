@@ -12,9 +12,9 @@ use model::{BitRate, Nanos, Spec};
 
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
-use crate::measure;
+use crate::prepare;
 use crate::signals::Signals;
-use crate::speaking::{self, PeerProgram, PeerServers};
+use crate::speaking::{self, PeerOptions, PeerProgram, PeerServers};
 use crate::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
@@ -113,12 +113,6 @@ impl ServeArgs {
     /// Largest values of --max-clients and --concurrent.
     const MOST: usize = 1_000_000;
 
-    /// Whether the log is off.
-    pub fn is_quiet(&self) -> bool {
-        // Under inetd, standard error is the client's connection too.
-        self.quiet || self.inetd
-    }
-
     /// A flag that needs a token, with what it allows: any program on this host can reach the port.
     fn flag_needing_token(&self) -> Option<(&'static str, &'static str)> {
         let flags = [
@@ -129,19 +123,21 @@ impl ServeArgs {
         flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, what)| (flag, what))
     }
 
-    /// Whether any client is accepted.
-    pub fn is_open(&self) -> bool {
-        self.open
-    }
-
-    /// The limits of other programs' clients: those of coordinators.
-    pub fn peer_limits(&self) -> interop::Limits {
-        interop::Limits {
-            unauthenticated: self.max_clients,
-            hold_ns: self.max_time.0,
-            flows: self.max_flows,
-            rate_bps: self.max_rate.map(|rate| rate.0),
-            memory_bytes: Limits::default().memory_bytes,
+    /// What other programs' clients get; their limits are those of coordinators.
+    fn peer_options(&self) -> PeerOptions<'_> {
+        PeerOptions {
+            programs: &self.speak,
+            users: &self.users,
+            limits: interop::Limits {
+                unauthenticated: self.max_clients,
+                hold_ns: self.max_time.0,
+                flows: self.max_flows,
+                rate_bps: self.max_rate.map(|rate| rate.0),
+                memory_bytes: Limits::default().memory_bytes,
+            },
+            open: self.open,
+            // Under inetd, standard error is the client's connection too.
+            quiet: self.quiet || self.inetd,
         }
     }
 }
@@ -149,7 +145,7 @@ impl ServeArgs {
 /// Runs it.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if args.inetd {
-        return speaking::serve_input(args);
+        return speaking::serve_input(&args.peer_options());
     }
     let addresses = addresses(&args.listen)?;
     let allowance = allowance(&args.allow_tuning)?;
@@ -158,7 +154,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             "{flag} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides --token-file FILE"
         )));
     }
-    let token = measure::token(args.token_file.as_deref())?;
+    let token = prepare::token(args.token_file.as_deref())?;
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
     if let (Some(address), None, false) = (beyond, &token, args.open) {
         return Err(Failure::usage(format!(
@@ -175,7 +171,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         check_captures(folder)?;
     }
     let mut signals = Signals::catch()?;
-    let directory = measure::socket_directory()?;
+    let directory = prepare::socket_directory()?;
     let quiet = args.quiet;
     // Settings that a killed owner left are restored even if this agent changes none itself.
     match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
@@ -184,7 +180,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         _ => {}
     }
     let machine = Machine::new(args.concurrent);
-    let peer_servers = PeerServers::start(args, &addresses, &machine)?;
+    let peer_servers = PeerServers::start(&args.peer_options(), &addresses, &machine)?;
     let options = control::agent::AgentOptions {
         version: crate::VERSION.into(),
         token,
@@ -211,7 +207,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
                 errln!("thru serve: {text}");
             }
         }),
-        ..measure::local_options(directory.path())?
+        ..prepare::local_options(directory.path())?
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -8,8 +8,8 @@ use model::{Run, Trial};
 
 use crate::failure::Failure;
 use crate::flags::form;
-use crate::measure::open_store;
 use crate::output;
+use crate::prepare::open_store;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]

@@ -82,7 +82,7 @@ fn rules(file: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
 }
 
 fn known(name: &str) -> Result<&'static Stack, Failure> {
-    Ok(stacks::stack(name).ok_or_else(|| StackError::Unknown { name: name.into() })?)
+    Ok(stacks::stack(name).ok_or_else(|| stacks::unknown(name))?)
 }
 
 fn list() -> Result<(), Failure> {

@@ -6,7 +6,8 @@ use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
 
 use crate::failure::Failure;
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
-use crate::measure::{Job, measure};
+use crate::job::Job;
+use crate::measure::measure;
 use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Default time limit of `thru stream` and `thru rr`.

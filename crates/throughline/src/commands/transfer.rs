@@ -7,7 +7,8 @@ use model::{BitRate, ByteSize, Name, Nanos, Spec, Stop};
 use super::stream::{default_block, peer_program};
 use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::measure::{Job, measure};
+use crate::job::Job;
+use crate::measure::measure;
 use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Flags of `thru transfer`.

@@ -11,7 +11,7 @@ use model::{Family, Nanos, Watched};
 
 use crate::console;
 use crate::failure::Failure;
-use crate::measure;
+use crate::prepare;
 use crate::signals::Signals;
 use crate::values::{self, at_least, whole};
 
@@ -49,15 +49,15 @@ pub struct WatchArgs {
 
 /// Runs it.
 pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
-    let token = measure::token(args.token_file.as_deref())?;
+    let token = prepare::token(args.token_file.as_deref())?;
     let mut signals = Signals::catch()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     runtime.block_on(async {
-        let directory = measure::socket_directory()?;
-        let here = Agent::local(measure::local_options(directory.path())?);
+        let directory = prepare::socket_directory()?;
+        let here = Agent::local(prepare::local_options(directory.path())?);
         let target = match &args.host {
             Some(host) => Target::Remote { host, token: token.as_ref(), family: Family::Any },
             None => Target::Local(&here),

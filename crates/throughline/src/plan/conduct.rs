@@ -14,8 +14,8 @@ use super::ParsedPlan;
 use crate::citation;
 use crate::failure::Failure;
 use crate::flags::Output;
-use crate::measure::{self, Sinks, local_options, socket_directory, token, watch_for_interrupts};
-use crate::sinks::{Collect, Live, Progress};
+use crate::prepare::{self, local_options, socket_directory, token, watch_for_interrupts};
+use crate::sinks::{Collect, Live, Progress, Sinks};
 
 /// The earlier part of a continued run.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub async fn conduct(
     token_file: Option<&Path>,
     resumed: Option<Resumed>,
 ) -> Result<(Run, Option<Failure>), Failure> {
-    let mut recorder = measure::recorder(output)?;
+    let mut recorder = prepare::recorder(output)?;
     let token = token(token_file)?;
     let cancel = watch_for_interrupts()?;
     let mut progress = (!output.quiet && !output.live).then(Progress::new);

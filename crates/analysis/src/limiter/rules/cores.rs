@@ -1,61 +1,16 @@
 //! Fully loaded threads and cores.
 
 use model::units::count;
-use model::{CoreUse, LimiterKind, Spec, Strategy};
+use model::{CoreUse, LimiterKind, Strategy};
 
 use super::super::bottleneck;
-use super::super::observations::{Observations, ramp, wall_ns};
+use super::super::observations::{Observations, ramp};
+use super::super::threads::busiest;
 use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
 
 /// Share of its time from which a core is full.
 const FULL: f64 = 0.95;
-
-/// What the busiest measuring thread of an end did, as shares of the trial's time.
-pub(in super::super) struct Busy {
-    /// On a core.
-    pub(in super::super) ran: f64,
-    /// Of that, in user space; `None` if only the sum is known.
-    pub(in super::super) user: Option<f64>,
-    /// Runnable, but waiting for CPU.
-    pub(in super::super) waited: f64,
-}
-
-impl Busy {
-    /// Share of the time in which it had work to do.
-    pub(in super::super) fn share(&self) -> f64 {
-        (self.ran + self.waited).min(1.0)
-    }
-}
-
-/// The busiest measuring thread of an end; `None` if unknown, or if threads spin and are always busy.
-pub(in super::super) fn busiest(observations: &Observations<'_>, side: &Side<'_>) -> Option<Busy> {
-    let spent = side.tally.spent.as_ref()?;
-    if observations.spec.strategy == Strategy::Spin {
-        return None;
-    }
-    if let Some(thread) = spent.busiest.filter(|thread| thread.elapsed_ns > 0) {
-        let part = |ns: u64| ns as f64 / thread.elapsed_ns as f64;
-        let ran = part(thread.cpu_ns).min(1.0);
-        let user = Some(part(thread.cpu_ns.saturating_sub(thread.system_ns)).min(ran));
-        return Some(Busy { ran, user, waited: thread.wait_ns.map_or(0.0, part).min(1.0 - ran) });
-    }
-    // Older runs: with a single thread its process's time is its own.
-    let wall = wall_ns(side);
-    let ran = (spent.process_ns as f64 / wall.max(1) as f64).min(1.0);
-    (wall > 0 && alone(observations.spec)).then_some(Busy { ran, user: None, waited: 0.0 })
-}
-
-/// Whether the CPU time of an end's measuring threads was recorded.
-pub(in super::super) fn measured(side: &Side<'_>) -> bool {
-    side.tally.spent.is_some()
-}
-
-/// Whether an end has one measuring thread.
-fn alone(spec: &Spec) -> bool {
-    let threads = spec.threads.unwrap_or(spec.flows);
-    threads == 1 && spec.processes == 1 && spec.direction != model::Direction::Both && spec.probe.is_none()
-}
 
 pub(super) const THREAD: Rule = Rule {
     name: "full-thread",

@@ -19,9 +19,6 @@ use super::observations::Observations;
 use super::{Weighed, graded};
 use crate::direction::DirectionView;
 
-pub(super) use cores::{busiest, measured as threads_measured};
-pub(super) use path::{grew as path_counter, qdisc_limited};
-
 /// One rule.
 pub struct Rule {
     /// Its name, as in the evidence.

@@ -4,9 +4,10 @@ use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
 use super::super::bottleneck;
-use super::super::observations::{Observations, SenderFlow, goodput_bps, ramp, sender_flows};
+use super::super::observations::{Observations, goodput_bps, ramp};
+use super::super::queues::{packets_sent, qdisc, qdisc_limited};
 use super::{Rule, Signal};
-use crate::direction::{DirectionView, Side};
+use crate::direction::DirectionView;
 use crate::outcome::Headline;
 
 pub(super) const BOTTLENECK: Rule = Rule {
@@ -97,40 +98,3 @@ pub(super) const BACKLOG: Rule = Rule {
         })
     },
 };
-
-/// Whether a shaper of the sender limited it, from 0 to 1: over its rate for a large part of its packets (or GSO bursts).
-pub(in super::super) fn qdisc_limited(direction: &DirectionView<'_>) -> f64 {
-    ramp(qdisc(&direction.sender, "overlimits") as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
-}
-
-/// Growth of a counter of the qdiscs of the data's interface; of all interfaces if that one is unknown.
-fn qdisc(side: &Side<'_>, counter: &str) -> u64 {
-    grew(side, "qdisc", counter)
-}
-
-/// Growth of `SOURCE.DEVICE.COUNTER` of the data's device; of all but loopback if that one is unknown. The classes of a qdisc are
-/// included in its root's count, and an ingress qdisc belongs to the other direction.
-pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u64 {
-    let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
-    let device = side.interface().map(|interface| interface.name.as_str());
-    let wanted = |name: &str| {
-        let of =
-            name.strip_prefix(source).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(counter)?.strip_suffix('.'));
-        let part = |of: &str| of.contains(':') || of.ends_with(".ingress") || of == "lo";
-        of.is_some_and(|of| device.map_or(!part(of), |device| of == device))
-    };
-    let grown =
-        observed.counters.iter().filter(|(name, _)| wanted(name)).map(|(_, by)| u64::try_from(*by).unwrap_or(0));
-    grown.sum()
-}
-
-/// Lower bound of the packets sent, from the payload.
-fn packets_sent(direction: &DirectionView<'_>) -> f64 {
-    match direction.sender.tally.datagrams {
-        Some(tally) => tally.sent as f64,
-        None => {
-            let mss = sender_flows(direction).iter().find_map(SenderFlow::mss).unwrap_or(1_448.0);
-            direction.sender.tally.bytes_sent as f64 / mss
-        }
-    }
-}

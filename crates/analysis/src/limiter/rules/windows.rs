@@ -5,7 +5,8 @@ use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
-use super::{Rule, Signal, cores};
+use super::super::threads::busiest;
+use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
 use crate::findings::wording;
 
@@ -50,7 +51,7 @@ pub(super) const READER: Rule = Rule {
         // Over the minimum RTT, because a full receive queue increases the smoothed one.
         let part = each(&flows, |flow| Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * flow.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
-        let busy = cores::busiest(observations, &direction.receiver).map(|thread| thread.share());
+        let busy = busiest(observations, &direction.receiver).map(|thread| thread.share());
         let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
         // Data that waits for its reader closes the window. A window that is open and still used up is full of data that waits on the
         // path.

@@ -1,6 +1,7 @@
 //! When the next probe arrives: a reflector that is awake by then adds no wake-up of its own to a short round trip.
 
-use super::super::{Interest, Part, Turn};
+use super::super::machine::Part;
+use crate::core::{Interest, Turn};
 
 /// The bit of a probe's number that marks short round trips. A prober sets it once it has seen one.
 pub(super) const SHORT: u64 = 1 << 63;
@@ -8,6 +9,9 @@ pub(super) const SHORT: u64 = 1 << 63;
 /// machines are late by about 50 µs, at either end.
 const EARLY_NS: u64 = 150_000;
 const LINGER_NS: u64 = 250_000;
+
+/// Minimum gap between two probes for which either end stays awake: the time awake must be a small part of it.
+pub(super) const AWAKE_GAP_NS: u64 = 2_000_000;
 
 /// The arrivals of probes at a steady rate.
 pub(super) struct Arrivals {
@@ -21,7 +25,7 @@ impl Arrivals {
     /// For the probes of `part`, which arrive at its rate; the time awake must be a small part of the gap.
     pub(super) fn of(part: &Part, probes: bool) -> Self {
         let gap_ns = part.pace.filter(|_| probes).map_or(0, |pace| pace.gap_ns as u64);
-        Self { gap_ns: if gap_ns >= super::probe::AWAKE_GAP_NS { gap_ns } else { 0 }, last_ns: 0 }
+        Self { gap_ns: if gap_ns >= AWAKE_GAP_NS { gap_ns } else { 0 }, last_ns: 0 }
     }
 
     /// A probe came at `now_ns`: its first eight bytes.

@@ -5,13 +5,10 @@ use std::io;
 use model::Role;
 
 use super::super::close_handshake::{CloseHandshake, answer_signal};
+use super::super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS};
 use super::super::pacer::Pacer;
-use super::super::stream::STOP_CHECK_NS;
-use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, not_now};
 use super::arrivals::Arrivals;
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::add;
+use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, SIGNAL_BYTES, Signal};
 
 /// Bytes of a datagram's number that fit into `room`.

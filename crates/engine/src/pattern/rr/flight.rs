@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::runner::RttRecorder;
+use crate::core::RttRecorder;
 
 /// The share of a decrease of the round trip that the spacing follows with each reply.
 const FORGET: u64 = 8;

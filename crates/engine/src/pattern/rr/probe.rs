@@ -5,13 +5,11 @@ use std::io;
 use model::Spec;
 
 use super::super::close_handshake::{CloseHandshake, answer_signal};
-use super::super::{Env, Interest, Machine, Part, QUANTUM, Turn, await_close, not_now};
-use super::arrivals::SHORT;
+use super::super::machine::{Env, Machine, Part, QUANTUM, await_close};
+use super::arrivals::{AWAKE_GAP_NS, SHORT};
 use super::datagrams::{FIRST_REPLY_NS, REPLY_FLOOR_NS, put_number};
 use super::flight::Flight;
-use crate::now_ns;
-use crate::plan::LegStop;
-use crate::runner::add;
+use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, Kind, Signal};
 
 /// How long a waiting probe may take to see the stop flag.
@@ -21,7 +19,6 @@ const STOP_CHECK_NS: u64 = 100_000_000;
 /// be a large part of the round trip.
 const EARLY_NS: u64 = 200_000;
 const LINGER_NS: u64 = 500_000;
-pub(super) const AWAKE_GAP_NS: u64 = 2_000_000;
 const AWAKE_RTT_NS: u64 = 2_000_000;
 
 /// Sends requests at a rate, whether or not replies have arrived.

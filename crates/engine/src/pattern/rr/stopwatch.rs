@@ -1,8 +1,7 @@
 //! When a requesting end reads the clock, and which round trips it times together.
 
-use super::super::Env;
-use crate::now_ns;
-use crate::runner::clock_cost_ns;
+use super::super::machine::Env;
+use crate::core::{clock_cost_ns, now_ns};
 
 /// A single round trip shorter than this many clock reads is not timed alone (2 % of it would be the clock's).
 const CLOCK_READS: f64 = 50.0;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::NonNull;
 
-use crate::EngineError;
+use crate::core::EngineError;
 
 /// An open library. It is never closed: its functions are kept for the life of the process.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 
 use super::library::{Library, function};
-use crate::{EngineError, now_ns};
+use crate::core::{EngineError, now_ns};
 
 type Handle = usize;
 /// A request's handle: a pointer in OpenMPI, an int in MPICH. Only its address is passed.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::library::{Library, function};
-use crate::EngineError;
+use crate::core::EngineError;
 
 /// Items are sent from their memory, unchanged.
 const DATA_IN_PLACE: c_int = 2;

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use crate::EngineError;
-use crate::now_ns;
-use crate::runner::PageBuffer;
+use crate::core::{EngineError, PageBuffer, now_ns};
 
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,7 +48,7 @@ struct Build {
     topology: String,
 
     /// Value of a variable, ${NAME} in the topology. May be repeated.
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = super::run::variable)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = crate::values::variable)]
     vars: Vec<(String, String)>,
 
     /// Name of the lab [default: the name of the topology and eight random digits].

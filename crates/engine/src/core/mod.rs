@@ -1,0 +1,26 @@
+//! What all floors above share: the plan of a trial, its clock, flags, counters and buffers. It knows no transport, no
+//! pattern and no thread.
+
+mod buffer;
+mod clock;
+mod counters;
+mod error;
+mod leg_header;
+mod plan;
+mod recorder;
+mod signals;
+mod sys;
+mod turn;
+
+pub(crate) use buffer::PageBuffer;
+pub(crate) use clock::clock_cost_ns;
+pub use clock::now_ns;
+pub(crate) use counters::{Counters, Snapshot, add};
+pub use error::EngineError;
+pub(crate) use leg_header::LegHeader;
+pub use plan::{Leg, LegStop, LinkPlan, TrialPlan};
+pub(crate) use plan::{initiates, opening};
+pub(crate) use recorder::RttRecorder;
+pub use signals::Signals;
+pub use sys::{WallError, wall_error};
+pub(crate) use turn::{Interest, Turn, not_now};

@@ -1,0 +1,103 @@
+//! Whether this build can run a spec.
+
+use model::{Direction, Engine, ReceiveBy, Spec, Strategy};
+
+use super::crr;
+use super::registry::pattern;
+use super::strategy::strategy;
+use crate::core::EngineError;
+use crate::transport::{Capabilities, Transport, transport};
+
+/// Refuses a spec that this build's registries cannot run.
+pub fn check(spec: &Spec) -> Result<(), EngineError> {
+    spec.check()
+        .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
+    if let Some(program) = &spec.speak {
+        let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
+            --speak out and run `thru serve` on HOST";
+        return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
+    }
+    let transport = transport(spec.transport.as_str())?;
+    let capabilities = transport.capabilities();
+    if spec.block.max(spec.reply_bytes()) > capabilities.max_block {
+        return Err(EngineError::unsupported(
+            format!("a block of {} bytes on {}", spec.block.max(spec.reply_bytes()), spec.transport),
+            format!("its largest message is {} bytes", capabilities.max_block),
+        ));
+    }
+    transport.check(spec)?;
+    (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
+    check_engine(spec, transport)?;
+    let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
+    if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
+        return Err(EngineError::unsupported(
+            format!("--drain for {} on {}", spec.pattern, spec.transport),
+            "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over \
+                tcp, tls or unix",
+        ));
+    }
+    if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
+        return Err(EngineError::unsupported(
+            format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
+            "it is for streams and transfers over udp: use --unpaced",
+        ));
+    }
+    if spec.overlap_close && spec.pattern != crr::PATTERN.name {
+        let remedy = "it applies to `thru rr --connect` only, which opens a connection per transaction: leave it out";
+        return Err(EngineError::unsupported(format!("--overlap-close with {}", spec.pattern), remedy));
+    }
+    let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
+    let strategy = strategy(spec, transport, spec.flows as usize * directions)?;
+    if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
+}
+
+/// Refuses delayed reads where no receiver would use them or where they would distort the measurement: at a given rate
+/// they gain nothing, and datagrams could be lost.
+fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
+    let refuse = |beside: String, remedy| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
+    if !spec.is_stream() {
+        return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
+    }
+    let one_by_one = capabilities.datagram && spec.engine.receive == ReceiveBy::Copy;
+    if !capabilities.delays_reads || one_by_one {
+        let remedy = "it works with tcp, mptcp, and UDP that receives many datagrams per call (--udp --engine mmsg \
+            or gso)";
+        return refuse(format!("on {}", spec.transport), remedy);
+    }
+    let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
+    if at_a_rate || spec.no_loss {
+        return refuse("at a rate".into(), "leave out --rate, --drain and --find-no-loss, or --delayed-reads");
+    }
+    if strategy != Strategy::Blocking {
+        return refuse("without blocking reads".into(), "leave out --spin and --wait, and give each flow a thread");
+    }
+    Ok(())
+}
+
+/// Refuses send and receive methods that the transport or the pattern does not have.
+fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineError> {
+    let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
+    if !spec.engine.is_plain() && !spec.is_stream() {
+        return Err(EngineError::unsupported(
+            format!("--engine with {}", spec.pattern),
+            "it is for streams and transfers: leave it out",
+        ));
+    }
+    if !transport.sends().contains(&spec.engine.send) {
+        let names =
+            Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
+        return Err(EngineError::unsupported(
+            format!("--engine {} on {}", spec.engine, spec.transport),
+            known(names.collect()),
+        ));
+    }
+    if !transport.receives().contains(&spec.engine.receive) {
+        let names =
+            Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
+        return Err(EngineError::unsupported(
+            format!("receiving by --engine {} on {}", spec.engine, spec.transport),
+            known(names.collect()),
+        ));
+    }
+    Ok(())
+}

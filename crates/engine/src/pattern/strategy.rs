@@ -1,0 +1,88 @@
+//! How the threads of a trial wait for their flows.
+
+use std::ops::RangeInclusive;
+
+use model::{Spec, Strategy};
+
+use crate::core::EngineError;
+use crate::transport::{Transport, uring};
+
+/// Threads at an end if the spec names none: one per flow up to here, then several flows per thread.
+pub(crate) const MAX_THREADS: usize = 64;
+
+/// How threads wait, if the spec leaves it open or requests what the flows cannot do.
+pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
+    let pollable = transport.capabilities().pollable;
+    let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
+    let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
+    let shared = links > threads || crossing;
+    match spec.strategy {
+        // The prober sends while it waits for replies.
+        _ if spec.outstanding.is_some() && pollable => Ok(Strategy::Epoll),
+        Strategy::Spin => Ok(Strategy::Spin),
+        Strategy::Epoll if !pollable => Err(EngineError::unsupported(
+            format!("epoll on {}", spec.transport),
+            "it has no file descriptor to wait on: use --spin",
+        )),
+        Strategy::Epoll => Ok(Strategy::Epoll),
+        Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
+            format!("--wait uring on {}", spec.transport),
+            "it is for tcp, mptcp and unix: use --wait epoll",
+        )),
+        Strategy::Uring if crossing => Err(EngineError::unsupported(
+            "--wait uring with --both round trips",
+            "use --wait epoll, or leave --wait out",
+        )),
+        Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
+            "--wait uring with --engine or --io",
+            "io_uring makes the calls itself: leave --engine and --io out",
+        )),
+        Strategy::Uring => Ok(Strategy::Uring),
+        Strategy::Blocking if shared => Err(EngineError::unsupported(
+            "blocking calls with several flows per thread",
+            "set --threads to the number of --flows",
+        )),
+        Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
+        Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),
+        Strategy::Auto if shared => Ok(Strategy::Spin),
+        Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
+    }
+}
+
+/// From this number of flows completions carry more round trips than readiness, as measured at 1,000
+/// (docs/notes/2026-11-22-many-flows.md).
+const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
+
+/// Whether a thread's flows are better served by completion, if this host supports it.
+fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
+    // A stream's large blocks cost more by completion: each is a round of its own, while a ready socket takes several.
+    let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
+    fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::transport;
+
+    #[test]
+    fn many_flows_per_thread_are_served_by_the_faster_strategy() {
+        let tcp = transport("tcp").unwrap();
+        let auto = |pattern, flows, change: fn(&mut Spec)| {
+            let mut spec = Spec { flows, threads: Some(2), ..Spec::new("tcp", pattern) };
+            change(&mut spec);
+            strategy(&spec, tcp, flows as usize).unwrap()
+        };
+        let completions = if uring::check().is_ok() { Strategy::Uring } else { Strategy::Epoll };
+        assert_eq!(auto("rr", 2, |_| {}), Strategy::Blocking);
+        assert_eq!(auto("rr", 100, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |_| {}), completions);
+        assert_eq!(auto("stream", 1_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 10_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
+        assert_eq!(auto("rr", 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
+        let udp = transport("udp").unwrap();
+        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
+        assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
+    }
+}

@@ -1,0 +1,152 @@
+//! QUIC version 1 (RFC 9000) over UDP: a connection per flow, with one bidirectional stream. quinn-proto's state
+//! machine runs on the measuring thread whenever that calls the channel; there is no other thread and no async
+//! runtime.
+
+mod channel;
+mod session;
+mod settings;
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use model::Spec;
+use quinn_proto::ServerConfig;
+use socket2::{Domain, Socket, Type};
+
+use crate::core::{EngineError, now_ns};
+use crate::transport::certificate::Identity;
+use crate::transport::stream::HELLO_LIMIT;
+use crate::transport::{
+    Capabilities, Cookie, FlowHello, Link, ListenOptions, Listener, Rendezvous, Transport, hello_exchange, options, udp,
+};
+use channel::QuicChannel;
+use session::Session;
+
+/// The transport.
+pub(crate) struct Quic;
+
+/// Interval at which a thread that waits for the next connection checks for the end.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+/// How long the passive end waits for its welcome to be acknowledged before it turns to the next connection.
+const WELCOME_LIMIT: Duration = Duration::from_secs(1);
+
+impl Transport for Quic {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn about(&self) -> &'static str {
+        "QUIC over UDP: a connection with one stream for each flow, encrypted by this process"
+    }
+
+    /// A port of its own at the passive end.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::STREAM
+    }
+
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        settings::congestion(&spec.far)?;
+        let identity = Identity::new()?;
+        let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
+        // Each connection gets a socket of its own on the same port.
+        socket.set_reuse_port(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, false)?;
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        Ok(Box::new(QuicListener {
+            socket: socket.into(),
+            address,
+            fingerprint: identity.fingerprint(),
+            config: settings::server(&identity)?,
+            cookie: listen.cookie,
+            spec: spec.clone(),
+            met: HashSet::new(),
+        }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a quic rendezvous without an address", "this is a defect"))?;
+        let failed = |source: io::Error| EngineError::socket("open a QUIC connection to", target, source);
+        let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.near, false)?;
+        udp::roomy(&socket, spec.near.rcvbuf.is_some());
+        options::bind_near(&socket, &spec.near, target, Some(hello.link))?;
+        socket.connect(&target.into()).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.near, spec, false)?;
+        let session = Session::connect(socket.into(), target, &to.blob, &spec.near)?;
+        let mut channel = QuicChannel::open(session, hello_deadline()).map_err(|source| match source.kind() {
+            io::ErrorKind::TimedOut => EngineError::Peer {
+                peer: target.to_string(),
+                what: "did not answer on UDP: a firewall between the hosts may pass TCP only".into(),
+            },
+            _ => failed(source),
+        })?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
+        channel.session.acknowledge(WELCOME_LIMIT).map_err(failed)?;
+        Ok(Link::of(channel))
+    }
+}
+
+fn hello_deadline() -> u64 {
+    now_ns() + HELLO_LIMIT.as_nanos() as u64
+}
+
+struct QuicListener {
+    socket: UdpSocket,
+    address: SocketAddr,
+    fingerprint: Vec<u8>,
+    config: ServerConfig,
+    cookie: Cookie,
+    spec: Spec,
+    /// Addresses that have their own socket by now; what they sent to this one before was also sent to theirs.
+    met: HashSet<SocketAddr>,
+}
+
+impl Listener for QuicListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone() }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let mut first = vec![0; 1 << 16];
+        while now_ns() < deadline_ns {
+            let Ok((count, from)) = self.socket.recv_from(&mut first) else { continue };
+            if !self.met.contains(&from)
+                && let Some(session) = self.answer(from, &first[..count])?
+            {
+                self.met.insert(from);
+                // An unauthenticated or broken connection is dropped; the right one is still to come.
+                if let Ok(Some((hello, channel))) = self.greet(session) {
+                    return Ok((hello, Link::of(channel)));
+                }
+            }
+        }
+        Err(EngineError::socket("accept on", self.address, io::Error::from(io::ErrorKind::TimedOut)))
+    }
+}
+
+impl QuicListener {
+    fn answer(&self, from: SocketAddr, first: &[u8]) -> Result<Option<Session>, EngineError> {
+        let failed = |source: io::Error| EngineError::socket("answer", from, source);
+        let socket = udp::connected_twin(self.address, from, Some(&self.spec)).map_err(failed)?;
+        udp::roomy(&socket, self.spec.far.rcvbuf.is_some());
+        options::connected(socket.as_fd(), &self.spec.far, &self.spec, false)?;
+        Session::accept(socket.into(), from, first, self.config.clone(), &self.spec.far)
+    }
+
+    fn greet(&self, session: Session) -> io::Result<Option<(FlowHello, QuicChannel)>> {
+        let mut channel = QuicChannel::accept(session, hello_deadline())?;
+        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
+        hello_exchange::welcome(&mut channel)?;
+        channel.session.see_off(WELCOME_LIMIT)?;
+        Ok(Some((hello, channel)))
+    }
+}

@@ -1,0 +1,113 @@
+//! A flow as threads see it: one connection with its machine, of which they can hold many.
+//!
+//! Which machine it has is decided above: the runner implements [`BoxFlow`] for every channel.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use model::{ReceiveBy, SendBy, SocketFacts, Strategy, TcpSample};
+
+use super::breaker::Breaker;
+use super::delayed_reads::DELAYED_READ_BYTES;
+use super::handshake::SIGNAL_BYTES;
+use super::operations::Operations;
+use super::sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
+use crate::core::{Counters, EngineError, LinkPlan, PageBuffer, RttRecorder, Signals, Snapshot, TrialPlan, Turn};
+
+/// Makes a flow of a channel by giving it the machines of its pattern.
+pub(crate) trait BoxFlow: Sized {
+    /// The flow, prepared for `setup`.
+    fn box_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>;
+}
+
+/// What a link needs to become a flow.
+pub(crate) struct FlowSetup {
+    pub(crate) plan: Arc<TrialPlan>,
+    pub(crate) link_plan: LinkPlan,
+    pub(crate) counters: Arc<Vec<Counters>>,
+    pub(crate) slot: usize,
+    pub(crate) strategy: Strategy,
+}
+
+/// Memory that a thread lends to the flow that is working.
+pub(crate) struct Scratch {
+    pub(crate) tx: PageBuffer,
+    pub(crate) rx: PageBuffer,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) rtt: RttRecorder,
+    pub(crate) pace: RttRecorder,
+}
+
+impl Scratch {
+    /// Buffers for the largest leg, every page of them touched.
+    pub(crate) fn new(plan: &TrialPlan) -> Self {
+        // Datagram signals need room at any block size; 64 KiB also holds any datagram.
+        let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let message = plan.legs.iter().map(|leg| leg.block as usize).max().unwrap_or(1).max(SIGNAL_BYTES);
+        let delayed_read = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
+        let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(delayed_read);
+        let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
+        let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
+        Self {
+            tx: PageBuffer::filled(tx, b't'),
+            rx: PageBuffer::filled(rx, 0xff),
+            marks,
+            rtt: RttRecorder::new(),
+            pace: RttRecorder::new(),
+        }
+    }
+}
+
+/// Room for what one call may receive, with messages of at most `message` bytes.
+fn batch_room(receive: ReceiveBy, message: usize) -> usize {
+    match receive {
+        ReceiveBy::Mmsg => MMSG * message,
+        ReceiveBy::Gro => GRO_PIECES << 16,
+        ReceiveBy::Copy | ReceiveBy::Trunc | ReceiveBy::Map | ReceiveBy::Ktls => 0,
+    }
+}
+
+/// A connection served by a measuring thread.
+pub(crate) trait Flow: Send {
+    /// Active end: announces the next leg.
+    fn announce(&mut self, leg: usize) -> Result<(), EngineError>;
+
+    /// Both ends: agrees on the leg and gets a machine for it.
+    fn open(&mut self, leg: usize) -> Result<(), EngineError>;
+
+    /// Works until it must wait or lets other flows run.
+    fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn>;
+
+    /// Whether it may be left alone while its thread waits for another flow; see `Channel::settled`.
+    fn settled(&mut self) -> io::Result<bool>;
+
+    /// What was counted in the leg that just ended.
+    fn close(&mut self) -> FlowLeg;
+
+    /// The operations submitted to the kernel for it, if its calls are submitted as operations.
+    fn operations(&mut self) -> Option<&mut Operations>;
+
+    /// What to wait on.
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Unblocks a thread that is blocked in this flow.
+    fn breaker(&self) -> Breaker;
+}
+
+/// One flow's part of a leg.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FlowLeg {
+    pub(crate) flow: u32,
+    /// Its number among the worker's links.
+    pub(crate) slot: usize,
+    pub(crate) counts: Snapshot,
+    pub(crate) facts: SocketFacts,
+    /// TCP_INFO at the end, its time by the host's clock, if the flow has a series.
+    pub(crate) last: Option<TcpSample>,
+    pub(crate) unsent: u64,
+    pub(crate) socket_drops: u64,
+    pub(crate) datagram: bool,
+    pub(crate) batch: u64,
+}

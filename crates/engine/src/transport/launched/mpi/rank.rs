@@ -1,0 +1,86 @@
+//! A process that mpirun started, before and after the measuring.
+
+use std::io;
+
+use super::{CLOSE_NS, CONTROL, HELLO_LIMIT_NS, MPI, OVER, Turn, launcher};
+use crate::core::{EngineError, now_ns};
+use crate::transport::sys::mpi::Mpi;
+
+/// This process as one of mpirun's two: what happens before and after the measuring.
+#[derive(Debug)]
+pub struct Rank(());
+
+impl Rank {
+    /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), waiting
+    /// for it. Once per process. Any number of processes other than two is an error.
+    pub fn join() -> Result<Self, EngineError> {
+        let (flavour, _) = launcher().ok_or_else(|| {
+            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
+        })?;
+        let mpi = Mpi::start(flavour)?;
+        let (rank, size) = (mpi.rank, mpi.size);
+        if !MPI.start(mpi) {
+            return Err(EngineError::Thread("MPI was started twice".into()));
+        }
+        let joined = Self(());
+        if size != 2 {
+            joined.finish();
+            return Err(EngineError::Unsupported {
+                what: format!("mpi between {size} processes (this is number {rank})"),
+                remedy: "a measurement has two ends: use `mpirun -n 2`".into(),
+            });
+        }
+        Ok(joined)
+    }
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        MPI.library().map_or(0, |mpi| mpi.rank)
+    }
+
+    /// Sends a text to the other process, which must [`receive`](Self::receive) it.
+    pub fn send(&self, text: &str) -> Result<(), EngineError> {
+        let failed = |source| EngineError::socket("send a message to", "the other MPI process", source);
+        Turn::wait(now_ns() + HELLO_LIMIT_NS)?.send_control(CONTROL, text.as_bytes()).map_err(failed)
+    }
+
+    /// The text that the other process sends, waiting at most `limit_ns`.
+    pub fn receive(&self, limit_ns: u64) -> Result<String, EngineError> {
+        let failed = |source| EngineError::socket("receive a message from", "the other MPI process", source);
+        let deadline = now_ns().saturating_add(limit_ns);
+        let bytes = Turn::wait(deadline)?.receive_control(CONTROL, deadline).map_err(failed)?;
+        String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Announces to the other process that no trial will follow.
+    pub fn end(&self) -> Result<(), EngineError> {
+        let failed = |source| EngineError::socket("send a message to", "the other MPI process", source);
+        Turn::wait(now_ns() + CLOSE_NS)?.send_control(OVER, &[]).map_err(failed)
+    }
+
+    /// Whether the other process has announced that no trial will follow. False while a trial runs.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let Some(turn) = MPI.take().map(Turn) else { return false };
+        turn.0.probe(turn.other(), OVER).is_ok_and(|there| there.is_some())
+            && turn.receive_control(OVER, u64::MAX).is_ok()
+    }
+
+    /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. If a trial still runs, both
+    /// processes are aborted.
+    pub fn finish(self) {
+        match Turn::wait(now_ns() + CLOSE_NS) {
+            // No later call gets the right to use MPI.
+            Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
+            Err(_) => self.abort(1),
+        }
+    }
+
+    /// Ends both processes with an exit code (MPI_Abort).
+    pub fn abort(self, code: u8) {
+        if let Some(mpi) = MPI.library() {
+            mpi.abort(i32::from(code));
+        }
+    }
+}

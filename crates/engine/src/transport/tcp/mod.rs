@@ -1,0 +1,283 @@
+//! TCP over IPv4 and IPv6.
+
+mod ktls;
+pub(super) mod mptcp;
+mod over_tcp;
+pub(super) mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{ReceiveBy, SendBy, Spec, Strategy};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::SocketFlags;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::stream::{Renewal, StreamChannel, exchange_hello, read_hello, receive_welcome, send_hello, welcome};
+use super::{
+    Capabilities, Cookie, FlowHello, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options,
+};
+use crate::core::{EngineError, now_ns};
+
+/// The transport.
+pub(crate) struct Tcp;
+
+/// How long a connection attempt may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Connections opened in parallel if there are many: few enough for any listener's queue.
+const UNDER_WAY: usize = 512;
+/// Longest pending queue; the kernel caps it at net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+/// Interval at which a thread that waits for the next connection checks for the end.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+
+impl Transport for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn about(&self) -> &'static str {
+        "TCP over IPv4 or IPv6"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            shared_port: Some(SharedPort::Tcp),
+            reconnects: true,
+            delays_reads: true,
+            ..Capabilities::STREAM
+        }
+    }
+
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Sendfile, SendBy::Splice, SendBy::Zerocopy]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Trunc, ReceiveBy::Map]
+    }
+
+    fn completes(&self) -> bool {
+        true
+    }
+
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        let socket = open(spec, wanted).map_err(failed)?;
+        socket.set_reuse_address(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        if spec.pattern == "crr" {
+            // Accepted sockets inherit them, which saves the calls in each transaction.
+            options::connected(socket.as_fd(), &spec.far, spec, true)?;
+        }
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.listen(BACKLOG).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: listen.cookie, spec: spec.clone() }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
+        let socket = dial(spec, target, Some(hello.link))?;
+        exchange_hello(&socket, hello, &target.to_string())?;
+        if spec.pattern != "crr" {
+            return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
+        }
+        let renewal_spec = spec.clone();
+        let renewal: Renewal = if spec.strategy == Strategy::Spin {
+            let mut under_way = None;
+            Box::new(move || dial_step(&renewal_spec, target, &mut under_way))
+        } else {
+            Box::new(move || dial(&renewal_spec, target, None).map(OwnedFd::from).map_err(into_io))
+        };
+        Ok(Link::of(StreamChannel::renewing(socket.into(), spec.io, renewal)))
+    }
+
+    fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
+        let Some(target) = to.address.filter(|_| spec.pattern != "crr") else {
+            return hellos.iter().map(|hello| self.connect(spec, to, hello)).collect();
+        };
+        let name = target.to_string();
+        let mut links = Vec::with_capacity(hellos.len());
+        for some in hellos.chunks(UNDER_WAY) {
+            let begun: Vec<Socket> =
+                some.iter().map(|hello| begin(spec, target, hello.link)).collect::<Result<_, _>>()?;
+            let deadline = now_ns() + CONNECT_LIMIT.as_nanos() as u64;
+            for (socket, hello) in begun.iter().zip(some) {
+                await_connection(socket, deadline).map_err(|source| refused(target, source))?;
+                options::connected(socket.as_fd(), &spec.near, spec, true)?;
+                send_hello(socket, hello, &name)?;
+            }
+            for socket in begun {
+                receive_welcome(&socket, &name)?;
+                links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
+            }
+        }
+        Ok(links)
+    }
+
+    fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
+        let socket = Socket::from(socket);
+        let failed = |source: io::Error| EngineError::socket("take data connection", hello.link, source);
+        socket.set_nonblocking(false).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.far, spec, true)?;
+        welcome(&socket).map_err(failed)?;
+        Ok(Link::of(StreamChannel::new(socket.into(), spec.io)))
+    }
+}
+
+/// A stream socket for the spec's transport: MPTCP differs from TCP in the protocol number only.
+pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
+    let protocol = (spec.transport == "mptcp").then_some(Protocol::MPTCP);
+    Socket::new(Domain::for_address(address), Type::STREAM, protocol)
+}
+
+/// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
+/// to the kernel.
+pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+    let failed = |source: io::Error| refused(target, source);
+    let socket = unconnected(spec, target, link)?;
+    // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for a
+    // limit, nor let the other end wait between the connection and the request.
+    if link.is_some() {
+        socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
+        options::connected(socket.as_fd(), &spec.near, spec, true)?;
+    } else {
+        options::connected(socket.as_fd(), &spec.near, spec, true)?;
+        socket.connect(&SockAddr::from(target)).map_err(failed)?;
+    }
+    Ok(socket)
+}
+
+/// The same in steps for a thread that never sleeps: `WouldBlock` until the connection `under_way` is established.
+fn dial_step(spec: &Spec, target: SocketAddr, under_way: &mut Option<Socket>) -> io::Result<OwnedFd> {
+    if under_way.is_none() {
+        let socket = unconnected(spec, target, None).map_err(into_io)?;
+        socket.set_nonblocking(true)?;
+        options::connected(socket.as_fd(), &spec.near, spec, true).map_err(into_io)?;
+        *under_way = Some(socket);
+    }
+    let Some(socket) = under_way.as_ref() else { return Err(io::ErrorKind::NotConnected.into()) };
+    match socket.connect(&SockAddr::from(target)) {
+        Ok(()) => {}
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EALREADY)) => {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Err(error) => return Err(into_io(refused(target, error))),
+    }
+    under_way.take().map(OwnedFd::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
+}
+
+/// A socket with the options that must precede its connect.
+fn unconnected(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+    let socket = open(spec, target).map_err(|source| refused(target, source))?;
+    options::before_handshake(socket.as_fd(), &spec.near, true)?;
+    options::bind_near(&socket, &spec.near, target, link)?;
+    Ok(socket)
+}
+
+/// A socket that is connecting to the target.
+fn begin(spec: &Spec, target: SocketAddr, link: u32) -> Result<Socket, EngineError> {
+    let socket = unconnected(spec, target, Some(link))?;
+    let begun = socket.set_nonblocking(true).and_then(|()| socket.connect(&SockAddr::from(target)));
+    match begun {
+        Ok(()) => Ok(socket),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+        Err(error) => Err(refused(target, error)),
+    }
+}
+
+/// Waits until a connecting socket is connected, and makes its calls block.
+fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
+    let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
+    let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
+    if rustix::io::retry_on_intr(|| rustix::event::poll(&mut wanted, Some(&limit)))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.take_error()?.map_or(Ok(()), Err)?;
+    socket.set_nonblocking(false)
+}
+
+/// Why there is no connection, with the remedy if many connections are the cause.
+fn refused(target: SocketAddr, source: io::Error) -> EngineError {
+    let remedy = match source.raw_os_error() {
+        Some(libc::EADDRNOTAVAIL) => {
+            "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, \
+                use fewer --flows or --trials, or widen net.ipv4.ip_local_port_range"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer --flows",
+        _ => return EngineError::socket("connect to", target, source),
+    };
+    EngineError::unsupported(format!("connect to {target}"), remedy)
+}
+
+struct TcpListener {
+    socket: Arc<Socket>,
+    address: SocketAddr,
+    cookie: Cookie,
+    spec: Spec,
+}
+
+impl Listener for TcpListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, ..Rendezvous::default() }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
+        self.socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => {
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
+                    let Ok(Some(hello)) = read_hello(&socket, &self.cookie) else { continue };
+                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
+                    welcome(&socket).map_err(failed)?;
+                    return Ok((hello, Link::of(self.channel(socket))));
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if now_ns() > deadline_ns {
+                        return Err(failed(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl TcpListener {
+    fn channel(&self, socket: Socket) -> StreamChannel {
+        if self.spec.pattern != "crr" {
+            return StreamChannel::new(socket.into(), self.spec.io);
+        }
+        let listener = self.socket.clone();
+        let mut flags = SocketFlags::CLOEXEC;
+        if self.spec.strategy == Strategy::Spin {
+            flags |= SocketFlags::NONBLOCK;
+        }
+        let mut waits = true;
+        let renewal = move || {
+            // The first connections, which send a hello, are waited for; after them a spinning thread waits for none.
+            if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
+                listener.set_nonblocking(true)?;
+            }
+            Ok(rustix::net::accept_with(&*listener, flags)?)
+        };
+        StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
+    }
+}
+
+pub(crate) fn into_io(error: EngineError) -> io::Error {
+    match error {
+        EngineError::Socket { source, .. } | EngineError::Option { source, .. } => source,
+        other => io::Error::other(other.to_string()),
+    }
+}

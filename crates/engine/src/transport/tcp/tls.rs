@@ -1,0 +1,293 @@
+//! TLS 1.3 over TCP (RFC 8446). rustls' state machine runs on the measuring thread, between the machine's calls and
+//! the socket's; there is no other thread and no async runtime.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec};
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use socket2::{Domain, Socket, Type};
+
+use super::dial;
+use super::ktls::{self, KernelTls};
+use super::over_tcp::{SEND_LIMIT, Slot, over_tcp};
+use crate::core::{EngineError, Interest, Turn, not_now, now_ns};
+use crate::transport::certificate::Identity;
+use crate::transport::stream::HELLO_LIMIT;
+use crate::transport::{
+    BoxFlow, Breaker, Capabilities, Channel, Cookie, Flow, FlowHello, FlowSetup, Kind, Link, ListenOptions, Listener,
+    Rendezvous, TcpInfo, Transport, certificate, cipher, hello_exchange, options, sys,
+};
+
+/// The transport.
+pub(crate) struct Tls;
+
+const BACKLOG: i32 = 4096;
+/// Interval at which a thread that waits for the next connection checks for the end.
+const ACCEPT_STEP: Duration = Duration::from_millis(100);
+/// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
+const UNSENT_LIMIT: usize = 256 << 10;
+/// Bytes requested in one read of the socket.
+const READ: usize = 256 << 10;
+
+impl Transport for Tls {
+    fn name(&self) -> &'static str {
+        "tls"
+    }
+
+    fn about(&self) -> &'static str {
+        "TLS 1.3 over TCP, encrypted by this process or by the kernel"
+    }
+
+    /// As TCP; the certificate is made by the worker, so it listens itself.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::STREAM
+    }
+
+    fn sends(&self) -> &'static [SendBy] {
+        &[SendBy::Copy, SendBy::Ktls]
+    }
+
+    fn receives(&self) -> &'static [ReceiveBy] {
+        &[ReceiveBy::Copy, ReceiveBy::Ktls]
+    }
+
+    fn check_engine(&self, spec: &Spec, role: Role) -> Result<(), EngineError> {
+        ktls::check(spec, role)
+    }
+
+    fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
+        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
+        let identity = Identity::new()?;
+        let mut config = identity.server(None)?;
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
+        let socket = Socket::new(Domain::for_address(wanted), Type::STREAM, None).map_err(failed)?;
+        socket.set_reuse_address(true).map_err(failed)?;
+        options::before_handshake(socket.as_fd(), &spec.far, true)?;
+        socket.bind(&wanted.into()).map_err(failed)?;
+        socket.listen(BACKLOG).map_err(failed)?;
+        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
+        let fingerprint = identity.fingerprint();
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: listen.cookie, spec: spec.clone() }))
+    }
+
+    fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
+        let target = to
+            .address
+            .ok_or_else(|| EngineError::unsupported("a tls rendezvous without an address", "this is a defect"))?;
+        let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
+        let mut config = certificate::client(&to.blob, None)?;
+        Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
+        let socket = dial(spec, target, Some(hello.link))?;
+        let session =
+            ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
+        let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
+        channel.apply_options().map_err(failed)?;
+        Ok(Link::of(channel))
+    }
+}
+
+struct TlsListener {
+    socket: Socket,
+    address: SocketAddr,
+    fingerprint: Vec<u8>,
+    config: Arc<ServerConfig>,
+    cookie: Cookie,
+    spec: Spec,
+}
+
+impl Listener for TlsListener {
+    fn rendezvous(&self) -> Rendezvous {
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone() }
+    }
+
+    fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => {
+                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
+                    // An unauthenticated or broken connection is dropped; the right one is still to come.
+                    if let Ok(Some((hello, channel))) = self.greet(socket) {
+                        return Ok((hello, Link::of(channel)));
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if now_ns() > deadline_ns {
+                        return Err(failed(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl TlsListener {
+    fn greet(&self, socket: Socket) -> io::Result<Option<(FlowHello, TlsChannel)>> {
+        let session = ServerConnection::new(self.config.clone()).map_err(other)?;
+        let mut channel = TlsChannel::open(socket, session.into())?;
+        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
+        hello_exchange::welcome(&mut channel)?;
+        channel.apply_options()?;
+        Ok(Some((hello, channel)))
+    }
+}
+
+/// A TCP connection with a TLS session over it.
+struct TlsChannel {
+    /// Before the socket: the number is forgotten before another file can have it.
+    slot: Slot,
+    socket: TcpStream,
+    session: Connection,
+    /// Ciphertext as it came; what lies before `taken` has been decrypted.
+    wire: Vec<u8>,
+    taken: usize,
+    filled: usize,
+    blocking: bool,
+    /// The session has announced its end; the socket follows when that is sent.
+    closing: bool,
+    /// TCP_NODELAY as the spec requests it.
+    nodelay: bool,
+}
+
+impl TlsChannel {
+    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello
+    /// that follows: with it, the hello would wait for the acknowledgement of the handshake's last message, which the
+    /// other end delays by 40 ms.
+    fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
+        let socket = TcpStream::from(OwnedFd::from(socket));
+        let nodelay = socket.nodelay()?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(HELLO_LIMIT))?;
+        session.set_buffer_limit(Some(UNSENT_LIMIT));
+        let mut through = &socket;
+        while session.is_handshaking() {
+            session.complete_io(&mut through)?;
+        }
+        let slot = Slot::of(&socket);
+        let wire = vec![0; READ];
+        Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
+    }
+
+    /// The hello is exchanged: from here on the socket has the options of the spec.
+    fn apply_options(&self) -> io::Result<()> {
+        self.socket.set_read_timeout(None)?;
+        self.socket.set_nodelay(self.nodelay)
+    }
+
+    /// Passes the ciphertext to the socket; `WouldBlock` if it does not take everything.
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        while self.session.wants_write() {
+            self.session.write_tls(&mut &self.socket)?;
+        }
+        if std::mem::take(&mut self.closing) {
+            rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Decrypts a little more, from what was read or from the socket.
+    fn decrypt(&mut self) -> io::Result<()> {
+        if self.taken == self.filled {
+            (self.taken, self.filled) = (0, 0);
+            self.filled = (&self.socket).read(&mut self.wire)?;
+        }
+        let mut rest = &self.wire[self.taken..self.filled];
+        // An empty remainder is the end of the connection, which the session must know.
+        self.taken += self.session.read_tls(&mut rest)?;
+        let state = self.session.process_new_packets().map_err(other);
+        if state.is_err() {
+            // The alert informs the other end of the reason; it may have closed already.
+            let _ = self.flush();
+        }
+        state.map(|_| ())
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let cipher = self.session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str())?;
+        Some(Encryption { version: cipher::VERSION.into(), cipher: cipher::iana(cipher), in_kernel: false })
+    }
+
+    /// The same connection with the kernel in place of the session, which must not have read ahead: bytes cannot be
+    /// returned to the socket. Neither end sends between the welcome and the first leg, so there are none.
+    fn into_kernel(mut self) -> Result<KernelTls, EngineError> {
+        let failed = |source| EngineError::socket("hand TLS to the kernel on", "a data connection", source);
+        self.flush().map_err(failed)?;
+        let state = self.session.process_new_packets().map_err(|error| failed(other(error)))?;
+        let encryption = self.encryption();
+        match encryption.filter(|_| self.taken == self.filled && state.plaintext_bytes_to_read() == 0) {
+            Some(encryption) => KernelTls::new(self.slot, self.socket, self.session, encryption),
+            None => Err(failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the other end sent data before the first \
+                leg",
+            ))),
+        }
+    }
+}
+
+impl Channel for TlsChannel {
+    const KIND: Kind = Kind::Stream;
+
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        if ktls::serves(&setup.plan.spec, setup.link_plan.direction, setup.plan.role) {
+            return self.into_kernel()?.box_flow(setup);
+        }
+        self.box_flow(setup)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Earlier data must be sent first, or a slow socket would not block the sender.
+        self.flush()?;
+        let count = self.session.writer().write(bytes)?;
+        match self.flush() {
+            Err(error) if !not_now(&error) => Err(error),
+            _ => Ok(count),
+        }
+    }
+
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.flush() {
+            // A read might block for ever while the other end waits for the rest of this end's data.
+            Err(error) if self.blocking || !not_now(&error) => return Err(error),
+            _ => {}
+        }
+        loop {
+            match self.session.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.decrypt()?,
+                result => return result,
+            }
+        }
+    }
+
+    fn waiting(&mut self, turn: Turn) -> io::Result<Turn> {
+        Ok(match turn {
+            Turn::Wait(_, until) if self.session.wants_write() => Turn::Wait(Interest::Both, until),
+            turn => turn,
+        })
+    }
+
+    fn finish_sending(&mut self) -> io::Result<()> {
+        self.session.send_close_notify();
+        self.closing = true;
+        self.settled().map(|_| ())
+    }
+
+    fn facts(&self) -> SocketFacts {
+        SocketFacts { encryption: self.encryption(), ..options::facts(self.socket.as_fd()) }
+    }
+
+    over_tcp!();
+}
+
+fn other(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

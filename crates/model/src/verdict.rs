@@ -1,0 +1,53 @@
+//! What to know of a trial or an outcome before relying on it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A flag on a trial or an outcome that says what to know before relying on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Nothing moved for the stall time, which ended the trial.
+    Stalled,
+    /// The trial was too short for the clock, or had too few arrivals.
+    ResolutionLimited,
+    /// The two ends' byte counts do not add up.
+    ByteCountMismatch,
+    /// The interval did not become as narrow as requested before the budget or the trials were spent. On a curve this holds for
+    /// the estimate within passes as well, and the two must agree.
+    TargetMissed,
+    /// Fewer than 3 trials: a value without an interval.
+    FewTrials,
+    /// Ended before its stop rule was met (an interrupt or a lost peer).
+    CutShort,
+    /// Another measurement ran on one of the hosts at the same time.
+    Overlapped,
+    /// Round trips were timed in batches; percentiles are of batch means.
+    BatchTimed,
+    /// Datagrams were dropped at the receiver's socket: by the host, not by the path.
+    SocketDrops,
+    /// Datagrams were lost.
+    Loss,
+    /// NetPIPE's limit or the budget left out blocks larger than this one.
+    SelfLimited,
+    /// The two ends are threads or processes of one host without a network between them.
+    OneHost,
+    /// The kernel's TCP metrics cache of a sending end was on and was not flushed: a trial may have started with values that an
+    /// earlier one left there.
+    MetricsKept,
+    /// The goodput is above its ceiling: the measurement or a figure behind the ceiling is wrong.
+    AboveCeiling,
+    /// A flow got nothing in a trial in which all flows had the same time.
+    Starved,
+    /// The plan's requirements were not met before at least one trial, which was skipped.
+    Unmet,
+    /// The lab's emulator delivered packets more than 1 ms late: the measured path is not the requested one.
+    EmulatorLate,
+    /// The lab did not report on its emulated links: whether they were on time is unknown.
+    EmulatorUnreported,
+    /// Receivers slept between their reads (`delayed_reads`), which applications do not do.
+    DelayedReads,
+    /// Connections were closed while the next ones were opened (`overlap_close`).
+    OverlapClose,
+}

@@ -1,0 +1,97 @@
+//! What a measurement needs on this host before it begins: the store, the token, the signals, and the options of an agent
+//! within this process.
+
+use std::path::Path;
+use std::time::Duration;
+
+use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
+use control::proto::auth::Token;
+use host::tune::Allowance;
+use store::Store;
+use tokio::sync::watch;
+
+use crate::failure::{self, Failure};
+use crate::flags::{self, Output};
+use crate::scratch::Scratch;
+use crate::signals::{Signals, StopRequest};
+use crate::{citation, settle};
+
+/// The recorder of the run; `None` with --no-store.
+pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
+    if output.no_store {
+        return Ok(None);
+    }
+    Ok(Some(open_store(output.store.as_deref())?.recorder()?))
+}
+
+/// The store at `path`, or the default one.
+pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => Store::default_path()?,
+    };
+    Ok(Store::open(&path)?)
+}
+
+/// Becomes true at the first signal that requests the end. The second one ends the process at once. SIGHUP does not count as a second
+/// one: several arrive when a terminal closes, and the settings must still be restored.
+pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
+    let mut signals = Signals::catch()?;
+    let (stop, cancel) = watch::channel(false);
+    tokio::spawn(async move {
+        let mut urgent = 0;
+        loop {
+            urgent += u32::from(signals.next().await != StopRequest::Hangup);
+            if urgent > 1 {
+                settle::restore_after_exit();
+                std::process::exit(i32::from(failure::INTERRUPTED));
+            }
+            let _ = stop.send(true);
+        }
+    });
+    Ok(cancel)
+}
+
+/// A folder for sockets between processes of this machine; it is removed when dropped.
+pub fn socket_directory() -> Result<Scratch, Failure> {
+    Scratch::new().map_err(|error| {
+        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
+    })
+}
+
+/// Options of an agent within this process.
+pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    Ok(AgentOptions {
+        version: crate::VERSION.into(),
+        workers: Workers::Program(program),
+        token: None,
+        machine: Machine::new(1),
+        limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
+        allow_stacks: true,
+        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: flags::journal(), grace: Duration::ZERO },
+        directory: directory.to_owned(),
+        once: false,
+        captures: Captures::Refused,
+        vanished_after: Duration::from_secs(2),
+        selftest: citation::from_store(None),
+        log: Box::new(|_| {}),
+        listening: Box::new(|_| {}),
+    })
+}
+
+/// Reads a token file.
+pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
+    Token::new(&text)
+        .map(Some)
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "the token file {} has no token of at least 128 random bits: make one with `thru token new -o FILE` and copy it to both hosts",
+                path.display()
+            ))
+        })
+}
