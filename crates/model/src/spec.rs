@@ -1,6 +1,7 @@
 //! The spec of one measurement: transport, pattern, block, flows, direction, socket options of each end, stop rule.
 
 mod choices;
+mod exchanges;
 
 use std::net::IpAddr;
 

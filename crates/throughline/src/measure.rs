@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use control::ControlError;
 use control::agent::{Agent, Captures};
-use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
+use control::coordinator::{self, Cancel, End, Pair, RunRequest, Target};
 use control::proto::auth::Token;
 use engine::transport::Launcher;
 use model::{Cell, Family, FindingKind, Run, RunHeader, Spec};
@@ -163,18 +163,8 @@ async fn apply_and_measure(
             _ = interrupted.wait_for(|stop| *stop) => return Err(ControlError::Interrupted.into()),
         }
     }
-    let request = RunRequest { header, schedule: schedule(&job.schedule) };
+    let request = RunRequest { header, schedule: job.schedule.clone() };
     Ok(coordinator::run(pair, &request, &mut sinks, cancel).await.1)
-}
-
-/// A copy of the job's schedule for the coordinator.
-fn schedule(schedule: &Schedule) -> Schedule {
-    match schedule {
-        Schedule::Single => Schedule::Single,
-        Schedule::Curve(plan) => Schedule::Curve(plan.clone()),
-        Schedule::Paired(plan) => Schedule::Paired(plan.clone()),
-        Schedule::Advise(plan) => Schedule::Advise(plan.clone()),
-    }
 }
 
 /// Connects to both ends and waits for their machines.

@@ -3,11 +3,11 @@
 
 use std::future::Future;
 
-use model::{Ending, Event, EventSink, Phase, RunHeader, Spec};
+use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
+use schedule::{Methods, RatePass, Run, RunState, Schedule, ScheduleKind};
 
-use super::cells::CellState;
-use super::single::GAP;
-use super::{ActiveRun, Cancel, ScheduleKind};
+use super::drive::Ends;
+use super::{ActiveRun, Cancel};
 use crate::ControlError;
 use crate::proto::message::Done;
 
@@ -47,40 +47,44 @@ pub async fn run_foreign<F: Foreign>(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let curve = header.cells.first().is_some_and(|cell| cell.spec.is_point());
-    let kind = if curve { ScheduleKind::Curve } else { ScheduleKind::Single };
-    let mut run = ActiveRun::new(foreign, header, kind, sink, cancel);
+    if header.cells.first().is_some_and(|cell| cell.spec.is_point()) {
+        let state = RunState::new(header, ScheduleKind::Curve);
+        let mut run = ActiveRun::new(foreign, header, state, sink, cancel);
+        let mut result = run.begin();
+        if result.is_ok() {
+            result = run.foreign_curve().await;
+        }
+        return run.end(result, None, None);
+    }
+    let mut ends = ForeignRun(foreign);
+    let run = Run::new(header, &Schedule::Single, Methods::default());
+    let mut run = ActiveRun::new(&mut ends, header, run, sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {
-        result = if curve { run.foreign_curve().await } else { run.foreign().await };
+        result = run.drive().await;
     }
     run.end(result, None, None)
 }
 
-impl<F: Foreign> ActiveRun<'_, F> {
-    async fn foreign(&mut self) -> Result<(), ControlError> {
-        let Some(cell) = self.header.cells.first().cloned() else { return Ok(()) };
-        loop {
-            let begun = self.elapsed_ns();
-            self.phase(begun)?;
-            self.begin_links();
-            let [near, far] = self.pair.trial(self.passes, &cell.spec, self.sink, &mut self.cancel).await?;
-            let failure = near.failure.clone().or_else(|| far.failure.clone());
-            let pass = self.ended_pass(begun);
-            self.record(pass, near, far, &[(Some(cell.id), 0)], false)?;
-            self.interrupted()?;
-            if let Some(reason) = failure {
-                return Err(ControlError::Trial { address: "the trial was cut short".into(), reason });
-            }
-            let took = self.elapsed_ns() - begun;
-            let trials = self.cells.open().next().map_or(0, CellState::trials) as u32;
-            if self.cells.is_converged(cell.id) || trials >= self.header.stopping.max_trials || self.left_ns() < took {
-                return Ok(());
-            }
-            tokio::time::sleep(GAP).await;
-        }
-    }
+/// The steps of a run with another program at the far end: trials only.
+struct ForeignRun<'a, F>(&'a mut F);
 
+impl<F: Foreign> Ends for ForeignRun<'_, F> {
+    async fn trial(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        _left_ns: Option<u64>,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<RatePass, ControlError> {
+        let [near, far] = self.0.trial(number, spec, sink, cancel).await?;
+        let failure = near.failure.clone().or_else(|| far.failure.clone());
+        Ok(RatePass { near: near.into(), far: Some(far.into()), failure })
+    }
+}
+
+impl<F: Foreign> ActiveRun<'_, F, RunState> {
     /// One control connection, with as many trials as the other program makes.
     async fn foreign_curve(&mut self) -> Result<(), ControlError> {
         let cells = self.header.cells.clone();
@@ -94,14 +98,17 @@ impl<F: Foreign> ActiveRun<'_, F> {
         let failure = near.failure.clone();
         let own = cells.iter().zip(&trials).flat_map(|(cell, count)| std::iter::repeat_n(Some(cell.id), *count));
         let positions: Vec<(Option<u32>, u32)> = own.zip(0..).collect();
-        let pass = self.ended_pass(begun);
-        self.record(pass, near, far, &positions, false)?;
+        let duration_ns = self.elapsed_ns().saturating_sub(begun);
+        let pass = Pass { started_ns: begun, duration_ns, lab: self.read_links(), ..Pass::default() };
+        let links = self.links;
+        self.run.record(pass, near.into(), Some(far.into()), &positions, links);
+        self.send_events()?;
         self.interrupted()?;
         if let Some(reason) = failure {
             return Err(ControlError::Trial { address: "the curve was cut short".into(), reason });
         }
         // NetPIPE's own limit left out the sizes without a trial.
-        self.cells.give_up(|_| true);
+        self.run.cells.give_up(|_| true);
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Reports on a lab's links during a measurement on one of its hosts.
 
-use model::{LabReport, Pass, Verdict};
+use model::{LabReport, Verdict};
 
 use super::ActiveRun;
 
-impl<E> ActiveRun<'_, E> {
+impl<E, R> ActiveRun<'_, E, R> {
     /// Starts the period that [`Self::read_links`] reports: warm-ups and probes before it are not included.
     pub(super) fn begin_links(&mut self) {
         self.links = None;
@@ -17,13 +17,6 @@ impl<E> ActiveRun<'_, E> {
         let report = self.lab.as_mut()?.report().ok();
         self.links = verdict(report.as_ref());
         report
-    }
-
-    /// The pass that started `begun_ns` after the run and has just ended.
-    pub(super) fn ended_pass(&mut self, begun_ns: u64) -> Pass {
-        let (index, duration_ns) = (self.passes, self.elapsed_ns().saturating_sub(begun_ns));
-        self.passes += 1;
-        Pass { index, started_ns: begun_ns, duration_ns, lab: self.read_links(), ..Pass::default() }
     }
 }
 
@@ -41,11 +34,10 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::Path;
 
-    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, RunHeader, SinkError, Spec};
+    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, Pass, RunHeader, SinkError, Spec};
+    use schedule::{EndResult, RunState, ScheduleKind};
 
     use super::*;
-    use crate::coordinator::ScheduleKind;
-    use crate::proto::message::Done;
 
     /// The verdicts of trials and the lab of their reports, in order.
     #[derive(Default)]
@@ -72,14 +64,19 @@ mod tests {
         let mut recorded = Recorded::default();
         let (_cancel, cancel) = tokio::sync::watch::channel(false);
         let mut pair = ();
-        let mut run = ActiveRun::new(&mut pair, &header, ScheduleKind::Plan, &mut recorded, cancel);
+        let state = RunState::new(&header, ScheduleKind::Plan);
+        let mut run = ActiveRun::new(&mut pair, &header, state, &mut recorded, cancel);
         run.lab = socket.map(lab::Holder::at);
         run.begin_links();
-        let pass = run.ended_pass(0);
-        let done = || Done { tallies: vec![EndTally::default()], ..Done::default() };
-        run.record(pass.clone(), done(), done(), &[(Some(0), 0)], false).unwrap();
-        let second = Pass { index: 1, ..pass };
-        run.record(second, done(), done(), &[(Some(1), 0)], single_ended).unwrap();
+        let lab = run.read_links();
+        for (index, single_ended) in [(0, false), (1, single_ended)] {
+            let pass = Pass { index, lab: lab.clone(), ..Pass::default() };
+            let end = || EndResult { tallies: vec![EndTally::default()], ..EndResult::default() };
+            let links = run.links;
+            let far = (!single_ended).then(end);
+            run.run.record(pass, end(), far, &[(Some(index), 0)], links);
+        }
+        run.send_events().unwrap();
         recorded
     }
 

@@ -1,40 +1,34 @@
-//! The coordinator: decides what is measured next, checks the stop rule between trials, and sends all events to the sinks.
+//! The coordinator: carries out the steps of a run with its ends, and sends all events to the sinks. [`schedule`] decides the steps.
 
 mod address;
-mod advise;
-mod cells;
 mod choose;
-mod curve;
+mod drive;
 mod end;
 mod fetch;
 mod fleet;
+mod fleet_run;
 mod foreign;
 mod links;
 mod metrics;
-mod noloss;
-mod paired;
+mod pair_run;
 mod pass;
 mod path_probe;
-mod plan;
-mod single;
 mod tuning;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use model::{Advice, ClockDrift, ClockOffset, Ending, Event, EventSink, Finding, Pass, RunHeader, Verdict};
+use model::{ClockDrift, ClockOffset, Ending, Event, EventSink, RunHeader, Verdict};
+use schedule::{Methods, Run, RunState};
 
 use crate::ControlError;
 pub use address::{check_host, leads_to_ipv6};
-pub use advise::AdvisePlan;
-use cells::Cells;
 pub use choose::{choose_engine, choose_engines};
-pub use curve::CurvePlan;
 pub use end::{End, Target};
 pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
-pub use paired::PairedPlan;
+use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
-pub use plan::PlanSchedule;
+pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule};
 
 /// The measurement of a command.
 pub struct RunRequest {
@@ -44,56 +38,49 @@ pub struct RunRequest {
     pub schedule: Schedule,
 }
 
-/// How cells are measured.
-pub enum Schedule {
-    /// One cell, trial after trial, until it has converged.
-    Single,
-    /// One cell for each block size, in passes over all of them.
-    Curve(CurvePlan),
-    /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
-    Paired(PairedPlan),
-    /// One cell and its possible changes, in search of better settings.
-    Advise(AdvisePlan),
-}
-
-/// The kind of a run's schedule; a cell's outcome depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ScheduleKind {
-    Single,
-    Curve,
-    Paired,
-    Plan,
-    Search,
-}
-
-impl ScheduleKind {
-    /// Whether cells are measured in turns to compare them; then no cell is measured until it has converged by itself.
-    fn is_paired(self) -> bool {
-        matches!(self, Self::Paired | Self::Search)
-    }
-}
-
-/// A run in progress; `E` is its pair or fleet of hosts, or its driver for another program.
-struct ActiveRun<'a, E = Pair> {
+/// A run in progress: its ends `E` (a pair or fleet of hosts, or a driver for another program), and what it records, with the
+/// schedule of its steps if it has one.
+struct ActiveRun<'a, E, R> {
     pair: &'a mut E,
     header: &'a RunHeader,
+    run: R,
     sink: &'a mut dyn EventSink,
     cancel: Cancel,
     started: Instant,
-    cells: Cells,
-    passes: u32,
-    /// Of a plan: the index and round of each pass, without the hosts' activity.
-    pass_rounds: Vec<Pass>,
-    /// The schedule's notes on the run.
-    notes: Vec<Finding>,
-    /// The result of a search.
-    advice: Option<Advice>,
-    /// Time that the hypervisor took from the near and the far host during the passes.
-    stolen: [analysis::Stolen; 2],
     /// In a lab: the process that reports on its emulated links.
     lab: Option<lab::Holder>,
     /// The verdict on the links during the last pass, or during the last simultaneous passes.
     links: Option<Verdict>,
+    /// The first error of the last step.
+    error: Option<ControlError>,
+}
+
+/// What a run records.
+trait Recording {
+    /// The events since the last call.
+    fn events(&mut self) -> Vec<Event>;
+    /// Makes the outcomes of all open cells, and the findings.
+    fn close(&mut self, early: bool);
+}
+
+impl Recording for Run {
+    fn events(&mut self) -> Vec<Event> {
+        self.events()
+    }
+
+    fn close(&mut self, early: bool) {
+        self.close(early);
+    }
+}
+
+impl Recording for RunState {
+    fn events(&mut self) -> Vec<Event> {
+        self.events()
+    }
+
+    fn close(&mut self, early: bool) {
+        self.close(early);
+    }
 }
 
 /// Makes the measurement of `request`. After an error as well, the sinks get an outcome for each cell that has a trial, and the
@@ -104,24 +91,31 @@ pub async fn run(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let kind = match &request.schedule {
-        Schedule::Single => ScheduleKind::Single,
-        Schedule::Curve(_) => ScheduleKind::Curve,
-        Schedule::Paired(_) => ScheduleKind::Paired,
-        Schedule::Advise(_) => ScheduleKind::Search,
-    };
-    let mut run = ActiveRun::new(pair, &request.header, kind, sink, cancel);
+    let RunRequest { header, schedule } = request;
+    let mut ends = PairRun::new(pair, header);
+    let mut run = ActiveRun::new(&mut ends, header, Run::new(header, schedule, methods(header)), sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {
-        result = match &request.schedule {
-            Schedule::Single => run.single().await,
-            Schedule::Curve(plan) => run.curve(plan).await,
-            Schedule::Paired(plan) => run.paired(plan).await,
-            Schedule::Advise(plan) => run.advise(plan).await,
-        };
+        result = run.drive().await;
     }
-    let (clocks, drift) = clocks_after(run.pair, request.header.clocks, result.is_ok()).await;
+    if schedule.kind().is_paired()
+        && let Some(statement) = run.pair.metrics.statement()
+    {
+        let may_carry_over = run.pair.metrics.may_carry_over();
+        run.run.metrics(statement, may_carry_over);
+    }
+    let (clocks, drift) = clocks_after(run.pair.pair, header.clocks, result.is_ok()).await;
     run.end(result, clocks, drift)
+}
+
+/// How the transport of a run can send and receive.
+fn methods(header: &RunHeader) -> Methods {
+    let transport =
+        header.cells.first().and_then(|cell| engine::transport::transport(cell.spec.transport.as_str()).ok());
+    transport.map_or_else(Methods::default, |transport| Methods {
+        sends: transport.sends().to_vec(),
+        receives: transport.receives().to_vec(),
+    })
 }
 
 /// The clock offset after a successful run that started with a reading, and the drift. A lost end gives no reading.
@@ -143,39 +137,25 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let mut run = ActiveRun::new(fleet, header, ScheduleKind::Plan, sink, cancel);
+    let single_ended = engine::transport::TRANSPORTS.iter().filter(|one| one.capabilities().single_ended);
+    let single_ended = single_ended.map(|one| one.name().to_owned()).collect();
+    let spent = Duration::from_nanos(plan.spent_ns());
+    let schedule = Run::plan(header, plan.clone(), single_ended, drive::unix_ns());
+    let mut run = ActiveRun::new(fleet, header, schedule, sink, cancel);
+    run.started = run.started.checked_sub(spent).unwrap_or(run.started);
     let mut result = run.begin();
     if result.is_ok() {
-        result = run.plan(plan).await;
+        result = run.drive().await;
     }
-    run.end(result, None, None)
+    // The settings are reverted after an interrupt and after any error as well.
+    let reverted = run.pair.untune().await;
+    run.end(result.and(reverted), None, None)
 }
 
-impl<'a, E> ActiveRun<'a, E> {
-    fn new(
-        pair: &'a mut E,
-        header: &'a RunHeader,
-        kind: ScheduleKind,
-        sink: &'a mut dyn EventSink,
-        cancel: Cancel,
-    ) -> Self {
-        let cells = Cells::new(header, kind);
-        let (started, notes, pass_rounds) = (Instant::now(), Vec::new(), Vec::new());
-        Self {
-            pair,
-            header,
-            sink,
-            cancel,
-            started,
-            cells,
-            passes: 0,
-            pass_rounds,
-            notes,
-            advice: None,
-            stolen: Default::default(),
-            lab: lab::Holder::of_this_host(),
-            links: None,
-        }
+impl<'a, E, R: Recording> ActiveRun<'a, E, R> {
+    fn new(pair: &'a mut E, header: &'a RunHeader, run: R, sink: &'a mut dyn EventSink, cancel: Cancel) -> Self {
+        let (started, lab) = (Instant::now(), lab::Holder::of_this_host());
+        Self { pair, header, run, sink, cancel, started, lab, links: None, error: None }
     }
 
     fn begin(&mut self) -> Result<(), ControlError> {
@@ -208,26 +188,23 @@ impl<'a, E> ActiveRun<'a, E> {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// Remaining nanoseconds of the budget.
-    fn left_ns(&self) -> u64 {
-        self.header.stopping.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(self.elapsed_ns()))
+    /// Remaining nanoseconds of the budget; `None` without one.
+    fn left_ns(&self) -> Option<u64> {
+        self.header.stopping.budget_ns.map(|budget| budget.saturating_sub(self.elapsed_ns()))
+    }
+
+    /// Sends what was recorded to the sinks.
+    fn send_events(&mut self) -> Result<(), ControlError> {
+        for event in self.run.events() {
+            self.sink.event(&event)?;
+        }
+        Ok(())
     }
 
     /// Makes the outcomes of all open cells, and the findings.
     fn close(&mut self, early: bool) -> Result<(), ControlError> {
-        for outcome in self.cells.finish_all(early) {
-            self.sink.event(&Event::Outcome(outcome))?;
-        }
-        let path = analysis::of_path(self.header, self.cells.done(), &self.stolen);
-        for finding in
-            self.cells.findings(&self.pass_rounds).into_iter().chain(path).chain(std::mem::take(&mut self.notes))
-        {
-            self.sink.event(&Event::Finding(finding))?;
-        }
-        if let Some(advice) = self.advice.take() {
-            self.sink.event(&Event::Advice(advice))?;
-        }
-        Ok(())
+        self.run.close(early);
+        self.send_events()
     }
 
     fn interrupted(&self) -> Result<(), ControlError> {

@@ -328,7 +328,7 @@ pub struct WireLeg {
     pub reply: u64,
     /// When it ends.
     pub stop: Stop,
-    /// WorkerLinks time of one exchange, ns; 0 where unknown.
+    /// Expected time of one exchange, ns; 0 where unknown.
     #[serde(default)]
     pub expected_ns: u64,
 }

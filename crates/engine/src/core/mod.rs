@@ -18,7 +18,7 @@ pub use clock::now_ns;
 pub(crate) use counters::{Counters, Snapshot, add};
 pub use error::EngineError;
 pub(crate) use leg_header::LegHeader;
-pub use plan::{Leg, LegStop, LinkPlan, TrialPlan, min_exchanges};
+pub use plan::{Leg, LegStop, LinkPlan, TrialPlan};
 pub(crate) use plan::{initiates, is_stream, opening};
 pub(crate) use recorder::RttRecorder;
 pub use signals::Signals;

@@ -87,39 +87,22 @@ impl TrialPlan {
             Stop::Bytes(total) => LegStop::Transactions(share(total.div_ceil(leg.block), flow, self.spec.flows)),
             Stop::Blocks(total) | Stop::Transactions(total) => exchanges(share(total, flow, self.spec.flows)),
             // A flow that has exchanged nothing yet has no estimate.
-            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(min_exchanges(&self.spec, SLOW_NS)),
+            Stop::AboutNs(_) if per_exchange_ns <= 0.0 => exchanges(self.spec.min_exchanges(Spec::SLOW_NS)),
             Stop::AboutNs(ns) => {
-                let min = min_exchanges(&self.spec, per_exchange_ns);
+                let min = self.spec.min_exchanges(per_exchange_ns);
                 exchanges(((ns as f64 / per_exchange_ns) as u64).clamp(min, MAX_EXCHANGES))
             }
         }
     }
 }
 
-/// Bounds of the measured exchanges in a leg that ends after an approximate time: fewer prove nothing, and a wrong
-/// estimate must not run for ever.
-const MIN_MEASURED: u64 = 3;
+/// Most exchanges of a leg that ends after an approximate time: a wrong estimate must not run for ever.
 const MAX_EXCHANGES: u64 = 10_000_000;
-/// Round trips that open a leg, and the time from which one must be enough: on so slow a path three would be most of a
-/// pass.
-const OPENING: u64 = 3;
-const SLOW_NS: f64 = 10e6;
-
-/// Minimum exchanges of a leg that ends after an approximate time, if one takes `exchange_ns`: the measured ones, and
-/// for round trips those that open it.
-#[must_use]
-pub fn min_exchanges(spec: &Spec, exchange_ns: f64) -> u64 {
-    match exchange_ns {
-        _ if is_stream(spec) => MIN_MEASURED,
-        ns if ns < SLOW_NS => MIN_MEASURED + OPENING,
-        _ => MIN_MEASURED + 1,
-    }
-}
 
 /// How many of a leg's `count` round trips open it and are not timed: caches, pages and windows are first in the state
 /// that the previous leg, of another size, left (docs/notes/2026-11-23-first-exchanges.md has the cost).
 pub(crate) fn opening(count: u64) -> u64 {
-    if count >= MIN_MEASURED + OPENING { OPENING } else { 1 }
+    if count >= Spec::MIN_MEASURED + Spec::OPENING { Spec::OPENING } else { 1 }
 }
 
 /// One connection of a trial.
@@ -145,7 +128,7 @@ pub(crate) fn initiates(direction: Direction, role: Role) -> bool {
 /// Whether blocks go in one direction without a response.
 #[must_use]
 pub(crate) fn is_stream(spec: &Spec) -> bool {
-    spec.pattern == "stream" || spec.pattern == "transfer"
+    spec.is_stream()
 }
 
 /// Flow `flow`'s part of `total` split as evenly as whole numbers allow: the first flows take the remainder.
@@ -163,11 +146,11 @@ mod tests {
     fn at_least_three_exchanges_of_a_leg_are_measured() {
         let trips = Spec::new("tcp", "pingpong");
         for exchange_ns in [1.0, 9e6, 10e6, 1e12] {
-            let min = min_exchanges(&trips, exchange_ns);
-            assert_eq!(min - opening(min), MIN_MEASURED, "{exchange_ns}");
+            let min = trips.min_exchanges(exchange_ns);
+            assert_eq!(min - opening(min), Spec::MIN_MEASURED, "{exchange_ns}");
         }
-        assert_eq!((opening(1_000), opening(4)), (OPENING, 1));
-        assert_eq!(min_exchanges(&Spec::new("tcp", "stream"), 1.0), MIN_MEASURED);
+        assert_eq!((opening(1_000), opening(4)), (Spec::OPENING, 1));
+        assert_eq!(Spec::new("tcp", "stream").min_exchanges(1.0), Spec::MIN_MEASURED);
     }
 
     proptest! {

@@ -8,15 +8,37 @@ use model::{
     Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
 };
 
-use super::ScheduleKind;
+/// The kind of a run's schedule; a cell's outcome depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleKind {
+    /// One cell until it has converged.
+    Single,
+    /// Block sizes in passes over all of them.
+    Curve,
+    /// Two cells in turns.
+    Paired,
+    /// Rounds of all cells of a plan.
+    Plan,
+    /// A search for better settings.
+    Search,
+}
+
+impl ScheduleKind {
+    /// Whether cells are measured in turns to compare them; then no cell is measured until it has converged by itself.
+    #[must_use]
+    pub fn is_paired(self) -> bool {
+        matches!(self, Self::Paired | Self::Search)
+    }
+}
 
 /// All cells of a run.
-pub(super) struct Cells {
+#[derive(Debug)]
+pub struct Cells {
     rule: Stopping,
     stop: Sequential,
     kind: ScheduleKind,
     /// The verdict on the lab's links for the trials that are recorded next.
-    pub(super) links: Option<Verdict>,
+    pub links: Option<Verdict>,
     /// The hosts of the cells.
     header: RunHeader,
     /// The passes with the hosts' activity, to find what limited a cell; empty for curves.
@@ -28,8 +50,10 @@ pub(super) struct Cells {
 }
 
 /// One cell that is being measured.
-pub(super) struct CellState {
-    pub(super) cell: Cell,
+#[derive(Debug)]
+pub struct CellState {
+    /// The cell.
+    pub cell: Cell,
     trials: Vec<Trial>,
     /// All round trips, for curves, whose trials have digests only.
     histogram: Option<Histogram>,
@@ -37,7 +61,7 @@ pub(super) struct CellState {
     /// A verdict that the schedule adds.
     remark: Option<Verdict>,
     /// Round trips of the probe before the first trial.
-    pub(super) idle: Option<RttTally>,
+    pub idle: Option<RttTally>,
     /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,
     /// Of a curve: it has converged as of the last pass. It stays open, because further passes of other sizes still improve the
@@ -46,7 +70,9 @@ pub(super) struct CellState {
 }
 
 impl Cells {
-    pub(super) fn new(header: &RunHeader, kind: ScheduleKind) -> Self {
+    /// The cells of `header`, without trials.
+    #[must_use]
+    pub fn new(header: &RunHeader, kind: ScheduleKind) -> Self {
         let mut cells = Self {
             rule: header.stopping.clone(),
             stop: Sequential::new(&header.stopping),
@@ -62,7 +88,8 @@ impl Cells {
         cells
     }
 
-    pub(super) fn add(&mut self, cell: Cell) {
+    /// Opens a cell.
+    pub fn add(&mut self, cell: Cell) {
         let state = CellState {
             trials: Vec::new(),
             histogram: None,
@@ -76,28 +103,37 @@ impl Cells {
         self.open.insert(state.cell.id, state);
     }
 
-    pub(super) fn next_id(&self) -> u32 {
+    /// The kind of the run's schedule.
+    #[must_use]
+    pub fn kind(&self) -> ScheduleKind {
+        self.kind
+    }
+
+    /// The number of the next new cell.
+    #[must_use]
+    pub fn next_id(&self) -> u32 {
         let open = self.open.keys().max().copied();
         let done = self.done.iter().map(|outcome| outcome.cell).max();
         open.max(done).map_or(0, |id| id + 1)
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = &CellState> {
+    /// The open cells.
+    pub fn open(&self) -> impl Iterator<Item = &CellState> {
         self.open.values()
     }
 
     /// The open cells that need more trials.
-    pub(super) fn unsettled(&self) -> impl Iterator<Item = &CellState> {
+    pub fn unsettled(&self) -> impl Iterator<Item = &CellState> {
         self.open.values().filter(|state| !state.settled)
     }
 
     /// Number of open cells over `transport` that have converged, so that a curve's memory ceiling is not counted.
-    pub(super) fn settled_count(&self, transport: &Name) -> usize {
+    pub fn settled_count(&self, transport: &Name) -> usize {
         self.open.values().filter(|state| state.settled && state.cell.spec.transport == *transport).count()
     }
 
     /// Makes a trial from both ends' tallies and adds it to its cell.
-    pub(super) fn trial(
+    pub fn trial(
         &mut self,
         id: u32,
         pass: u32,
@@ -136,7 +172,7 @@ impl Cells {
     }
 
     /// Removes the effects that a curve's passes have on all sizes from the cells' values; called after each pass.
-    pub(super) fn remove_pass_effects(&mut self) {
+    pub fn remove_pass_effects(&mut self) {
         let mut cells: Vec<(&Spec, u32, &[Trial])> =
             self.open.values().map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
         cells.sort_by_key(|(spec, ..)| spec.block);
@@ -146,7 +182,7 @@ impl Cells {
     }
 
     /// Adds a pass after its trials. Passes of a curve are not kept, because its sizes share them.
-    pub(super) fn pass(&mut self, pass: &Pass) {
+    pub fn pass(&mut self, pass: &Pass) {
         if self.kind != ScheduleKind::Curve {
             self.passes.push(pass.clone());
         }
@@ -158,7 +194,7 @@ impl Cells {
     }
 
     /// Whether a cell has converged, at the interim analyses of the stop rule only.
-    pub(super) fn is_converged(&self, id: u32) -> bool {
+    pub fn is_converged(&self, id: u32) -> bool {
         self.open.get(&id).is_some_and(|state| {
             let (values, own) = self.values(state);
             self.stop.is_converged(&values, own)
@@ -167,7 +203,7 @@ impl Cells {
 
     /// Updates which cells of a curve have converged, after each pass. A cell can lose that state if later passes show that its
     /// own passes were unusual.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         for id in ids {
             let converged = self.is_converged(id);
@@ -178,7 +214,7 @@ impl Cells {
     }
 
     /// Closes a cell.
-    pub(super) fn finish(&mut self, id: u32, early: bool) -> Option<Outcome> {
+    pub fn finish(&mut self, id: u32, early: bool) -> Option<Outcome> {
         let state = self.open.remove(&id)?;
         if state.trials.is_empty() {
             return None;
@@ -209,13 +245,13 @@ impl Cells {
     }
 
     /// Closes all open cells.
-    pub(super) fn finish_all(&mut self, early: bool) -> Vec<Outcome> {
+    pub fn finish_all(&mut self, early: bool) -> Vec<Outcome> {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         ids.into_iter().filter_map(|id| self.finish(id, early)).collect()
     }
 
     /// The findings on the outcomes of the measured transport; a curve's memory ceiling is not included.
-    pub(super) fn findings(&self, pass_rounds: &[Pass]) -> Vec<Finding> {
+    pub fn findings(&self, pass_rounds: &[Pass]) -> Vec<Finding> {
         if self.kind == ScheduleKind::Search {
             return Vec::new();
         }
@@ -235,17 +271,17 @@ impl Cells {
     }
 
     /// The outcomes so far.
-    pub(super) fn done(&self) -> &[Outcome] {
+    pub fn done(&self) -> &[Outcome] {
         &self.done
     }
 
     /// The trials of an open cell so far; empty for one that is not open.
-    pub(super) fn trials_of(&self, id: u32) -> &[Trial] {
+    pub fn trials_of(&self, id: u32) -> &[Trial] {
         self.open.get(&id).map_or(&[], |state| &state.trials)
     }
 
     /// The outcome that an open cell would have now, with its ceiling and limiter; `None` without a trial.
-    pub(super) fn interim_outcome(&self, id: u32) -> Option<Outcome> {
+    pub fn interim_outcome(&self, id: u32) -> Option<Outcome> {
         let state = self.open.get(&id).filter(|state| !state.trials.is_empty())?;
         let context = Context { paired: self.kind.is_paired(), ..Context::default() };
         let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
@@ -256,7 +292,7 @@ impl Cells {
     }
 
     /// Adds a trial of an earlier part of this run.
-    pub(super) fn adopt(&mut self, trial: Trial) {
+    pub fn adopt(&mut self, trial: Trial) {
         if let Some(state) = self.open.get_mut(&trial.cell) {
             state.trials.push(trial);
             state.adopted = true;
@@ -264,26 +300,26 @@ impl Cells {
     }
 
     /// Sets the round trips of an open cell's path without load.
-    pub(super) fn idle(&mut self, id: u32, idle: Option<RttTally>) {
+    pub fn idle(&mut self, id: u32, idle: Option<RttTally>) {
         if let Some(state) = self.open.get_mut(&id) {
             state.idle = idle;
         }
     }
 
     /// Adds a verdict to one open cell.
-    pub(super) fn remark_on(&mut self, id: u32, verdict: Verdict) {
+    pub fn remark_on(&mut self, id: u32, verdict: Verdict) {
         if let Some(state) = self.open.get_mut(&id) {
             state.remark = Some(verdict);
         }
     }
 
     /// Adds a verdict to all open cells.
-    pub(super) fn remark(&mut self, verdict: Verdict) {
+    pub fn remark(&mut self, verdict: Verdict) {
         self.open.values_mut().for_each(|state| state.remark = Some(verdict));
     }
 
     /// The outcomes that the open and done cells would have now.
-    pub(super) fn preview(&self) -> Vec<Outcome> {
+    pub fn preview(&self) -> Vec<Outcome> {
         let open = self.open.values().filter(|state| !state.trials.is_empty());
         let mut outcomes: Vec<Outcome> = open
             .map(|state| {
@@ -301,12 +337,12 @@ impl Cells {
     }
 
     /// Trials that the open cell with the widest interval still needs, estimated from the spread so far.
-    pub(super) fn trials_left(&self) -> u32 {
+    pub fn trials_left(&self) -> u32 {
         self.unsettled().map(|state| self.needs(state).max(1)).max().unwrap_or(0)
     }
 
     /// The same of all open cells together.
-    pub(super) fn all_trials_left(&self) -> u64 {
+    pub fn all_trials_left(&self) -> u64 {
         self.open.values().map(|state| u64::from(self.needs(state))).sum()
     }
 
@@ -320,17 +356,17 @@ impl Cells {
     }
 
     /// Removes the open cells for a while.
-    pub(super) fn set_aside(&mut self) -> BTreeMap<u32, CellState> {
+    pub fn set_aside(&mut self) -> BTreeMap<u32, CellState> {
         std::mem::take(&mut self.open)
     }
 
     /// Returns them.
-    pub(super) fn take_back(&mut self, mut kept: BTreeMap<u32, CellState>) {
+    pub fn take_back(&mut self, mut kept: BTreeMap<u32, CellState>) {
         self.open.append(&mut kept);
     }
 
     /// Drops the cells without a trial that `beyond` selects, and adds a verdict to the largest block that stays.
-    pub(super) fn give_up(&mut self, beyond: impl Fn(&Spec) -> bool) -> usize {
+    pub fn give_up(&mut self, beyond: impl Fn(&Spec) -> bool) -> usize {
         let before = self.open.len();
         self.open.retain(|_, state| !state.trials.is_empty() || !beyond(&state.cell.spec));
         let given_up = before - self.open.len();
@@ -349,7 +385,7 @@ impl Cells {
 
 impl CellState {
     /// Time of one exchange or block in ns, by the last trial; 0 before the first.
-    pub(super) fn expected_ns(&self) -> u64 {
+    pub fn expected_ns(&self) -> u64 {
         let Some(trial) = self.trials.last() else { return 0 };
         if let Some(rtt) = trial.near.rtt.as_ref().or(trial.far.rtt.as_ref()) {
             return rtt.mean_ns.round() as u64;
@@ -359,7 +395,9 @@ impl CellState {
             / blocks
     }
 
-    pub(super) fn trials(&self) -> usize {
+    /// Number of trials.
+    #[must_use]
+    pub fn trials(&self) -> usize {
         self.trials.len()
     }
 }

@@ -1,0 +1,142 @@
+//! The steps of a plan between the hosts of a fleet.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Instant;
+
+use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
+use schedule::{Between, Leg, RatePass, TestRequest};
+use tokio::sync::mpsc;
+
+use super::drive::{Ends, TestEnded};
+use super::{Cancel, Fleet, Pair};
+use crate::ControlError;
+
+/// A test that has ended: its index, the hosts it was lent, and its result.
+type Ended = (usize, Pair, Result<RatePass, ControlError>);
+
+impl Ends for Fleet {
+    fn drain(&mut self) -> Result<(), ControlError> {
+        self.drain_messages()
+    }
+
+    async fn hold(&mut self, sink: &mut dyn EventSink) -> Result<(), ControlError> {
+        let waits = |name: &str, ahead| {
+            let activity = format!("{name} is busy: {ahead} ahead in the queue");
+            // The phase is for the progress display only; a sink that fails reports it at the next trial.
+            let _ = sink.event(&Event::Phase(Phase { activity, ..Phase::default() }));
+        };
+        Self::hold(self, waits).await
+    }
+
+    async fn release(&mut self) -> Result<(), ControlError> {
+        self.release_machines().await
+    }
+
+    async fn tune(&mut self, hosts: &[(Between, HostSettings)]) -> Result<(), ControlError> {
+        for (between, settings) in hosts {
+            Self::tune(self, between.hosts, between.single_ended, settings).await?;
+        }
+        Ok(())
+    }
+
+    async fn conditions(&mut self, hosts: &[usize]) -> Result<Vec<(String, Conditions)>, ControlError> {
+        let found = self.read_conditions(hosts).await?;
+        let name = |host: &usize| self.end(*host).map_or_else(|| "a host".to_owned(), |end| end.name.clone());
+        Ok(hosts.iter().map(name).zip(found).collect())
+    }
+
+    async fn idle(
+        &mut self,
+        spec: &Spec,
+        between: Between,
+        _sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<Option<RttTally>, ControlError> {
+        let Some(mut pair) = self.lend(between.hosts, between.single_ended) else { return Ok(None) };
+        let found = pair.idle(spec, &mut Relay(None), cancel).await;
+        self.take_back(between.hosts, pair);
+        found
+    }
+
+    /// Runs all tests at the same time, and waits for all of them also after an error.
+    async fn together(
+        &mut self,
+        first: u32,
+        tests: Vec<TestRequest>,
+        live: bool,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<Vec<TestEnded>, ControlError> {
+        let (relay, mut readings) = mpsc::unbounded_channel();
+        let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
+        let begun = Instant::now();
+        let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
+        let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
+        for (at, test) in tests.into_iter().enumerate() {
+            let Some(pair) = self.lend(test.between.hosts, test.between.single_ended) else { continue };
+            let relay = Relay(live.then(|| relay.clone()));
+            running.push(Box::pin(run_test(at, pair, test, first + at as u32, relay, cancel.clone())));
+        }
+        let mut sent = Ok(());
+        while !running.is_empty() {
+            tokio::select! {
+                Some(event) = readings.recv() => sent = sent.and(sink.event(&event)),
+                (at, pair, result) = next(&mut running) => {
+                    self.take_back(hosts[at], pair);
+                    let changes = hosts[at].map(|host| self.changes(host));
+                    ended[at] = Some(TestEnded { duration_ns: begun.elapsed().as_nanos() as u64, result, changes });
+                }
+            }
+        }
+        sent?;
+        Ok(ended.into_iter().flatten().collect())
+    }
+}
+
+/// Runs one test and returns its hosts.
+async fn run_test(
+    at: usize,
+    mut pair: Pair,
+    TestRequest { spec, legs, .. }: TestRequest,
+    number: u32,
+    mut relay: Relay,
+    mut cancel: Cancel,
+) -> Ended {
+    let result = if spec.no_loss {
+        pair.trial(number, &spec, None, &mut relay, &mut cancel).await
+    } else {
+        let legs: Vec<_> = legs.into_iter().map(Leg::into).collect();
+        pair.rated(number, &spec, &legs, &mut relay, &mut cancel).await
+    };
+    (at, pair, result)
+}
+
+/// The next test that ends.
+async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended {
+    std::future::poll_fn(|context| {
+        for at in 0..running.len() {
+            if let Poll::Ready(ended) = running[at].as_mut().poll(context) {
+                drop(running.swap_remove(at));
+                return Poll::Ready(ended);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Passes live readings of simultaneous tests to the one sink.
+struct Relay(Option<mpsc::UnboundedSender<Event>>);
+
+impl EventSink for Relay {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        // The phases of a search belong to a trial and are not the plan's progress.
+        if let Some(sink) = self.0.as_ref().filter(|_| !matches!(event, Event::Phase(_))) {
+            // After the step the receiver is gone.
+            let _ = sink.send(event.clone());
+        }
+        Ok(())
+    }
+}

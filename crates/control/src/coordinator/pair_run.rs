@@ -1,0 +1,131 @@
+//! The steps of a run between two agents.
+
+use model::{Event, EventSink, Phase, RttTally, RunHeader, Spec};
+use schedule::{Between, IdleProbe, Leg, LossSearch, RatePass};
+
+use super::drive::Ends;
+use super::metrics::Metrics;
+use super::pass::PassResult;
+use super::{Cancel, Pair};
+use crate::ControlError;
+use crate::proto::message::WireLeg;
+
+/// Two agents, and the TCP metrics caches of their hosts.
+pub(super) struct PairRun<'a> {
+    pub(super) pair: &'a mut Pair,
+    pub(super) metrics: Metrics,
+}
+
+impl<'a> PairRun<'a> {
+    pub(super) fn new(pair: &'a mut Pair, header: &RunHeader) -> Self {
+        let metrics = Metrics::of(header, pair);
+        Self { pair, metrics }
+    }
+}
+
+impl Ends for PairRun<'_> {
+    async fn prepare(&mut self, spec: &Spec) -> Result<(), ControlError> {
+        self.pair.apply(&spec.settings).await
+    }
+
+    async fn trial(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        left_ns: Option<u64>,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<RatePass, ControlError> {
+        self.pair.trial(number, spec, left_ns, sink, cancel).await
+    }
+
+    async fn pass(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        legs: &[Leg],
+        near_only: bool,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<RatePass, ControlError> {
+        let legs: Vec<WireLeg> = legs.iter().copied().map(WireLeg::from).collect();
+        let far = if near_only { self.pair.far.take() } else { None };
+        let result = self.pair.rated(number, spec, &legs, sink, cancel).await;
+        if near_only {
+            self.pair.far = far;
+        }
+        result
+    }
+
+    async fn idle(
+        &mut self,
+        spec: &Spec,
+        _between: Between,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<Option<RttTally>, ControlError> {
+        self.pair.idle(spec, sink, cancel).await
+    }
+
+    async fn flush_metrics(&mut self) {
+        self.metrics.flush().await;
+    }
+
+    async fn reset(&mut self, spec: &Spec) -> Result<(), ControlError> {
+        self.pair.cancel_setup(spec).await
+    }
+}
+
+impl Pair {
+    /// One trial over fresh connections; with `no_loss`, a search for the highest rate without loss.
+    pub(super) async fn trial(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        left_ns: Option<u64>,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<RatePass, ControlError> {
+        if !spec.no_loss {
+            return self.rated(number, spec, &[Leg::of(spec).into()], sink, cancel).await;
+        }
+        let mut search = LossSearch::new(spec, number);
+        while let Some((number, spec, leg)) = search.next() {
+            if *cancel.borrow() {
+                return Err(ControlError::Interrupted);
+            }
+            let phase = Phase { activity: search.activity(), cells_done: 0, cells: 1, remaining_ns: left_ns };
+            sink.event(&Event::Phase(phase))?;
+            search.completed(self.rated(number, &spec, &[leg.into()], sink, cancel).await?);
+        }
+        Ok(search.found())
+    }
+
+    /// One pass, as the schedule takes its result.
+    pub(super) async fn rated(
+        &mut self,
+        number: u32,
+        spec: &Spec,
+        legs: &[WireLeg],
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<RatePass, ControlError> {
+        let PassResult { near, far, failure } = self.pass(number, spec, legs, sink, cancel).await?;
+        Ok(RatePass { near: near.into(), far: self.far.is_some().then(|| far.into()), failure })
+    }
+
+    /// The probe's round trips without load, for a spec with a probe.
+    pub(super) async fn idle(
+        &mut self,
+        spec: &Spec,
+        sink: &mut dyn EventSink,
+        cancel: &mut Cancel,
+    ) -> Result<Option<RttTally>, ControlError> {
+        let mut probe = IdleProbe::new(spec);
+        while let Some((spec, leg)) = probe.next() {
+            let result = self.pass(u32::MAX, &spec, &[leg.into()], sink, cancel).await?;
+            probe.completed(result.near.into());
+        }
+        Ok(probe.found())
+    }
+}

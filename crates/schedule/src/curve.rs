@@ -1,0 +1,342 @@
+//! A curve over block sizes: interleaved passes over all sizes, with fresh connections for each pass. A size that has converged
+//! gets no more trials.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use analysis::stats::SplitMix64;
+use model::{Cell, Direction, Event, Order, Phase, RunHeader, Spec, Stop};
+
+use crate::cells::CellState;
+use crate::state::RunState;
+use crate::{Completed, End, Leg, Machine, Step};
+
+/// How a curve is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurvePlan {
+    /// Adds sizes where the curve bends or jumps.
+    pub adaptive: bool,
+    /// Length of a leg in ns; `None` for the budget's share.
+    pub leg_ns: Option<u64>,
+    /// NetPIPE's limit: no larger blocks once one takes longer than this, ns (half of a round trip).
+    pub limit_ns: Option<u64>,
+    /// Also measures copies in memory, as a ceiling.
+    pub ceiling: bool,
+}
+
+/// Exchanges of each flow before the first timed one of a pass, so that slow start and cold caches are left out. NetPIPE makes
+/// 100.
+const WARM_UP: u64 = 50;
+/// The shortest and the longest leg, ns.
+const LEG_NS: (u64, u64) = (500_000, 10_000_000);
+/// Legs of a size that a budget should suffice for. Short legs and many passes are better, because connections differ more than
+/// times within one connection.
+const LEGS_IN_BUDGET: u64 = 50;
+/// Most sizes that `--adaptive` adds.
+const ADDED_SIZES: usize = 32;
+/// The first pass goes up in steps of this factor and checks the remaining time after each.
+const FIRST_STEP: u64 = 8;
+/// Passes of the memory ceiling, and the length of its legs.
+const CEILING: (u32, u64) = (6, 1_000_000);
+
+/// A leg of a pass and the cell that it is a trial of; `None` for a warm-up.
+pub type Planned = (Option<u32>, Leg);
+
+/// A curve in progress.
+#[derive(Debug)]
+pub(crate) struct Curve {
+    plan: CurvePlan,
+    first: Spec,
+    leg_ns: u64,
+    random: SplitMix64,
+    at: At,
+    /// Passes over the sizes, apart from the first.
+    pass: u32,
+    /// Whether sizes are still to be added.
+    adds: bool,
+    /// Whether the ceiling is still to be measured.
+    ceiling_due: bool,
+    /// A pass takes longer than its legs, by this factor: connections, agreement on each leg, and the results.
+    stretch: f64,
+    /// The pass in progress: its legs, its start and the time that its legs need, ns.
+    planned: Vec<Planned>,
+    begun: u64,
+    needed_ns: u64,
+}
+
+#[derive(Debug)]
+enum At {
+    /// The first pass; the sizes that are left, by size.
+    First(VecDeque<(u32, u64)>),
+    Passes,
+    Ceiling(Box<Ceiling>),
+    End(End),
+}
+
+/// The memory ceiling in progress.
+#[derive(Debug)]
+struct Ceiling {
+    spec: Spec,
+    passes: u32,
+    /// The curve's open cells, set aside.
+    kept: BTreeMap<u32, CellState>,
+    /// Whether it is the end of the run.
+    last: bool,
+}
+
+impl Curve {
+    pub(crate) fn new(header: &RunHeader, plan: &CurvePlan) -> Self {
+        let mut sizes: Vec<(u32, u64)> = header.cells.iter().map(|cell| (cell.id, cell.spec.block)).collect();
+        sizes.sort_by_key(|(_, block)| *block);
+        let first = header.cells.first().map_or_else(|| Spec::new("tcp", "pingpong"), |cell| cell.spec.clone());
+        Self {
+            leg_ns: plan.leg_ns.unwrap_or_else(|| leg_ns(header)),
+            random: SplitMix64::new(header.stopping.seed),
+            at: if sizes.is_empty() { At::End(End::Finished) } else { At::First(sizes.into()) },
+            pass: 0,
+            adds: plan.adaptive,
+            ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
+            stretch: 1.0,
+            planned: Vec::new(),
+            begun: 0,
+            needed_ns: 0,
+            plan: plan.clone(),
+            first,
+        }
+    }
+
+    fn after_pass(&mut self, state: &mut RunState, now: u64) {
+        let took = (now - self.begun) as f64 / self.needed_ns.max(1) as f64;
+        self.stretch = f64::midpoint(self.stretch, took.max(1.0));
+        state.cells.settle();
+        self.pass += 1;
+        let enough = self.pass + 1 >= state.header.stopping.min_trials;
+        if enough && std::mem::take(&mut self.adds) {
+            self.add_sizes(state);
+        }
+        // After the first results, so that a short budget is spent on the path.
+        if enough && self.ceiling_due {
+            self.begin_ceiling(state, false);
+        }
+    }
+
+    fn finish(&mut self, state: &mut RunState) {
+        if self.ceiling_due {
+            self.begin_ceiling(state, true);
+        } else {
+            self.at = At::End(End::Finished);
+        }
+    }
+
+    fn step(&self, state: &RunState, first: &Spec, near_only: bool) -> Step {
+        let legs: Vec<Leg> = self.planned.iter().map(|(_, leg)| *leg).collect();
+        Step::Pass { number: state.passes, spec: Box::new(spec_of(first, &legs)), legs, near_only }
+    }
+
+    /// The next pass: each size that has not converged, once.
+    fn plan_pass(&mut self, state: &RunState) {
+        let mut legs: Vec<Planned> = state
+            .cells
+            .unsettled()
+            .map(|cell| (Some(cell.cell.id), leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns())))
+            .collect();
+        legs.sort_by_key(|(_, leg)| leg.block);
+        if state.header.stopping.order == Order::Random {
+            self.random.shuffle(&mut legs);
+        }
+        legs.insert(0, warm_up(&self.first));
+        self.needed_ns = legs.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).sum();
+        self.planned = legs;
+    }
+
+    /// Leaves out larger sizes that would take too long.
+    fn leave_out(&self, state: &mut RunState, now: u64) {
+        let measured = state.cells.open().filter(|cell| cell.trials() > 0);
+        let Some((block, exchange_ns)) = measured.map(|cell| (cell.cell.spec.block, cell.expected_ns())).max() else {
+            return;
+        };
+        let one_way_ns = if self.first.pattern == "pingpong" { exchange_ns / 2 } else { exchange_ns };
+        if self.plan.limit_ns.is_some_and(|limit| one_way_ns > limit) {
+            state.cells.give_up(|spec| spec.block > block);
+            return;
+        }
+        // A size is started only if the passes that its interval needs fit into the remaining time. Time grows at most in
+        // proportion to the size, which is a useful bound only for the sizes of the next step.
+        let left = state.left_ns(now) as f64;
+        let per_byte = exchange_ns as f64 / block.max(1) as f64;
+        let passes = f64::from(state.header.stopping.min_trials);
+        let untried = state.cells.open().filter(|cell| cell.trials() == 0).map(|cell| cell.cell.spec.block);
+        let mut next: Vec<u64> = untried.filter(|next| *next <= block.saturating_mul(FIRST_STEP)).collect();
+        next.sort_unstable();
+        let mut spent = 0.0;
+        let mut limit = u64::MAX;
+        for size in next {
+            let exchange = per_byte * size as f64;
+            spent += exchange * self.first.min_exchanges(exchange) as f64 * passes;
+            if spent > left {
+                limit = limit.min(size);
+            }
+        }
+        state.cells.give_up(|spec| spec.block >= limit);
+    }
+
+    /// Adds sizes where the curve bends or jumps.
+    fn add_sizes(&self, state: &mut RunState) {
+        let outcomes = state.cells.preview();
+        let next = state.cells.next_id();
+        let blocks = analysis::refine(&outcomes, ADDED_SIZES);
+        let cells: Vec<Cell> =
+            (next..).zip(blocks).map(|(id, block)| Cell::new(id, Spec { block, ..self.first.clone() })).collect();
+        if !cells.is_empty() {
+            state.add(cells);
+        }
+    }
+
+    /// Begins to measure copies in the near host's memory at the unperturbed sizes.
+    fn begin_ceiling(&mut self, state: &mut RunState, last: bool) {
+        self.ceiling_due = false;
+        let spec = Spec {
+            transport: Spec::CEILING.into(),
+            direction: Direction::Send,
+            flows: 1,
+            processes: 1,
+            threads: None,
+            delayed_reads: false,
+            ..self.first.clone()
+        };
+        let blocks = state.header.cells.iter().map(|cell| cell.spec.block);
+        let mut blocks: Vec<u64> = blocks.filter(|block| block.is_power_of_two()).collect();
+        blocks.sort_unstable();
+        let next = state.cells.next_id();
+        let of = |(id, block): (u32, &u64)| Cell::new(id, Spec { block: *block, ..spec.clone() });
+        let cells: Vec<Cell> = (next..).zip(&blocks).map(of).collect();
+        let kept = state.cells.set_aside();
+        state.add(cells);
+        self.at = At::Ceiling(Box::new(Ceiling { spec, passes: 0, kept, last }));
+    }
+
+    fn end_ceiling(&mut self, state: &mut RunState, ended: Option<End>) {
+        state.finish_all(ended.is_some());
+        let At::Ceiling(ceiling) = std::mem::replace(&mut self.at, At::Passes) else { return };
+        state.cells.take_back(ceiling.kept);
+        if let Some(end) = ended.or(ceiling.last.then_some(End::Finished)) {
+            self.at = At::End(end);
+        }
+    }
+
+    fn report(&self, state: &mut RunState, now: u64, pass_ns: u64) {
+        let open = state.cells.unsettled().count();
+        let most = state.cells.trials_left();
+        let left_ns = (pass_ns > 0).then(|| (pass_ns * u64::from(most)).min(state.left_ns(now)));
+        let done = state.cells.settled_count(&self.first.transport);
+        let activity = if matches!(self.at, At::First(_)) {
+            "pass 1: all sizes".to_owned()
+        } else {
+            format!("pass {}: {open} {} left", self.pass + 2, if open == 1 { "size" } else { "sizes" })
+        };
+        let (cells_done, cells) = (done as u32, (done + open) as u32);
+        state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns: left_ns }));
+    }
+}
+
+impl Machine for Curve {
+    fn next(&mut self, state: &mut RunState, now: u64) -> Step {
+        self.begun = now;
+        loop {
+            match &mut self.at {
+                At::First(sizes) => match sizes.front() {
+                    None => self.at = At::Passes,
+                    Some((_, smallest)) => {
+                        let top = (*smallest).max(512).saturating_mul(FIRST_STEP);
+                        let fits = sizes.iter().take_while(|(_, block)| *block <= top).count();
+                        let sizes: Vec<(u32, u64)> = sizes.drain(..fits).collect();
+                        let legs = sizes.into_iter().map(|(id, block)| (Some(id), leg(block, self.leg_ns, 0)));
+                        self.planned = std::iter::once(warm_up(&self.first)).chain(legs).collect();
+                        self.report(state, now, 0);
+                        return self.step(state, &self.first, false);
+                    }
+                },
+                At::Passes => {
+                    self.plan_pass(state);
+                    let fits = state.left_ns(now) as f64 >= self.needed_ns as f64 * self.stretch;
+                    if self.pass + 1 < state.header.stopping.max_trials && self.planned.len() > 1 && fits {
+                        self.report(state, now, self.needed_ns);
+                        return self.step(state, &self.first, false);
+                    }
+                    self.finish(state);
+                }
+                At::Ceiling(ceiling) => {
+                    let of = |cell: &CellState| {
+                        (Some(cell.cell.id), leg(cell.cell.spec.block, CEILING.1, cell.expected_ns()))
+                    };
+                    let spec = ceiling.spec.clone();
+                    self.planned = std::iter::once(warm_up(&spec)).chain(state.cells.open().map(of)).collect();
+                    return self.step(state, &spec, true);
+                }
+                At::End(end) => return Step::End(end.clone()),
+            }
+        }
+    }
+
+    fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
+        let positions: Vec<(Option<u32>, u32)> =
+            self.planned.iter().zip(0..).map(|((cell, _), position)| (*cell, position)).collect();
+        let ceiling = matches!(self.at, At::Ceiling(_));
+        let passed = matches!(result, Completed::Pass(_));
+        let ended = state.pass(result, &positions);
+        // The memory ceiling has its own passes, during which the curve's open cells are set aside.
+        if passed && !ceiling {
+            state.cells.remove_pass_effects();
+        }
+        match (&mut self.at, ended) {
+            (At::Ceiling(one), ended) => {
+                one.passes += 1;
+                if ended.is_some() || one.passes == CEILING.0 {
+                    self.end_ceiling(state, ended);
+                }
+            }
+            (_, Some(end)) => self.at = At::End(end),
+            (At::First(_), None) => {
+                self.leave_out(state, now);
+                if let At::First(sizes) = &mut self.at {
+                    sizes.retain(|(id, _)| state.cells.open().any(|open| open.cell.id == *id));
+                }
+            }
+            (_, None) => self.after_pass(state, now),
+        }
+    }
+}
+
+/// Length of a leg in ns, so that the budget suffices for [`LEGS_IN_BUDGET`] of each size.
+fn leg_ns(header: &RunHeader) -> u64 {
+    let cells = header.cells.len().max(1) as u64;
+    let share = header.stopping.budget_ns.map_or(LEG_NS.1, |budget| budget / cells / LEGS_IN_BUDGET);
+    share.clamp(LEG_NS.0, LEG_NS.1)
+}
+
+/// The spec of a pass over several sizes: the ends allocate buffers for its largest block.
+#[must_use]
+pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
+    let block = legs.iter().map(|leg| leg.block).max().unwrap_or(1);
+    Spec { block, reply: None, interval_ns: 0, ..first.clone() }
+}
+
+/// A leg of about `leg_ns`, or of a few exchanges if these take longer.
+#[must_use]
+pub fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> Leg {
+    Leg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
+}
+
+/// The leg before the first timed one.
+#[must_use]
+pub fn warm_up(first: &Spec) -> Planned {
+    let block = if first.pattern == "pingpong" { 1 } else { 8 };
+    let exchanges = WARM_UP * u64::from(first.flows);
+    (None, Leg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
+}
+
+fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {
+    match leg.stop {
+        Stop::AboutNs(ns) => ns.max(first.min_exchanges(leg.expected_ns as f64) * leg.expected_ns),
+        _ => 0,
+    }
+}

@@ -1,0 +1,343 @@
+//! Decides what a run measures next, without I/O and without a clock.
+//!
+//! [`Run::next`] returns the next [`Step`]. The caller carries it out and reports the result to [`Run::completed`], each time
+//! with the time since the start of the run. Between the two calls the run does nothing, so a test can carry out the steps on a
+//! simulated path in virtual time. What the run records comes out of [`Run::events`].
+
+mod advise;
+mod cells;
+mod curve;
+mod idle;
+mod noloss;
+mod paired;
+mod plan;
+mod search_state;
+#[cfg(test)]
+mod simulated;
+mod single;
+mod state;
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use model::{
+    Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Spec, Stop, Verdict,
+};
+
+pub use advise::{AdvisePlan, Methods};
+pub use cells::{CellState, Cells, ScheduleKind};
+pub use curve::{CurvePlan, Planned, leg, spec_of, warm_up};
+pub use idle::IdleProbe;
+pub use noloss::{LossSearch, RatePass};
+pub use paired::PairedPlan;
+pub use plan::PlanSchedule;
+pub use state::RunState;
+
+/// A part of a pass over one set of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leg {
+    /// Bytes of a block or request.
+    pub block: u64,
+    /// Bytes of a response.
+    pub reply: u64,
+    /// When it ends.
+    pub stop: Stop,
+    /// Expected time of one exchange, ns; 0 where unknown.
+    pub expected_ns: u64,
+}
+
+impl Leg {
+    /// The only leg of a trial of `spec`.
+    #[must_use]
+    pub fn of(spec: &Spec) -> Self {
+        Self { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 }
+    }
+}
+
+/// What the caller is to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Wait for that many ns.
+    Pause(u64),
+    /// Remove what the kernels' TCP metrics caches know of earlier connections.
+    FlushMetrics,
+    /// Measure the round trips of a path without load, with an [`IdleProbe`].
+    Idle {
+        /// The spec with the probe.
+        spec: Box<Spec>,
+        /// The hosts.
+        between: Between,
+    },
+    /// Make one trial over fresh connections, with the host settings of its spec. With `no_loss` it is a [`LossSearch`].
+    Trial {
+        /// Its number among the run's passes.
+        number: u32,
+        /// What to measure.
+        spec: Box<Spec>,
+    },
+    /// Make one pass of several legs over fresh connections.
+    Pass {
+        /// Its number among the run's passes.
+        number: u32,
+        /// What to measure, apart from the legs.
+        spec: Box<Spec>,
+        /// The legs, in order.
+        legs: Vec<Leg>,
+        /// The near end measures alone.
+        near_only: bool,
+    },
+    /// Make both ends drop what is left of a failed set-up of this spec.
+    Reset(Box<Spec>),
+    /// Of a fleet: have all hosts' machines, waiting in their queues if necessary.
+    Hold,
+    /// Of a fleet: revert all settings and let others have the machines during a long pause.
+    Release,
+    /// Of a fleet: apply these settings to these hosts.
+    Tune(Vec<(Between, HostSettings)>),
+    /// Of a fleet: read the conditions of these hosts.
+    Conditions(Vec<usize>),
+    /// Of a fleet: make these tests at the same time, the first with this number.
+    Together {
+        /// Number of the first among the run's passes.
+        first: u32,
+        /// The tests, no host in two of them.
+        tests: Vec<TestRequest>,
+        /// It is a warm-up that is not recorded.
+        warm_up: bool,
+    },
+    /// Stop: the run is over.
+    End(End),
+}
+
+/// The hosts of a test, by their numbers in the fleet; a run between two ends has no other hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Between {
+    /// The near and the far host.
+    pub hosts: [usize; 2],
+    /// The near host measures alone.
+    pub single_ended: bool,
+}
+
+/// One of several simultaneous tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestRequest {
+    /// Its hosts.
+    pub between: Between,
+    /// What to measure; with `no_loss` it is a [`LossSearch`].
+    pub spec: Spec,
+    /// The legs, in order.
+    pub legs: Vec<Leg>,
+}
+
+/// What came of one of several simultaneous tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestResult {
+    /// The pass, or why there is none.
+    pub pass: Result<PassResult, Failure>,
+    /// Changes of both hosts' settings during the test.
+    pub changes: [Vec<Change>; 2],
+    /// Wall-clock time at its start, ns since the Unix epoch.
+    pub begun_unix_ns: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// By its stop rule or its budget.
+    Finished,
+    /// By the user.
+    Interrupted,
+    /// By the last reported [`Completed::Failed`].
+    Failed,
+    /// By a requirement of its plan that was not met.
+    Unmet {
+        /// Which, on which host.
+        what: String,
+        /// For how long it was waited for, ns.
+        waited_ns: u64,
+    },
+    /// By a trial or pass that ended early.
+    CutShort {
+        /// What ended.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Completed {
+    /// A pause, a flush or a reset is over.
+    Done,
+    /// The round trips without load; `None` if there were too few.
+    Idle(Option<RttTally>),
+    /// A trial or pass has ended, at its end or early.
+    Pass(Box<PassResult>),
+    /// The conditions of the requested hosts, in order, with the hosts' names.
+    Conditions(Vec<(String, Conditions)>),
+    /// Simultaneous tests have ended, in the order of the requests.
+    Together(Vec<TestResult>),
+    /// The step could not be carried out.
+    Failed(Failure),
+}
+
+/// Why a step could not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What it is a failure of.
+    pub kind: FailureKind,
+    /// The reason, for people.
+    pub reason: String,
+}
+
+impl Failure {
+    /// How it ends a run that cannot go on after it.
+    fn end(&self) -> End {
+        if self.kind == FailureKind::Interrupted { End::Interrupted } else { End::Failed }
+    }
+}
+
+/// What failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The set-up of a trial: an end refused it or cannot do it. Both ends still hold parts of it.
+    Setup,
+    /// The trial itself, or the settings of its hosts; both ends are ready for another one.
+    Trial,
+    /// The connection to a host, or another fault that ends the run.
+    Run,
+    /// Nothing: the user wants to stop.
+    Interrupted,
+}
+
+/// One end's results of a pass.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EndResult {
+    /// One for each leg that was started.
+    pub tallies: Vec<EndTally>,
+    /// Activity of the host.
+    pub host: EndPass,
+    /// Other measurements on its agent at the same time.
+    pub overlapped_by: u32,
+}
+
+/// A pass that has ended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PassResult {
+    /// From the start of the run to the start of the pass, ns.
+    pub begun_ns: u64,
+    /// Length of the pass, ns.
+    pub duration_ns: u64,
+    /// In a lab: the report on its links during the pass.
+    pub lab: Option<LabReport>,
+    /// In a lab: the verdict on its links.
+    pub links: Option<Verdict>,
+    /// The near end's results.
+    pub near: EndResult,
+    /// The far end's results; `None` if the near end measured alone.
+    pub far: Option<EndResult>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+}
+
+/// How cells are measured.
+#[derive(Debug, Clone)]
+pub enum Schedule {
+    /// One cell, trial after trial, until it has converged.
+    Single,
+    /// One cell for each block size, in passes over all of them.
+    Curve(CurvePlan),
+    /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
+    Paired(PairedPlan),
+    /// One cell and its possible changes, in search of better settings.
+    Advise(AdvisePlan),
+}
+
+impl Schedule {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> ScheduleKind {
+        match self {
+            Self::Single => ScheduleKind::Single,
+            Self::Curve(_) => ScheduleKind::Curve,
+            Self::Paired(_) => ScheduleKind::Paired,
+            Self::Advise(_) => ScheduleKind::Search,
+        }
+    }
+}
+
+/// The steps of one schedule. Between [`next`](Self::next) and [`completed`](Self::completed) it does nothing.
+trait Machine: Debug + Send {
+    /// The next step.
+    fn next(&mut self, state: &mut RunState, now: u64) -> Step;
+    /// Takes the result of the last step.
+    fn completed(&mut self, state: &mut RunState, result: Completed, now: u64);
+    /// Adds what it found, before the run is closed.
+    fn report(&self, _state: &mut RunState) {}
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Run {
+    state: RunState,
+    machine: Box<dyn Machine>,
+}
+
+impl Run {
+    /// A run of `header`'s cells; a search may try the `methods` of their transport.
+    #[must_use]
+    pub fn new(header: &RunHeader, schedule: &Schedule, methods: Methods) -> Self {
+        let machine: Box<dyn Machine> = match schedule {
+            Schedule::Single => Box::new(single::Single::new(header)),
+            Schedule::Curve(plan) => Box::new(curve::Curve::new(header, plan)),
+            Schedule::Paired(plan) => Box::new(paired::PairedRun::new(header, plan)),
+            Schedule::Advise(plan) => Box::new(advise::Advise::new(header, plan.clone(), methods)),
+        };
+        Self { state: RunState::new(header, schedule.kind()), machine }
+    }
+
+    /// A run of a plan. `single_ended` names the transports with one end; this part of the run starts at `started_unix_ns`, ns
+    /// since the Unix epoch, and at [`PlanSchedule::spent_ns`] in the run's own time.
+    #[must_use]
+    pub fn plan(
+        header: &RunHeader,
+        schedule: PlanSchedule,
+        single_ended: BTreeSet<String>,
+        started_unix_ns: u64,
+    ) -> Self {
+        let machine = Box::new(plan::PlanRun::new(schedule, single_ended, started_unix_ns));
+        Self { state: RunState::new(header, ScheduleKind::Plan), machine }
+    }
+
+    /// The next step, at `now` ns after the start of the run.
+    pub fn next(&mut self, now: u64) -> Step {
+        self.machine.next(&mut self.state, now)
+    }
+
+    /// Takes the result of the last step, at `now` ns after the start of the run.
+    pub fn completed(&mut self, result: Completed, now: u64) {
+        self.machine.completed(&mut self.state, result, now);
+    }
+
+    /// The user wants to stop: the run ends after the step in progress, whose results are kept.
+    pub fn interrupt(&mut self) {
+        self.state.interrupt();
+    }
+
+    /// Notes the state of the TCP metrics caches; with `may_carry_over` a trial may have started with an earlier one's values.
+    pub fn metrics(&mut self, statement: String, may_carry_over: bool) {
+        self.state.metrics(statement, may_carry_over);
+    }
+
+    /// Closes the run, after its end: makes the outcomes of all open cells and the findings. `early`: it did not finish.
+    pub fn close(&mut self, early: bool) {
+        self.machine.report(&mut self.state);
+        self.state.close(early);
+    }
+
+    /// What was recorded since the last call, in order.
+    pub fn events(&mut self) -> Vec<Event> {
+        self.state.events()
+    }
+}

@@ -1,0 +1,523 @@
+//! A plan: rounds of all open cells. Each cell uses fresh connections between its two hosts, and the tests of one step run at
+//! the same time.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use analysis::plan::Slot;
+use model::{
+    Cell, Conditions, EndPass, Event, Every, Factor, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan,
+    RunHeader, Spec, Stop, Trial, Verdict,
+};
+
+use crate::curve::{Planned, leg, spec_of, warm_up};
+use crate::single::GAP_NS;
+use crate::state::RunState;
+use crate::{Between, Completed, End, Leg, Machine, Step, TestRequest, TestResult};
+
+/// How a plan's cells are measured.
+#[derive(Debug, Clone)]
+pub struct PlanSchedule {
+    /// The plan.
+    pub plan: Plan,
+    /// The cells, with the sizes of a curve in one slot: their combination of levels, and their hosts' numbers in the fleet.
+    pub slots: Vec<Slot>,
+    /// Trials of an earlier part of this run, which are kept.
+    pub trials: Vec<Trial>,
+    /// Passes of an earlier part of this run.
+    pub passes: Vec<Pass>,
+}
+
+impl PlanSchedule {
+    /// Time that the earlier part of the run has spent, ns.
+    #[must_use]
+    pub fn spent_ns(&self) -> u64 {
+        self.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0)
+    }
+
+    /// The first cell of the slot that contains this one.
+    fn first_of(&self, cell: u32) -> u32 {
+        self.slots.iter().find(|slot| slot.cells().contains(&cell)).map_or(cell, |slot| slot.cell)
+    }
+}
+
+/// Interval of the checks of a requirement that is not met, ns.
+const RETRY_NS: u64 = 1_000_000_000;
+/// Longest pause at once, ns: between two pauses idle hosts' messages are read and the progress is reported.
+const PAUSE_NS: u64 = 5_000_000_000;
+
+/// A plan in progress.
+#[derive(Debug)]
+pub(crate) struct PlanRun {
+    schedule: PlanSchedule,
+    /// Transports with one end.
+    single_ended: BTreeSet<String>,
+    /// Wall-clock time at the start of this part of the run, ns since the Unix epoch.
+    started_unix_ns: u64,
+    /// Rounds that each slot has had, by its first cell.
+    rounds_done: BTreeMap<u32, u32>,
+    /// Number of the next scheduled time.
+    time: u64,
+    /// The longest round so far, ns.
+    longest_ns: u64,
+    round: u32,
+    begun: u64,
+    /// The steps of this round that are left: the first cells of the slots that are measured at the same time.
+    steps: VecDeque<Vec<u32>>,
+    /// The tests of this step, and the first cells of its slots, also of those that are skipped.
+    tests: Vec<Test>,
+    due: Vec<u32>,
+    at: At,
+}
+
+#[derive(Debug)]
+enum At {
+    /// Before the first round.
+    Start,
+    /// Between two rounds.
+    Round,
+    /// Until a scheduled time, with its number. The hosts have been released, or are to be.
+    Wait {
+        next: u64,
+        released: bool,
+    },
+    /// Between two steps.
+    Step,
+    /// The hosts are to be acquired, where they have been released.
+    Hold,
+    Tune,
+    /// The requirements are to be checked, until this time.
+    Require {
+        until: u64,
+    },
+    Retry {
+        until: u64,
+    },
+    /// The path of the test with this index is to be probed without load.
+    Idle(usize),
+    WarmUp,
+    Measure,
+    Gap,
+    End(End),
+}
+
+/// A test of one step: a cell, or the open sizes of a curve.
+#[derive(Debug)]
+struct Test {
+    /// The first of its cells.
+    cell: Cell,
+    /// Its legs, each with its cell.
+    legs: Vec<Planned>,
+    between: Between,
+    conditions: [Option<Conditions>; 2],
+}
+
+impl PlanRun {
+    pub(crate) fn new(schedule: PlanSchedule, single_ended: BTreeSet<String>, started_unix_ns: u64) -> Self {
+        Self {
+            schedule,
+            single_ended,
+            started_unix_ns,
+            rounds_done: BTreeMap::new(),
+            time: 0,
+            longest_ns: 0,
+            round: 0,
+            begun: 0,
+            steps: VecDeque::new(),
+            tests: Vec::new(),
+            due: Vec::new(),
+            at: At::Start,
+        }
+    }
+
+    /// Wall-clock time at `now`, ns since the Unix epoch.
+    fn unix_ns(&self, now: u64) -> u64 {
+        self.started_unix_ns + now.saturating_sub(self.schedule.spent_ns())
+    }
+
+    /// Adopts the trials of an earlier part of the run.
+    fn adopt(&mut self, state: &mut RunState) {
+        let schedule = &self.schedule;
+        let cut: BTreeSet<u32> = schedule.trials.iter().filter(|trial| is_cut(trial)).map(|trial| trial.pass).collect();
+        let kept: BTreeSet<u32> = schedule.passes.iter().map(|pass| pass.index).collect();
+        let points: BTreeSet<u32> = schedule.slots.iter().filter(|slot| slot.sizes > 1).flat_map(Slot::cells).collect();
+        // A trial that was cut short is repeated; of a curve the whole pass.
+        let whole = |trial: &&Trial| {
+            !is_cut(trial)
+                && (!points.contains(&trial.cell) || kept.contains(&trial.pass) && !cut.contains(&trial.pass))
+        };
+        schedule.trials.iter().filter(whole).for_each(|trial| state.cells.adopt(trial.clone()));
+        self.rounds_done = schedule.slots.iter().map(|slot| (slot.cell, rounds_of(state, slot))).collect();
+        let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
+        let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
+        state.passes = by_trial.max(by_pass).unwrap_or(0);
+        let with_round = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
+        state.pass_rounds = schedule.passes.iter().map(with_round).collect();
+    }
+
+    /// Begins the next round, or waits for its time; ends the plan after the last one.
+    fn next_round(&mut self, state: &mut RunState, now: u64) -> At {
+        self.settle(state);
+        let open = self.open(state);
+        let Some(round) = open.iter().map(|cell| self.rounds_done.get(cell).copied().unwrap_or(0)).min() else {
+            return At::End(End::Finished);
+        };
+        self.round = round;
+        if let Some(every) = self.schedule.plan.schedule
+            && round.is_multiple_of(state.header.stopping.min_trials.max(1))
+        {
+            return match self.next_time(&state.header, every, now) {
+                Some(next) => At::Wait { next, released: false },
+                None => At::End(End::Finished),
+            };
+        }
+        self.begin_round(state, now)
+    }
+
+    /// The number of the next scheduled time, from 0; `None` after the last one. Times that passed during a measurement are
+    /// skipped.
+    fn next_time(&self, header: &RunHeader, every: Every, now: u64) -> Option<u64> {
+        let passed = self.unix_ns(now).saturating_sub(header.started_unix_ns).div_ceil(every.every_ns.max(1));
+        let next = if self.time == 0 && self.round == 0 { 0 } else { passed.max(self.time) };
+        (next < every.times()).then_some(next)
+    }
+
+    /// When a scheduled time is due, ns since the Unix epoch.
+    fn due(&self, header: &RunHeader, next: u64) -> u64 {
+        let every = self.schedule.plan.schedule.map_or(0, |every| every.every_ns);
+        header.started_unix_ns + next * every
+    }
+
+    fn begin_round(&mut self, state: &RunState, now: u64) -> At {
+        self.begun = now;
+        if state.left_ns(now) < self.longest_ns {
+            return At::End(End::Finished);
+        }
+        let rule = &state.header.stopping;
+        let seed = (rule.order == Order::Random).then_some(rule.seed);
+        let open = self.open(state);
+        let is_due = |cell: &u32| open.contains(cell) && self.rounds_done.get(cell) == Some(&self.round);
+        let steps = analysis::plan::round(&self.schedule.slots, seed, self.round);
+        let due = steps.into_iter().map(|step| step.into_iter().filter(is_due).collect::<Vec<u32>>());
+        self.steps = due.filter(|step| !step.is_empty()).collect();
+        At::Step
+    }
+
+    /// The first cells of the slots that have an open cell.
+    fn open(&self, state: &RunState) -> Vec<u32> {
+        let mut open: Vec<u32> = state.cells.open().map(|cell| self.schedule.first_of(cell.cell.id)).collect();
+        open.dedup();
+        open
+    }
+
+    /// Closes the cells that have converged or have had all their rounds. With a schedule, all cells stay open to the end.
+    fn settle(&self, state: &mut RunState) {
+        if self.schedule.plan.schedule.is_some() {
+            return;
+        }
+        let most = state.header.stopping.max_trials;
+        let rounds = |cell: u32| self.rounds_done.get(&self.schedule.first_of(cell)).copied().unwrap_or(0);
+        let ids: Vec<u32> = state.cells.open().map(|cell| cell.cell.id).collect();
+        let over: Vec<u32> =
+            ids.into_iter().filter(|id| rounds(*id) >= most || state.cells.is_converged(*id)).collect();
+        over.into_iter().for_each(|id| state.finish(id, false));
+    }
+
+    /// Begins the next step of the round, or ends the round.
+    fn next_step(&mut self, state: &mut RunState, now: u64) -> At {
+        let Some(cells) = self.steps.pop_front() else {
+            self.longest_ns = self.longest_ns.max(now - self.begun);
+            return At::Round;
+        };
+        self.report_step(state, &cells, now);
+        self.tests = cells.iter().filter_map(|id| self.test(state, *id)).collect();
+        self.due = cells;
+        At::Hold
+    }
+
+    /// The test of the slot that starts with this cell.
+    fn test(&self, state: &RunState, id: u32) -> Option<Test> {
+        let cell = state.header.cells.iter().find(|cell| cell.id == id)?;
+        let slot = self.schedule.slots.iter().find(|slot| slot.cell == id)?;
+        let single_ended = self.single_ended.contains(cell.spec.transport.as_str());
+        let between = Between { hosts: [slot.near, slot.far], single_ended };
+        Some(Test { cell: cell.clone(), legs: self.legs(state, cell, slot), between, conditions: [None; 2] })
+    }
+
+    /// The legs over one set of connections: one leg, or a warm-up leg and those of a curve's open sizes.
+    fn legs(&self, state: &RunState, cell: &Cell, slot: &Slot) -> Vec<Planned> {
+        let spec = &cell.spec;
+        if !spec.is_point() {
+            return vec![(Some(cell.id), Leg::of(spec))];
+        }
+        let rule = &state.header.stopping;
+        let order = analysis::plan::size_order(slot, (rule.order == Order::Random).then_some(rule.seed), self.round);
+        let of = |id: u32| {
+            let open = state.cells.open().find(|open| open.cell.id == id)?;
+            let Stop::AboutNs(ns) = open.cell.spec.stop else { return None };
+            Some((Some(id), leg(open.cell.spec.block, ns, open.expected_ns())))
+        };
+        std::iter::once(warm_up(spec)).chain(order.into_iter().filter_map(of)).collect()
+    }
+
+    /// Takes the conditions of both hosts of each test. A test whose requirements are not met in time is skipped, or ends the
+    /// run.
+    fn require(&mut self, state: &mut RunState, found: &[(String, Conditions)], until: u64, now: u64) -> At {
+        let Some(require) = self.schedule.plan.require.clone() else { return At::Idle(0) };
+        let mut unmet: Vec<(usize, String)> = Vec::new();
+        for (at, (test, found)) in self.tests.iter_mut().zip(found.chunks(2)).enumerate() {
+            for ((name, found), slot) in found.iter().zip(&mut test.conditions) {
+                *slot = Some(*found);
+                unmet.extend(require.unmet(found).into_iter().map(|what| (at, format!("{name}: {what}"))));
+            }
+        }
+        let Some((_, what)) = unmet.first().cloned() else { return At::Idle(0) };
+        if now < until {
+            report(state, format!("waiting: {what}"), None);
+            return At::Retry { until };
+        }
+        if require.otherwise == Otherwise::End {
+            return At::End(End::Unmet { what, waited_ns: require.wait_ns });
+        }
+        let tests = std::mem::take(&mut self.tests);
+        for (at, test) in tests.into_iter().enumerate() {
+            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at) else {
+                self.tests.push(test);
+                continue;
+            };
+            let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
+            ids.iter().for_each(|id| state.cells.remark_on(*id, Verdict::Unmet));
+            state.notes.push(skipped(&test.cell, ids, self.round, what));
+        }
+        At::Idle(0)
+    }
+
+    /// The index of the first test from `from` on whose path is to be probed without load.
+    fn next_idle(&self, state: &RunState, from: usize) -> Option<usize> {
+        let due = |test: &Test| {
+            let id = test.cell.id;
+            test.cell.spec.probe.is_some() && state.cells.open().any(|open| open.cell.id == id && open.idle.is_none())
+        };
+        (from..self.tests.len()).find(|at| due(&self.tests[*at]))
+    }
+
+    /// The requests of this step's tests, or of the warm-up before them. A curve has warm-up legs of its own.
+    fn requests(&self, warmup: Option<u64>) -> Vec<TestRequest> {
+        let tests = self.tests.iter().filter(|test| warmup.is_none() || !test.cell.spec.is_point());
+        let request = |test: &Test| {
+            let (spec, legs) = spec_and_legs(test, warmup);
+            TestRequest { between: test.between, spec, legs }
+        };
+        tests.map(request).collect()
+    }
+
+    /// Records the results of this step's tests. Returns how the plan ended, if they ended it.
+    fn record(&mut self, state: &mut RunState, results: Vec<TestResult>) -> Option<End> {
+        let first = state.passes;
+        state.passes += self.tests.len() as u32;
+        let mut end = None;
+        for ((at, test), result) in (0..).zip(&self.tests).zip(results) {
+            let TestResult { pass, changes, begun_unix_ns } = result;
+            let Ok(pass) = pass else {
+                end = end.or(Some(End::Failed));
+                continue;
+            };
+            let [near, far] = [0, 1].map(|side| EndPass {
+                conditions: test.conditions[side],
+                settings: changes[side].clone(),
+                ..EndPass::default()
+            });
+            let recorded = Pass {
+                index: first + at,
+                started_ns: pass.begun_ns,
+                started_unix_ns: Some(begun_unix_ns),
+                duration_ns: pass.duration_ns,
+                round: Some(self.round),
+                lab: pass.lab,
+                near,
+                far,
+                ..Pass::default()
+            };
+            state.pass_rounds.push(Pass { index: recorded.index, round: recorded.round, ..Pass::default() });
+            // A stall ends its pass, and the failure that follows is that stall, which the trial already records.
+            let ends = [Some(&pass.near), pass.far.as_ref()];
+            let stalled = ends.into_iter().flatten().flat_map(|end| &end.tallies).any(|tally| tally.stalled);
+            let failure = pass.failure.filter(|_| !stalled);
+            let positions: Vec<(Option<u32>, u32)> =
+                test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
+            state.record(recorded, pass.near, pass.far, &positions, pass.links);
+            let what = "the trial was cut short";
+            end = end.or(failure.map(|reason| End::CutShort { what, reason }));
+        }
+        for cell in &self.due {
+            *self.rounds_done.entry(*cell).or_default() += 1;
+        }
+        state.interrupted().or(end)
+    }
+
+    fn report_step(&self, state: &mut RunState, cells: &[u32], now: u64) {
+        let of = |id: &u32| state.header.cells.iter().find(|cell| cell.id == *id);
+        let first = cells.first().and_then(of);
+        let levels = first.map(|cell| &cell.levels).into_iter().flatten();
+        let curve = first.is_some_and(|cell| cell.spec.is_point());
+        let several = |name: &str| {
+            let hosts = [Factor::FROM, Factor::TO].contains(&name);
+            (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
+        };
+        let named: Vec<String> =
+            levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
+        let together =
+            if cells.len() > 1 { format!(", {} host pairs at the same time", cells.len()) } else { String::new() };
+        let separator = if named.is_empty() { "" } else { ": " };
+        let activity = format!("round {}{separator}{}{together}", self.round + 1, named.join(", "));
+        let open = state.cells.open().map(crate::CellState::trials).sum::<usize>();
+        let trials = open + state.cells.done().iter().map(|outcome| outcome.trials.len()).sum::<usize>();
+        let each = now.checked_div(trials as u64);
+        let left = match self.schedule.plan.schedule {
+            Some(every) => Some((state.header.started_unix_ns + every.for_ns).saturating_sub(self.unix_ns(now))),
+            None => each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now))),
+        };
+        report(state, activity, left);
+    }
+}
+
+impl Machine for PlanRun {
+    fn next(&mut self, state: &mut RunState, now: u64) -> Step {
+        loop {
+            self.at = match &self.at {
+                At::Start => {
+                    self.adopt(state);
+                    At::Round
+                }
+                At::Round => self.next_round(state, now),
+                At::Wait { next, released } => {
+                    let left = self.due(&state.header, *next).saturating_sub(self.unix_ns(now));
+                    if left > 0 && !released {
+                        return Step::Release;
+                    }
+                    if left > 0 {
+                        let times = self.schedule.plan.schedule.map_or(1, Every::times);
+                        report(state, format!("waiting for repetition {} of {times}", next + 1), Some(left));
+                        return Step::Pause(left.min(PAUSE_NS));
+                    }
+                    self.time = next + 1;
+                    self.begin_round(state, now)
+                }
+                At::Step => self.next_step(state, now),
+                At::Hold => return Step::Hold,
+                At::Tune => {
+                    let of = |test: &Test| (test.between, test.cell.spec.settings.clone());
+                    return Step::Tune(self.tests.iter().map(of).collect());
+                }
+                At::Require { .. } if self.schedule.plan.require.is_some() => {
+                    return Step::Conditions(self.tests.iter().flat_map(|test| test.between.hosts).collect());
+                }
+                At::Require { .. } => At::Idle(0),
+                At::Retry { .. } => return Step::Pause(RETRY_NS),
+                At::Idle(from) => match self.next_idle(state, *from) {
+                    Some(at) => {
+                        self.at = At::Idle(at);
+                        let test = &self.tests[at];
+                        return Step::Idle { spec: Box::new(test.cell.spec.clone()), between: test.between };
+                    }
+                    None => At::WarmUp,
+                },
+                At::WarmUp => match self.schedule.plan.warmup_ns {
+                    Some(ns) => {
+                        return Step::Together { first: state.passes, tests: self.requests(Some(ns)), warm_up: true };
+                    }
+                    None => At::Measure,
+                },
+                At::Measure => {
+                    return Step::Together { first: state.passes, tests: self.requests(None), warm_up: false };
+                }
+                At::Gap => return Step::Pause(GAP_NS),
+                At::End(end) => return Step::End(end.clone()),
+            };
+        }
+    }
+
+    fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
+        let at = std::mem::replace(&mut self.at, At::Round);
+        self.at = match (at, result) {
+            (_, Completed::Failed(failure)) => At::End(failure.end()),
+            (At::Measure, Completed::Together(results)) => match self.record(state, results) {
+                Some(end) => At::End(end),
+                None => At::Gap,
+            },
+            (at, result) => match (state.interrupted(), at, result) {
+                (Some(end), ..) => At::End(end),
+                (None, At::Wait { next, .. }, _) => At::Wait { next, released: true },
+                (None, At::Hold, _) => At::Tune,
+                (None, At::Tune, _) => {
+                    let wait = self.schedule.plan.require.as_ref().map_or(0, |require| require.wait_ns);
+                    At::Require { until: now + wait }
+                }
+                (None, At::Require { until }, Completed::Conditions(found)) => self.require(state, &found, until, now),
+                (None, At::Retry { until }, _) => At::Require { until },
+                (None, At::Idle(at), Completed::Idle(found)) => {
+                    state.cells.idle(self.tests[at].cell.id, found);
+                    At::Idle(at + 1)
+                }
+                (None, At::WarmUp, Completed::Together(results)) => {
+                    match results.iter().find(|one| one.pass.is_err()) {
+                        Some(_) => At::End(End::Failed),
+                        None => At::Measure,
+                    }
+                }
+                (None, At::Gap, _) => At::Step,
+                (None, at, _) => at,
+            },
+        };
+    }
+}
+
+/// The trials of a slot; sizes of a curve that have converged have fewer than the others.
+fn rounds_of(state: &RunState, slot: &Slot) -> u32 {
+    let trials = |cell: u32| state.cells.trials_of(cell).len() as u32;
+    let open = slot.cells().filter(|cell| !state.cells.is_converged(*cell)).map(trials).min();
+    open.or(slot.cells().map(trials).max()).unwrap_or(0)
+}
+
+/// The spec and the legs of a test, or of the `warmup` ns before it.
+fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
+    let legs: Vec<Leg> = test.legs.iter().map(|(_, leg)| *leg).collect();
+    let spec = &test.cell.spec;
+    if spec.is_point() {
+        return (spec_of(spec, &legs), legs);
+    }
+    let Some(ns) = warmup else { return (spec.clone(), legs) };
+    let spec = shortened(spec, ns);
+    let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
+    (spec, legs)
+}
+
+/// The spec with another trial length, if the length is a time.
+fn shortened(spec: &Spec, ns: u64) -> Spec {
+    match spec.stop {
+        Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, no_loss: false, ..spec.clone() },
+        _ => spec.clone(),
+    }
+}
+
+fn is_cut(trial: &Trial) -> bool {
+    trial.verdicts.contains(&Verdict::CutShort)
+}
+
+fn report(state: &mut RunState, activity: String, remaining_ns: Option<u64>) {
+    let (cells_done, cells) = (state.cells.done().len() as u32, state.header.cells.len() as u32);
+    state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns }));
+}
+
+/// The note that a cell, or all sizes of a curve, have no trial in a round, and why.
+fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
+    let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
+    Finding {
+        kind: FindingKind::Note,
+        statement: format!("Cell {}{of} was skipped in round {}: {what}.", cell.id, round + 1),
+        estimate: None,
+        block: None,
+        cells,
+        comparison: None,
+    }
+}
