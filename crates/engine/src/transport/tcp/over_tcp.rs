@@ -30,7 +30,7 @@ impl Drop for Slot {
     }
 }
 
-/// The calls of a [`Channel`] that go to its TCP connection unchanged, for one with `slot`, `socket`, `blocking` and
+/// The calls of a `Channel` that go to its TCP connection unchanged, for one with `slot`, `socket`, `blocking` and
 /// `flush`.
 macro_rules! over_tcp {
     () => {
