@@ -72,7 +72,7 @@ impl RunState {
     }
 
     /// Reports the progress of one cell.
-    pub fn trial_phase(&mut self, now: u64) {
+    pub(crate) fn trial_phase(&mut self, now: u64) {
         let left = self.cells.trials_left();
         let each = now.checked_div(u64::from(self.passes));
         let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns(now)));

@@ -131,7 +131,7 @@ pub(super) trait Ends {
 }
 
 /// A step that no schedule of these ends has.
-fn unsupported(what: &str) -> ControlError {
+pub(super) fn unsupported(what: &str) -> ControlError {
     ControlError::Trial { address: "this run".into(), reason: format!("{what} are not possible with these ends") }
 }
 

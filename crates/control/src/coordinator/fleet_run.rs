@@ -9,7 +9,7 @@ use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkErr
 use schedule::{Between, Leg, RatePass, TestRequest};
 use tokio::sync::mpsc;
 
-use super::drive::{Ends, TestEnded};
+use super::drive::{Ends, TestEnded, unsupported};
 use super::{Cancel, Fleet, Pair};
 use crate::ControlError;
 
@@ -75,7 +75,12 @@ impl Ends for Fleet {
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
         let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
         for (at, test) in tests.into_iter().enumerate() {
-            let Some(pair) = self.lend(test.between.hosts, test.between.single_ended) else { continue };
+            let Some(pair) = self.lend(test.between.hosts, test.between.single_ended) else {
+                // Each request has a result, in order.
+                let result = Err(unsupported("tests of hosts that are in use"));
+                ended[at] = Some(TestEnded { duration_ns: 0, result, changes: Default::default() });
+                continue;
+            };
             let relay = Relay(live.then(|| relay.clone()));
             running.push(Box::pin(run_test(at, pair, test, first + at as u32, relay, cancel.clone())));
         }
