@@ -252,7 +252,7 @@ impl ActiveRun<'_> {
                 }
             }
             Err(error @ (ControlError::Setup { .. } | ControlError::Refused { .. } | ControlError::Engine(_))) => {
-                self.pair.cancel_setup(&spec).await?;
+                self.pair.cancel_setup().await?;
                 error.to_string()
             }
             Err(error @ (ControlError::Tune { .. } | ControlError::Trial { .. })) => error.to_string(),
