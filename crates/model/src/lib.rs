@@ -36,9 +36,11 @@ mod stack_rule;
 pub mod stopping;
 pub mod tally;
 pub mod tcp;
+pub mod transport;
 pub mod trial;
 pub mod units;
 pub mod why;
+mod wording;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
@@ -74,9 +76,11 @@ pub use tally::{
     SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
+pub use transport::{Framing, IpProtocol, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use why::{
     BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, RunWhy, TimePart, Why,
     WhyDocument,
 };
+pub use wording::alternatives;

@@ -15,6 +15,7 @@ mod measure;
 mod output;
 mod password;
 mod plan;
+mod registries;
 mod scratch;
 mod settle;
 mod signals;

@@ -155,11 +155,10 @@ const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
 
 /// What was not recorded.
 pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
-    let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| observations.spec.transport == **name);
     let series =
         observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
     let mut missing = Vec::new();
-    if over_tcp && observations.bulk() && !series {
+    if observations.spec.is_over_tcp() && observations.bulk() && !series {
         missing.push("TCP_INFO over time (needed to split the sender's time)".to_owned());
     }
     let senders: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.sender).collect();

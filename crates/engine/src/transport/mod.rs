@@ -37,7 +37,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use model::{ReceiveBy, Role, SendBy, SocketFacts, Spec};
+use model::{ReceiveBy, Role, SendBy, SocketFacts, Spec, TransportFacts};
 
 use crate::EngineError;
 use crate::runner::{Flow, FlowSetup};
@@ -78,10 +78,24 @@ pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
     })
 }
 
+/// The names of the transports that `fits` accepts, for a message: `tcp, mptcp or unix`.
+pub fn names(fits: impl Fn(&dyn Transport) -> bool) -> String {
+    let fitting = TRANSPORTS.iter().filter(|transport| fits(**transport));
+    model::alternatives(&fitting.map(|transport| transport.name()).collect::<Vec<_>>())
+}
+
+/// The default block of a stream, bytes.
+const DEFAULT_BLOCK: u64 = 128 << 10;
+
 /// A method of carrying bytes between two ends.
 pub trait Transport: Sync {
+    /// What other crates know of it.
+    fn facts(&self) -> &'static TransportFacts;
+
     /// Its name on the command line.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
 
     /// One line for the help.
     fn about(&self) -> &'static str;
@@ -119,6 +133,17 @@ pub trait Transport: Sync {
     /// Whether the kernel takes sends and receives as queued operations and reports their completion (io_uring).
     fn completes(&self) -> bool {
         false
+    }
+
+    /// The default block of a stream in bytes, with data over IPv6 or not.
+    fn default_block(&self, ipv6: bool) -> u64 {
+        let _ = ipv6;
+        DEFAULT_BLOCK
+    }
+
+    /// Whether it has congestion controls, which `--cc` names.
+    fn has_congestion_controls(&self) -> bool {
+        self.facts().is_over_tcp()
     }
 
     /// What starts its two ends, if agents do not.
@@ -169,8 +194,6 @@ pub struct Capabilities {
     pub pollable: bool,
     /// Has no second end, only the active side.
     pub single_ended: bool,
-    /// Both ends must be on one machine.
-    pub one_machine: bool,
     /// Its connections can arrive through the agent's one port.
     pub shared_port: Option<SharedPort>,
     /// The largest block in bytes.
@@ -189,7 +212,6 @@ impl Capabilities {
         datagram: false,
         pollable: true,
         single_ended: false,
-        one_machine: false,
         shared_port: None,
         max_block: Spec::MAX_BLOCK,
         min_stream_block: 1,
@@ -300,5 +322,21 @@ impl Link {
         let facts = self.0.facts();
         let address = |text: Option<String>| text?.parse().ok();
         Some([address(facts.local)?, address(facts.peer)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registry_and_the_table_of_facts_have_the_same_transports() {
+        let facts: Vec<TransportFacts> = TRANSPORTS.iter().map(|transport| *transport.facts()).collect();
+        assert_eq!(facts, model::transport::TRANSPORTS);
+    }
+
+    #[test]
+    fn a_message_names_the_transports_that_fit() {
+        assert_eq!(names(|transport| transport.completes()), "tcp, mptcp or unix");
     }
 }
