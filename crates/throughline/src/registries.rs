@@ -99,11 +99,14 @@ mod tests {
 
     use super::*;
 
-    /// The first table of a page of the manual: the other columns of each name in its first column.
+    /// The first table of a page of the manual, or of a section of it (`observe.md#Sources`): the other columns of each name in its
+    /// first column.
     fn rows(page: &str) -> BTreeMap<String, String> {
+        let (page, section) = page.split_once('#').map_or((page, ""), |(page, section)| (page, section));
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual").join(page);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let table = text.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+        let lines = text.lines().skip_while(|line| !section.is_empty() && *line != format!("## {section}"));
+        let table = lines.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
         let mut rows = BTreeMap::new();
         for row in table.skip(2) {
             let (first, others) = row[1..].split_once('|').unwrap();
@@ -156,6 +159,11 @@ mod tests {
         let second: Vec<String> = second.collect();
         assert_rows("output.md", names.chain(second.iter().map(String::as_str)));
         assert_rows("import.md", import::FORMATS.iter().map(|format| format.name));
+    }
+
+    #[test]
+    fn the_manual_has_a_row_for_each_source_of_counters() {
+        assert_rows("observe.md#Sources", model::source::SOURCES.iter().map(|source| source.name));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Notes on an outcome: stalls, different directions, windows that do not fit the path, and what was not recorded.
 
 use model::units::{bits_per_second, seconds};
-use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
+use model::{BoundKind, Direction, EndTally, Outcome, Source, TcpSample};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
 use super::rules;
@@ -150,9 +150,6 @@ fn too_small(observations: &Observations<'_>) -> Option<String> {
     })
 }
 
-/// The sources of counters that rules and drop locations use.
-const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
-
 /// What was not recorded.
 pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
     let series =
@@ -173,7 +170,7 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
             missing.push(format!("the counters of the {name}'s host"));
         }
         let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
-        let used = |gap: &&String| gap.split(['.', ':']).next().is_some_and(|source| USED.contains(&source));
+        let used = |gap: &&String| Source::of(gap).is_some_and(|source| source.is_evidence);
         missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
         if !ends.iter().any(rules::threads_measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));

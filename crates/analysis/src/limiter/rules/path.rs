@@ -1,7 +1,8 @@
 //! Links and queueing disciplines.
 
+use model::source::column;
 use model::units::{bits_per_second, count};
-use model::{BoundKind, Direction, LimiterKind};
+use model::{BoundKind, Direction, LimiterKind, Source, source};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, goodput_bps, ramp, sender_flows};
@@ -56,7 +57,8 @@ pub(super) const QDISC: Rule = Rule {
         if observations.headline != Headline::Goodput {
             return Vec::new();
         }
-        let (overlimits, drops) = (qdisc(&direction.sender, "overlimits"), qdisc(&direction.sender, "drops"));
+        let (overlimits, drops) =
+            (qdisc(&direction.sender, column::OVERLIMITS), qdisc(&direction.sender, column::DROPS));
         let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
         let weight = f64::max(0.95 * qdisc_limited(direction), 0.5 * dropped);
         Signal::of(LimiterKind::Qdisc, weight, || {
@@ -79,13 +81,13 @@ pub(super) const BACKLOG: Rule = Rule {
             return Vec::new();
         };
         // With a shaper the queue is the shaper's, not the interface's.
-        if observations.headline != Headline::Goodput || qdisc(&direction.sender, "overlimits") > 0 {
+        if observations.headline != Headline::Goodput || qdisc(&direction.sender, column::OVERLIMITS) > 0 {
             return Vec::new();
         }
         let device = direction.sender.interface().map(|interface| interface.name.as_str());
         let lines = series.lines.iter().filter(|line| {
-            let of = line.name.strip_prefix("qdisc.").and_then(|rest| rest.strip_suffix(".backlog"));
-            of.is_some_and(|of| device.is_none_or(|device| of == device))
+            let of = source::QDISC.device(&line.name).filter(|(_, column)| *column == column::BACKLOG);
+            of.is_some_and(|(of, _)| device.is_none_or(|device| of == device))
         });
         let waited = lines.map(|line| {
             let known: Vec<f64> = line.values.iter().copied().flatten().collect();
@@ -100,24 +102,23 @@ pub(super) const BACKLOG: Rule = Rule {
 
 /// Whether a shaper of the sender limited it, from 0 to 1: over its rate for a large part of its packets (or GSO bursts).
 pub(in super::super) fn qdisc_limited(direction: &DirectionView<'_>) -> f64 {
-    ramp(qdisc(&direction.sender, "overlimits") as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
+    ramp(qdisc(&direction.sender, column::OVERLIMITS) as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
 }
 
 /// Growth of a counter of the qdiscs of the data's interface; of all interfaces if that one is unknown.
 fn qdisc(side: &Side<'_>, counter: &str) -> u64 {
-    grew(side, "qdisc", counter)
+    grew(side, &source::QDISC, counter)
 }
 
 /// Growth of `SOURCE.DEVICE.COUNTER` of the data's device; of all but loopback if that one is unknown. The classes of a qdisc are
 /// included in its root's count, and an ingress qdisc belongs to the other direction.
-pub(in super::super) fn grew(side: &Side<'_>, source: &str, counter: &str) -> u64 {
+pub(in super::super) fn grew(side: &Side<'_>, source: &Source, column: &str) -> u64 {
     let Some(observed) = side.pass.and_then(|pass| pass.observed.as_ref()) else { return 0 };
     let device = side.interface().map(|interface| interface.name.as_str());
     let wanted = |name: &str| {
-        let of =
-            name.strip_prefix(source).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(counter)?.strip_suffix('.'));
+        let of = source.device(name).filter(|(_, of)| *of == column);
         let part = |of: &str| of.contains(':') || of.ends_with(".ingress") || of == "lo";
-        of.is_some_and(|of| device.map_or(!part(of), |device| of == device))
+        of.is_some_and(|(of, _)| device.map_or(!part(of), |device| of == device))
     };
     let grown =
         observed.counters.iter().filter(|(name, _)| wanted(name)).map(|(_, by)| u64::try_from(*by).unwrap_or(0));
