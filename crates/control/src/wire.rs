@@ -246,7 +246,7 @@ async fn write<W: AsyncWrite + Unpin>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::message::{FromAgent, ToAgent};
+    use crate::proto::message::{FromAgent, RefusalCause, ToAgent};
 
     #[test]
     fn pings_and_long_messages_wait_for_trust() {
@@ -260,7 +260,7 @@ mod tests {
             wire.trust();
             let count = theirs.read(&mut bytes).await.unwrap();
             assert_eq!(bytes[..count], encode(&ToAgent::Ping).unwrap());
-            let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME) };
+            let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME), cause: RefusalCause::default() };
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
             assert_eq!(wire.recv().await, Ok(long.clone()));
 

@@ -179,7 +179,7 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport)
 /// Refuses a rendezvous path of another machine.
 fn check_machine(transport: &dyn Transport, target: &WireRendezvous) -> Result<(), EngineError> {
     let here = boot_id();
-    if transport.capabilities().one_machine && target.boot_id.is_some() && target.boot_id != here {
+    if transport.facts().one_host && target.boot_id.is_some() && target.boot_id != here {
         return Err(EngineError::Unsupported {
             what: format!("{} between two machines", transport.name()),
             remedy: "it works within one machine only; use tcp or udp".into(),

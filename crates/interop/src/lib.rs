@@ -63,6 +63,12 @@ pub trait PeerProtocol: Sync {
     /// The default port of its servers.
     fn port(&self) -> u16;
 
+    /// The server that runs at the far host, for the help.
+    fn server(&self) -> &'static str;
+
+    /// The commands of `thru` that measure with its server.
+    fn commands(&self) -> &'static [&'static str];
+
     /// Refuses what the protocol cannot express; everything, if only the program's clients are supported.
     ///
     /// # Errors
@@ -227,4 +233,39 @@ pub struct Curve {
     pub failure: Option<String>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A spec of a command that each program with this command can measure.
+    fn spec(protocol: &dyn PeerProtocol, command: &str) -> Spec {
+        let plain = Spec { block: 1_000, stall_ns: 10_000_000_000, ..Spec::new("tcp", command) };
+        let mut spec = match command {
+            "transfer" => Spec { stop: Stop::Blocks(10), ..plain },
+            "rr" => Spec { block: 1, ..plain },
+            _ => plain,
+        };
+        protocol.shape(&mut spec);
+        spec
+    }
+
+    #[test]
+    fn a_protocol_measures_with_its_commands_only() {
+        for protocol in PROTOCOLS {
+            assert!(!protocol.commands().is_empty() && !protocol.server().is_empty(), "{}", protocol.name());
+            for command in ["stream", "rr", "transfer"] {
+                let checked = protocol.check(&spec(*protocol, command));
+                let name = protocol.name();
+                assert_eq!(checked.is_ok(), protocol.commands().contains(&command), "{name} {command}: {checked:?}");
+            }
+            let sizes = model::NetpipeSizes { last: 64, ..model::NetpipeSizes::DEFAULT }.list();
+            let point = |block| Spec { block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            let points: Vec<Spec> = sizes.into_iter().map(point).collect();
+            let checked = protocol.check_curve(&points);
+            let name = protocol.name();
+            assert_eq!(checked.is_ok(), protocol.commands().contains(&"curve"), "{name} curve: {checked:?}");
+        }
+    }
 }

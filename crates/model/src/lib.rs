@@ -33,15 +33,18 @@ pub mod selftest;
 mod selftest_citation;
 pub mod setting;
 pub mod sizes;
+pub mod source;
 pub mod spec;
 mod stack_rule;
 pub mod stopping;
 pub mod tally;
 pub mod tcp;
+pub mod transport;
 pub mod trial;
 pub mod units;
 pub mod verdict;
 pub mod why;
+mod wording;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
@@ -71,6 +74,7 @@ pub use selftest::{Check, Claim, SelfTest};
 pub use selftest_citation::SelfTestCitation;
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
+pub use source::Source;
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use stopping::{Order, Stopping};
@@ -79,6 +83,7 @@ pub use tally::{
     SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
+pub use transport::{Framing, IpProtocol, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;
@@ -86,3 +91,4 @@ pub use why::{
     BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, RunWhy, TimePart, Why,
     WhyDocument,
 };
+pub use wording::alternatives;

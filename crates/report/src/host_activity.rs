@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
+use model::source::counter;
+use model::{CoreUse, EndPass, Inventory, Pass, Run, Source, Verdict};
 
 use crate::{host_facts, labels};
 
@@ -11,29 +12,6 @@ const SOFTIRQ: f64 = 0.1;
 const STEAL: f64 = 0.01;
 /// The shortest window, in accounting ticks, over which a share of CPU time is meaningful.
 const MIN_TICKS: u64 = 20;
-/// Counters of losses and of full buffers, other than those of devices.
-const LOSSES: [&str; 11] = [
-    "softnet.dropped",
-    "snmp.Udp.RcvbufErrors",
-    "snmp.Udp.SndbufErrors",
-    "snmp6.Udp6RcvbufErrors",
-    "snmp6.Udp6SndbufErrors",
-    "netstat.TcpExt.TCPRcvQDrop",
-    "netstat.TcpExt.TCPBacklogDrop",
-    "netstat.TcpExt.TCPOFODrop",
-    "netstat.TcpExt.PruneCalled",
-    "netstat.TcpExt.ListenOverflows",
-    "netstat.TcpExt.TCPTimeouts",
-];
-/// The same for devices: the counter's source and the end of its name.
-const DEVICE_LOSSES: [(&str, &str); 5] = [
-    ("dev.", ".rx_dropped"),
-    ("dev.", ".tx_dropped"),
-    ("dev.", ".rx_errors"),
-    ("dev.", ".tx_errors"),
-    ("qdisc.", ".drops"),
-];
-
 /// The host of one end, over all passes of a run.
 pub(crate) struct Host<'a> {
     /// `near`, `far`, or `both ends`.
@@ -98,8 +76,8 @@ impl Host<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.processors();
-        let retransmitted = self.grew("snmp.Tcp.RetransSegs");
-        let sent = self.grew("snmp.Tcp.OutSegs");
+        let retransmitted = self.grew(counter::TCP_RETRANSMITTED);
+        let sent = self.grew(counter::TCP_OUT_SEGMENTS);
         if let (Some(count), Some(sent)) = (retransmitted.filter(|count| *count > 0), sent) {
             let share = count as f64 / (sent + count).max(1) as f64;
             let share = if share < 1e-5 { "less than 0.001 %".to_owned() } else { model::Ratio(share).to_string() };
@@ -107,7 +85,7 @@ impl Host<'_> {
         }
         let losses = self.losses();
         if losses.is_empty() {
-            let quiet = retransmitted == Some(0) && self.grew("softnet.dropped") == Some(0);
+            let quiet = retransmitted == Some(0) && self.grew(counter::SOFTNET_DROPPED) == Some(0);
             notes.extend(quiet.then(|| "no drops, no retransmissions".to_owned()));
         } else {
             let list: Vec<String> = losses.iter().map(|(name, count)| format!("{name} {count}")).collect();
@@ -121,14 +99,7 @@ impl Host<'_> {
 
     /// The counters of losses that increased.
     fn losses(&self) -> Vec<(&str, i64)> {
-        let lost = |name: &&str| {
-            let inside = |(source, end): &(&str, &str)| {
-                let device = name.strip_prefix(source).and_then(|rest| rest.strip_suffix(end));
-                // Drops of a class are counted at the root qdisc too.
-                device.is_some_and(|device| !device.contains(':'))
-            };
-            LOSSES.contains(name) || DEVICE_LOSSES.iter().any(inside)
-        };
+        let lost = |name: &&str| Source::of(name).is_some_and(|source| source.is_loss(name));
         let sum = |name: &&str| -> i64 {
             let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
             observed.filter_map(|seen| seen.counters.get(*name)).sum()

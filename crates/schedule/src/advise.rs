@@ -357,7 +357,7 @@ impl Machine for Advise {
                     TryoutAt::Gap => Step::Pause(GAP_NS),
                     TryoutAt::Flush => Step::FlushMetrics,
                     TryoutAt::Trial => Step::Trial { number: state.passes, spec: Box::new(trial.spec.clone()) },
-                    TryoutAt::Reset(_) => Step::Reset(Box::new(trial.spec.clone())),
+                    TryoutAt::Reset(_) => Step::Reset,
                 };
             }
             if let At::End(end) = &self.at {

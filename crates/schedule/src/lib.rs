@@ -87,7 +87,7 @@ pub enum Step {
         near_only: bool,
     },
     /// Make both ends drop what is left of a failed set-up of this spec.
-    Reset(Box<Spec>),
+    Reset,
     /// Of a fleet: have all hosts' machines, waiting in their queues if necessary.
     Hold,
     /// Of a fleet: revert all settings and let others have the machines during a long pause.

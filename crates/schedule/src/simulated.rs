@@ -119,7 +119,7 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
             }
             Step::Pause(ns) => world.wait(ns),
             Step::FlushMetrics => world.wait(MS),
-            Step::Reset(_) => {
+            Step::Reset => {
                 ended.resets += 1;
                 world.wait(MS)
             }

@@ -16,6 +16,7 @@ pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
 pub use self::precision::{Precision, clock_seed};
 use crate::failure::Failure;
+use crate::registries;
 use crate::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };
@@ -34,9 +35,7 @@ pub const PRECISION: &str = "Precision and duration";
 /// The hosts and addresses of a measurement.
 #[derive(Debug, Clone, Args)]
 pub struct Peer {
-    /// The far host, which runs `thru serve`: a name or address, with :PORT if not 6280. Omit it for memcpy, shm, unix and
-    /// unix-dgram (both ends run on this host), and for mpi and pvm.
-    #[arg(value_parser = values::host)]
+    #[arg(help = registries::host_help(), value_parser = values::host)]
     pub host: Option<String>,
 
     /// Near end: the agent on this host instead of this machine. Two agents then measure between each other.
@@ -71,8 +70,8 @@ pub struct Peer {
 /// What is sent and how.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// Transport: tcp, mptcp, tls, udp, quic, unix, unix-dgram, vsock, memcpy, shm, pvm, or mpi (under `mpirun -n 2`).
-    #[arg(long, default_value = "tcp", value_parser = transport_name)]
+    /// What carries the bytes.
+    #[arg(long, default_value = "tcp", value_parser = registries::transports())]
     pub transport: String,
 
     /// Short for --transport udp.
@@ -264,10 +263,6 @@ pub enum IoFlag {
     ReadWrite,
 }
 
-fn transport_name(name: &str) -> Result<String, String> {
-    engine::transport::transport(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
-}
-
 impl Peer {
     /// Whether data will go over IPv6.
     pub fn data_over_ipv6(&self) -> bool {
@@ -291,6 +286,14 @@ impl Load {
     /// The transport's name.
     pub fn transport(&self) -> &str {
         if self.udp { "udp" } else { &self.transport }
+    }
+
+    /// The default block of a stream over the transport, bytes.
+    ///
+    /// # Errors
+    /// The transport is unknown.
+    pub fn default_block(&self, peer: &Peer) -> Result<u64, Failure> {
+        Ok(engine::transport::transport(self.transport())?.default_block(peer.data_over_ipv6()))
     }
 
     fn direction(&self) -> Direction {
@@ -378,35 +381,35 @@ pub fn to_receiver(spec: &Spec, unpaced: bool) -> Result<bool, Failure> {
     let overruns = engine::transport::transport(spec.transport.as_str())?.overruns();
     if unpaced && !overruns {
         return Err(Failure::usage(format!(
-            "--unpaced has no effect on {}, which has flow control: omit it, or use udp",
-            spec.transport
+            "--unpaced has no effect on {}, which has flow control: omit it, or use {}",
+            spec.transport,
+            engine::transport::names(|other| other.overruns())
         )));
     }
     Ok(overruns && !unpaced && spec.rate_bps.is_none())
 }
 
-/// Transports over TCP.
-const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
-
 impl Sockets {
     /// Refuses TCP socket options on other transports.
     fn check(&self, transport: &str) -> Result<(), Failure> {
-        let given = [
-            ("--nodelay", self.nodelay.is_some()),
-            ("--cork", self.cork.is_some()),
-            // QUIC has its own congestion controls.
-            ("--cc", self.cc.is_some() && transport != "quic"),
-            ("--mss", self.mss.is_some()),
-            ("--notsent-lowat", self.notsent_lowat.is_some()),
-            ("--keepalive", self.keepalive.is_some()),
-            ("--user-timeout", self.user_timeout.is_some()),
+        let transport = engine::transport::transport(transport)?;
+        let over_tcp = transport.facts().is_over_tcp();
+        let without_effect = [
+            ("--nodelay", self.nodelay.is_some() && !over_tcp),
+            ("--cork", self.cork.is_some() && !over_tcp),
+            ("--cc", self.cc.is_some() && !transport.has_congestion_controls()),
+            ("--mss", self.mss.is_some() && !over_tcp),
+            ("--notsent-lowat", self.notsent_lowat.is_some() && !over_tcp),
+            ("--keepalive", self.keepalive.is_some() && !over_tcp),
+            ("--user-timeout", self.user_timeout.is_some() && !over_tcp),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((flag, _)) if !OVER_TCP.contains(&transport) => Err(Failure::usage(format!(
-                "{flag} has no effect on {transport}: omit it, or use {}",
-                OVER_TCP.join(", ")
+        match without_effect.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "{flag} has no effect on {}: omit it, or use {}",
+                transport.name(),
+                engine::transport::names(|other| other.facts().is_over_tcp())
             ))),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

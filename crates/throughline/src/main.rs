@@ -17,6 +17,7 @@ mod output;
 mod password;
 mod plan;
 mod prepare;
+mod registries;
 mod scratch;
 mod settle;
 mod signals;

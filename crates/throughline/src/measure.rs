@@ -175,7 +175,8 @@ async fn reach(
     offer: Option<&Offer>,
     mut progress: Option<&mut Progress>,
 ) -> Result<Pair, Failure> {
-    let capabilities = engine::transport::transport(job.specs[0].transport.as_str())?.capabilities();
+    let transport = engine::transport::transport(job.specs[0].transport.as_str())?;
+    let capabilities = transport.capabilities();
     let remote = |host| Target::Remote { host, token, family: job.peer.family() };
     if let Some(progress) = &mut progress {
         progress.status("connecting");
@@ -184,7 +185,7 @@ async fn reach(
         _ if capabilities.single_ended => None,
         _ if offer.is_some() => connect_to_offer(offer).await?,
         Some(host) => Some(End::connect(remote(host)).await?),
-        None if capabilities.one_machine => Some(End::connect(Target::Local(local_far)).await?),
+        None if transport.facts().one_host => Some(End::connect(Target::Local(local_far)).await?),
         None => {
             return Err(Failure::usage(format!(
                 "{} needs a far host: run `thru serve` on HOST, then `thru {} HOST`",

@@ -9,6 +9,7 @@ use report::View;
 
 use crate::console;
 use crate::failure::Failure;
+use crate::registries;
 
 /// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
 /// the files.
@@ -18,10 +19,7 @@ pub fn write_pieces(
     path: Option<&Path>,
     figure: Option<&str>,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let Some(format) = report::format(format) else {
-        let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("unknown format '{format}': use one of {known}")));
-    };
+    let format = registries::format(format).map_err(Failure::usage)?;
     let view = View { figure, columns: columns(), ..View::new(runs) };
     let pieces = (format.render)(&view)?;
     match path {

@@ -24,7 +24,7 @@ impl Carrier {
 
     /// Whether the far end is an agent: of transports within one machine the client itself starts both ends.
     fn agent(&self) -> bool {
-        !self.can.one_machine
+        !model::TransportFacts::of(self.name).is_some_and(|facts| facts.one_host)
     }
 
     /// Whether it is looked at with many flows: over IPv6 they show nothing that they do not over IPv4.
@@ -52,7 +52,7 @@ fn transports(bench: &TestBed) -> Vec<Carrier> {
         if can.single_ended || transport.launcher().is_some() {
             continue;
         }
-        let fits = if can.one_machine || name == "vsock" {
+        let fits = if transport.facts().one_host || name == "vsock" {
             vec![Carrier::of(name, &[], None, can)]
         } else {
             vec![Carrier::of(name, &["-4"], Some(false), can), Carrier::of(name, &["-6"], Some(true), can)]

@@ -11,8 +11,6 @@ use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
 
-/// Transports whose connections are plain TCP sockets. A connection of mptcp may have several paths.
-const OVER_TCP: [&str; 2] = ["tcp", "tls"];
 /// Assumed size of the first arrival of a flow, at least, bytes.
 const ONE_BUFFER: u64 = 65_536;
 /// A window bound of more than this many times the goodput is not reported.
@@ -144,7 +142,8 @@ fn per_round_trip(
     name: &str,
     bytes: impl Fn(&Side<'_>, &FlowTally) -> Option<u64>,
 ) -> Option<Bound> {
-    if !OVER_TCP.iter().any(|tcp| spec.transport == **tcp) {
+    // Each path of a multipath connection has windows of its own.
+    if !spec.transport_facts().is_some_and(|facts| facts.is_over_tcp() && !facts.multipath) {
         return None;
     }
     let rtt = |flow: &FlowTally| flow.socket.min_rtt_ns.filter(|ns| *ns > 0);

@@ -1,6 +1,6 @@
 //! The interfaces of the data and their rates.
 
-use model::{Interface, Spec};
+use model::{Framing, Interface, Spec};
 
 use super::frame::{self, Network};
 use crate::direction::{Side, local, owner};
@@ -61,13 +61,12 @@ impl Route {
     /// The share of the line's rate that is left for a spec's payload; `None` for transports with unknown packets.
     pub(super) fn share(&self, spec: &Spec) -> Option<f64> {
         let tcp = || self.network.tcp_share(self.mss(), self.timestamps);
-        match spec.transport.as_str() {
-            "tcp" => Some(tcp()),
-            "tls" => Some(tcp() * frame::tls_share(spec.block)),
-            "udp" => Some(self.network.udp_share(spec.block)),
-            "quic" => Some(self.network.quic_share()),
-            _ => None,
-        }
+        Some(match spec.transport_facts()?.framing? {
+            Framing::Tcp => tcp(),
+            Framing::Tls => tcp() * frame::tls_share(spec.block),
+            Framing::Udp => self.network.udp_share(spec.block),
+            Framing::Quic => self.network.quic_share(),
+        })
     }
 
     fn mss(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::source::{DEV, QDISC, column, counter};
 use model::{LocatedLoss, LossLocation, Losses};
 
 use super::observations::{Observations, sender_flows};
@@ -76,24 +77,27 @@ fn host(side: &Side<'_>, counters: &[&str]) -> u64 {
 /// The claims from the sender's qdisc to the receiver's IP, in this order. The interfaces' totals do not include drops of their
 /// qdisc.
 fn claims_of_path(direction: &DirectionView<'_>) -> Vec<Claim> {
-    let device = |side: &Side<'_>, counters: &[&str]| counters.iter().map(|counter| grew(side, "dev", counter)).sum();
+    let device = |side: &Side<'_>, counters: &[&str]| counters.iter().map(|counter| grew(side, &DEV, counter)).sum();
     let claim = |location, packets, by: &str| Claim { location, packets, by: by.into() };
     vec![
-        claim(LossLocation::SenderQdisc, grew(&direction.sender, "qdisc", "drops"), "the qdisc's drops"),
+        claim(LossLocation::SenderQdisc, grew(&direction.sender, &QDISC, column::DROPS), "the qdisc's drops"),
         claim(
             LossLocation::SenderInterface,
-            device(&direction.sender, &["tx_dropped", "tx_errors"]),
+            device(&direction.sender, &[column::TX_DROPPED, column::TX_ERRORS]),
             "the interface's tx_dropped and tx_errors",
         ),
         claim(
             LossLocation::ReceiverInterface,
-            device(&direction.receiver, &["rx_dropped", "rx_errors"]),
+            device(&direction.receiver, &[column::RX_DROPPED, column::RX_ERRORS]),
             "the interface's rx_dropped and rx_errors",
         ),
-        claim(LossLocation::Softnet, host(&direction.receiver, &["softnet.dropped"]), "softnet_stat's dropped"),
+        claim(LossLocation::Softnet, host(&direction.receiver, &[counter::SOFTNET_DROPPED]), "softnet_stat's dropped"),
         claim(
             LossLocation::Ip,
-            host(&direction.receiver, &["snmp.Ip.InDiscards", "snmp.Ip.InHdrErrors", "snmp.Ip.ReasmFails"]),
+            host(
+                &direction.receiver,
+                &[counter::IP_IN_DISCARDS, counter::IP_IN_HEADER_ERRORS, counter::IP_REASSEMBLY_FAILS],
+            ),
             "Ip's InDiscards, InHdrErrors and ReasmFails",
         ),
     ]
@@ -105,7 +109,7 @@ fn claims_of_datagrams(direction: &DirectionView<'_>) -> Vec<Claim> {
     let socket = match own {
         0 => Claim {
             location: LossLocation::SocketBuffer,
-            packets: host(&direction.receiver, &["snmp.Udp.RcvbufErrors", "snmp6.Udp6RcvbufErrors"]),
+            packets: host(&direction.receiver, &[counter::UDP_RCVBUF_ERRORS, counter::UDP6_RCVBUF_ERRORS]),
             by: "Udp's RcvbufErrors".into(),
         },
         own => Claim {
@@ -122,14 +126,14 @@ fn claims_of_segments(direction: &DirectionView<'_>) -> Vec<Claim> {
     let spurious: Option<u64> = flows.iter().map(super::observations::SenderFlow::spurious).sum();
     let arrived = Claim {
         location: LossLocation::Nowhere,
-        packets: spurious.unwrap_or_else(|| host(&direction.sender, &["netstat.TcpExt.TCPDSACKRecv"])),
+        packets: spurious.unwrap_or_else(|| host(&direction.sender, &[counter::TCP_DSACK_RECEIVED])),
         by: "the receiver already had them (D-SACK, RFC 2883)".into(),
     };
     let socket = Claim {
         location: LossLocation::SocketBuffer,
         packets: host(
             &direction.receiver,
-            &["netstat.TcpExt.TCPRcvQDrop", "netstat.TcpExt.TCPBacklogDrop", "netstat.TcpExt.RcvPruned"],
+            &[counter::TCP_RCVQ_DROP, counter::TCP_BACKLOG_DROP, counter::TCP_RCV_PRUNED],
         ),
         by: "TcpExt's TCPRcvQDrop, TCPBacklogDrop and RcvPruned".into(),
     };

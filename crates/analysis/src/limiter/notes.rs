@@ -1,7 +1,7 @@
 //! Notes on an outcome: stalls, different directions, windows that do not fit the path, and what was not recorded.
 
 use model::units::{bits_per_second, seconds};
-use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
+use model::{BoundKind, Direction, EndTally, Outcome, Source, TcpSample};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
 use super::threads;
@@ -150,16 +150,12 @@ fn too_small(observations: &Observations<'_>) -> Option<String> {
     })
 }
 
-/// The sources of counters that rules and drop locations use.
-const USED: [&str; 6] = ["snmp", "snmp6", "netstat", "softnet", "dev", "qdisc"];
-
 /// What was not recorded.
 pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
-    let over_tcp = ["tcp", "mptcp", "tls"].iter().any(|name| observations.spec.transport == **name);
     let series =
         observations.directions.iter().any(|direction| direction.sender.flows().any(|flow| flow.tcp.len() > 1));
     let mut missing = Vec::new();
-    if over_tcp && observations.bulk() && !series {
+    if observations.spec.is_over_tcp() && observations.bulk() && !series {
         missing.push("TCP_INFO over time (needed to split the sender's time)".to_owned());
     }
     let senders: Vec<Side<'_>> = observations.directions.iter().map(|direction| direction.sender).collect();
@@ -174,7 +170,7 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
             missing.push(format!("the counters of the {name}'s host"));
         }
         let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
-        let used = |gap: &&String| gap.split(['.', ':']).next().is_some_and(|source| USED.contains(&source));
+        let used = |gap: &&String| Source::of(gap).is_some_and(|source| source.is_evidence);
         missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
         if !ends.iter().any(threads::measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));

@@ -6,9 +6,6 @@ use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
 
 use crate::stats::sequential::MIN_TRIALS;
 
-/// Transports between threads or processes of one host, without a network.
-const ONE_HOST: [&str; 3] = ["memcpy", "shm", "unix"];
-
 /// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those of the trials together.
 pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) -> Vec<Verdict> {
     let mut verdicts: BTreeSet<Verdict> = trials.iter().flat_map(|trial| trial.verdicts.iter().copied()).collect();
@@ -19,7 +16,7 @@ pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) 
     };
     add(Verdict::FewTrials, values < MIN_TRIALS);
     add(Verdict::TargetMissed, values >= MIN_TRIALS && wide);
-    add(Verdict::OneHost, ONE_HOST.iter().any(|name| cell.spec.transport == **name));
+    add(Verdict::OneHost, cell.spec.transport_facts().is_some_and(|facts| facts.one_host));
     add(Verdict::DelayedReads, cell.spec.delayed_reads);
     add(Verdict::OverlapClose, cell.spec.overlap_close);
     verdicts.into_iter().collect()
@@ -160,6 +157,14 @@ mod tests {
         assert_eq!(trust(TrustInputs { verdicts: &[Verdict::Stalled], complete: false, ..inputs }), None);
         assert_eq!(trust(TrustInputs { has_value: true, complete: false, ..inputs }), Some(Trust::None));
         assert_eq!(trust(TrustInputs { has_value: true, wide: true, ..inputs }), Some(Trust::Fair));
+    }
+
+    #[test]
+    fn transports_within_one_host_have_a_verdict() {
+        for facts in model::transport::TRANSPORTS {
+            let verdicts = of_cell(&Cell::new(0, model::Spec::new(facts.name, "stream")), &[], MIN_TRIALS, false);
+            assert_eq!(verdicts.contains(&Verdict::OneHost), facts.one_host, "{}", facts.name);
+        }
     }
 
     #[test]

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use model::source::counter;
 use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
 
 use super::{dimensions, levels, part, sizes_of_curves};
 use crate::stats::mean;
-
-/// Counter of all interrupts, by its name in the observer of /proc/stat.
-const INTERRUPTS: &str = "stat.intr";
 
 /// One quantity at one end over the levels of a factor, with all other levels fixed.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +35,7 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
     };
     let interrupts: Quantity = |end| {
         let observed = end.observed.as_ref()?;
-        let grew = observed.grew(INTERRUPTS)?;
+        let grew = observed.grew(counter::INTERRUPTS)?;
         (observed.window_ns > 0).then(|| grew as f64 * 1e9 / observed.window_ns as f64)
     };
     let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
@@ -96,7 +94,7 @@ mod tests {
             let busy = if at % 4 < 2 { 500_000_000 } else { 1_000_000_000 };
             let core = CoreUse { system_ns: busy, ..CoreUse::default() };
             pass.far.cpu = Some(CpuUse { window_ns: 1_000_000_000, resolution_ns: 1, cores: vec![core] });
-            let counters = [(INTERRUPTS.to_owned(), 3_000)].into();
+            let counters = [(counter::INTERRUPTS.to_owned(), 3_000)].into();
             pass.far.observed = Some(Observed {
                 window_ns: 2_000_000_000,
                 sources: vec!["stat".into()],

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Shared;
 use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{FromAgent, Hello, ToAgent};
+use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, program};
 
 impl Session {
@@ -41,9 +41,13 @@ impl Session {
         match self.wire.recv().await? {
             ToAgent::Proof { mac } if token.check(&mac, "coordinator", theirs, ours) => Ok(()),
             ToAgent::Proof { .. } => {
-                Err(self.refuse("the token is wrong: use the --token-file that the agent was started with").await)
+                let reason = "the token is wrong: use the --token-file that the agent was started with";
+                Err(self.refuse_because(RefusalCause::Token, reason).await)
             }
-            _ => Err(self.refuse("this agent requires a token: use --token-file").await),
+            _ => {
+                let reason = "this agent requires a token: use --token-file";
+                Err(self.refuse_because(RefusalCause::Token, reason).await)
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Capturing;
 use host::capture::{CaptureRequest, Own, Wanted, is_own};
-use model::{Capture, CaptureSpec, Role, Spec};
+use model::{Capture, CaptureSpec, IpProtocol, Role, Spec};
 
 use super::session_captures::SessionCaptures;
 use crate::proto::auth;
@@ -74,11 +74,9 @@ fn request(
         Captures::In(folder) => folder.clone(),
         Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),
     };
-    let transport = spec.transport.as_str();
-    let protocol = match transport {
-        "tcp" | "mptcp" | "tls" => 6,
-        "udp" | "quic" => 17,
-        _ => return Err(format!("packets of {transport} cannot be captured: use tcp, mptcp, tls, udp or quic")),
+    let Some(protocol) = spec.transport_facts().and_then(|facts| facts.ip).map(IpProtocol::number) else {
+        let over_ip = engine::transport::names(|transport| transport.facts().ip.is_some());
+        return Err(format!("packets of {} cannot be captured: use {over_ip}", spec.transport));
     };
     std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -89,8 +87,8 @@ fn request(
         Role::Active => path.to,
         Role::Passive => coordinator.filter(|address| is_own(*address)),
     };
-    // Further subflows of MPTCP may go to other addresses.
-    let address = path.to.filter(|_| transport != "mptcp");
+    // Further subflows may go to other addresses.
+    let address = path.to.filter(|_| !is_multipath(spec));
     Ok(CaptureRequest {
         file: file(&folder, path.role, path.trial),
         snaplen: wanted.snaplen,
@@ -107,7 +105,11 @@ pub(super) fn own(role: Role, spec: &Spec, sockets: &[[SocketAddr; 2]]) -> Own {
     let connections: HashSet<[SocketAddr; 2]> = sockets.iter().map(|ends| ends.map(plain)).collect();
     let listener = |[here, there]: &[SocketAddr; 2]| if role == Role::Active { *there } else { *here };
     let endpoints = connections.iter().filter(|_| spec.pattern == "crr").map(listener).collect();
-    Own { connections, endpoints, multipath: spec.transport == "mptcp" }
+    Own { connections, endpoints, multipath: is_multipath(spec) }
+}
+
+fn is_multipath(spec: &Spec) -> bool {
+    spec.transport_facts().is_some_and(|facts| facts.multipath)
 }
 
 /// A unique name for each capture: time, trial and end.

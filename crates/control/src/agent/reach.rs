@@ -54,7 +54,7 @@ impl ProvenHosts {
             return Some(format!("an agent on another host cannot be the active end of {name}: leave --from out"));
         }
         for target in &prepare.rendezvous {
-            let proven = match (transport.capabilities().one_machine, &target.path, target.address) {
+            let proven = match (transport.facts().one_host, &target.path, target.address) {
                 (true, Some(path), _) => is_worker_socket(path),
                 (false, _, Some(address)) => self.is_proven(address, prepare.reach_token.as_ref(), addresses).await,
                 _ => false,
@@ -91,7 +91,7 @@ impl ProvenHosts {
 
 fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
     match address {
-        Some(address) if !transport.capabilities().one_machine => format!(
+        Some(address) if !transport.facts().one_host => format!(
             "no agent of this measurement proved a reachability token at {}: for a client on another host this agent connects \
              only to agents that do, and to loopback and link-local addresses only if the client connected through one; \
              run `thru serve` there, or leave --from out",

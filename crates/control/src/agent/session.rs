@@ -24,7 +24,8 @@ use super::watch;
 use crate::ControlError;
 use crate::proto::auth;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, RefusalCause, ToAgent, ToWorker, WireRendezvous,
+    WorkerDone,
 };
 use crate::wire::Wire;
 
@@ -105,7 +106,11 @@ impl Session {
     }
 
     pub(super) async fn refuse(&self, reason: &str) -> EndReason {
-        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into() }).await;
+        self.refuse_because(RefusalCause::Other, reason).await
+    }
+
+    pub(super) async fn refuse_because(&self, cause: RefusalCause, reason: &str) -> EndReason {
+        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into(), cause }).await;
         format!("refused: {reason}")
     }
 
@@ -214,6 +219,11 @@ impl Session {
                         if let Some(pool) = &pool {
                             pool.send_all(&ToWorker::Abort).await?;
                         }
+                    }
+                    ToAgent::Reset => {
+                        // Workers that wait for connections end with their pool: the next trial gets new ones.
+                        (pool, trial) = (None, None);
+                        self.wire.send(&FromAgent::Reset).await?;
                     }
                     ToAgent::ReadConditions => {
                         self.wire.send(&FromAgent::Conditions(host::conditions(&RealSys))).await?;

@@ -4,9 +4,6 @@ use stacks::{HeldRegistrations, Request, StackError};
 
 use crate::proto::message::{Cause, Prepare};
 
-/// Transports whose bytes go through the kernel's TCP.
-const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
-
 /// The stacks that a session has loaded; dropping it unloads them.
 #[derive(Debug, Default)]
 pub(super) struct Stacks(HeldRegistrations);
@@ -17,7 +14,7 @@ impl Stacks {
     /// # Errors
     /// The cause, and a message for the coordinator.
     pub(super) fn provide(&mut self, prepare: &mut Prepare, allowed: bool) -> Result<(), (Cause, String)> {
-        if !OVER_TCP.contains(&prepare.spec.transport.as_str()) {
+        if !prepare.spec.is_over_tcp() {
             return Ok(());
         }
         let end = prepare.spec.end_mut(prepare.role);

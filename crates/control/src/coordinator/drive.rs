@@ -90,7 +90,7 @@ pub(super) trait Ends {
     }
 
     /// Makes both ends drop what is left of a failed set-up.
-    fn reset(&mut self, _spec: &Spec) -> impl Future<Output = Result<(), ControlError>> {
+    fn reset(&mut self) -> impl Future<Output = Result<(), ControlError>> {
         async { Ok(()) }
     }
 
@@ -172,7 +172,7 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
             Step::Conditions(hosts) => return Ok(Completed::Conditions(self.pair.conditions(&hosts).await?)),
             Step::Together { first, tests, warm_up } => return self.together(first, tests, warm_up).await,
             Step::FlushMetrics => self.pair.flush_metrics().await,
-            Step::Reset(spec) => self.pair.reset(&spec).await?,
+            Step::Reset => self.pair.reset().await?,
             Step::Idle { spec, between } => {
                 let found = self.pair.idle(&spec, between, self.sink, &mut self.cancel).await?;
                 return Ok(Completed::Idle(found));

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Token};
-use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, ToAgent};
+use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
 use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH, program};
 use crate::wire::Wire;
 
@@ -103,7 +103,7 @@ impl End {
         wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new()))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
-            Ok(Ok(FromAgent::Refused { reason })) => return Err(ControlError::Refused { address: name, reason }),
+            Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, reason, cause)),
             _ => return Err(ControlError::NoAgent { address: name }),
         };
         if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
@@ -142,10 +142,7 @@ impl End {
                         wire,
                     });
                 }
-                FromAgent::Refused { reason } if reason.contains("token") => {
-                    return Err(ControlError::Token { address: name, what: reason });
-                }
-                FromAgent::Refused { reason } => return Err(ControlError::Refused { address: name, reason }),
+                FromAgent::Refused { reason, cause } => return Err(refused(name, reason, cause)),
                 _ => return Err(ControlError::NoAgent { address: name }),
             }
         }
@@ -228,9 +225,7 @@ impl End {
     pub(crate) fn drain_messages(&mut self) -> Result<(), ControlError> {
         while let Some(message) = self.wire.arrived() {
             match message {
-                Ok(FromAgent::Refused { reason }) => {
-                    return Err(ControlError::Refused { address: self.name.clone(), reason });
-                }
+                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), reason, cause)),
                 Ok(_) => {}
                 Err(reason) => return Err(self.lost("during a wait", reason)),
             }
@@ -272,9 +267,7 @@ impl End {
         loop {
             match self.wire.recv().await {
                 Ok(FromAgent::Ping) => {}
-                Ok(FromAgent::Refused { reason }) => {
-                    return Err(ControlError::Refused { address: self.name.clone(), reason });
-                }
+                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), reason, cause)),
                 Ok(FromAgent::Failed { reason, cause }) => {
                     let address = self.name.clone();
                     return Err(match cause {
@@ -291,6 +284,14 @@ impl End {
 
     fn lost(&self, during: &str, reason: String) -> ControlError {
         ControlError::Lost { address: self.name.clone(), during: during.into(), reason }
+    }
+}
+
+/// The error for an agent's refusal.
+fn refused(address: String, reason: String, cause: RefusalCause) -> ControlError {
+    match cause {
+        RefusalCause::Token => ControlError::Token { address, what: reason },
+        RefusalCause::Other => ControlError::Refused { address, reason },
     }
 }
 

@@ -9,8 +9,6 @@ use tokio::process::Command;
 
 use super::Pair;
 
-/// Transports that run over TCP.
-const OVER_TCP: [&str; 3] = ["tcp", "mptcp", "tls"];
 /// The setting that turns the cache off where it is 1.
 const SETTING: &str = "net.ipv4.tcp_no_metrics_save";
 
@@ -43,7 +41,7 @@ pub(super) struct Metrics {
 impl Metrics {
     /// Reads the state from the inventories. The near end's cache can be flushed if the near end is this process's host.
     pub(super) fn of(header: &RunHeader, pair: &Pair) -> Self {
-        let over_tcp = header.cells.iter().any(|cell| OVER_TCP.iter().any(|name| cell.spec.transport == **name));
+        let over_tcp = header.cells.iter().any(|cell| cell.spec.is_over_tcp());
         let senders = senders(header.cells.iter().map(|cell| &cell.spec));
         let Some(far) = pair.far.as_ref().filter(|_| over_tcp) else {
             return Self { ends: None, senders, shared: false, flush: None };

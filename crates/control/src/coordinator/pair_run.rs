@@ -71,8 +71,8 @@ impl Ends for PairRun<'_> {
         self.metrics.flush().await;
     }
 
-    async fn reset(&mut self, spec: &Spec) -> Result<(), ControlError> {
-        self.pair.cancel_setup(spec).await
+    async fn reset(&mut self) -> Result<(), ControlError> {
+        self.pair.cancel_setup().await
     }
 }
 

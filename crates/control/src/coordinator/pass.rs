@@ -212,26 +212,22 @@ impl Pair {
     }
 
     /// After a failed set-up: makes both ends cancel their part of it. An end that was ready would otherwise accept the
-    /// connections of the next trial. A spec that every agent refuses has that effect.
-    pub(crate) async fn cancel_setup(&mut self, spec: &Spec) -> Result<(), ControlError> {
-        let invalid = Spec { flows: 0, ..spec.clone() };
-        for (role, end) in [(Role::Active, Some(&mut self.near)), (Role::Passive, self.far.as_mut())] {
-            let Some(end) = end else { continue };
+    /// connections of the next trial.
+    pub(crate) async fn cancel_setup(&mut self) -> Result<(), ControlError> {
+        for end in std::iter::once(&mut self.near).chain(self.far.as_mut()) {
             let address = end.name.clone();
-            let (legs, rendezvous) = (Vec::new(), Vec::new());
-            let prepare = Prepare { trial: u32::MAX, role, spec: invalid.clone(), legs, rendezvous, reach_token: None };
-            end.send(&ToAgent::Prepare(Box::new(prepare))).await?;
-            let refused = async {
+            end.send(&ToAgent::Reset).await?;
+            let answered = async {
                 loop {
                     match end.recv("after a failed set-up").await {
-                        Err(ControlError::Setup { reason, .. }) if reason.contains("--flows 0") => return Ok(()),
+                        Ok(FromAgent::Reset) => return Ok(()),
                         Err(error @ ControlError::Lost { .. }) => return Err(error),
                         // A late message of the failed set-up.
                         _ => {}
                     }
                 }
             };
-            tokio::time::timeout(END_LIMIT, refused).await.map_err(|_| ControlError::Trial {
+            tokio::time::timeout(END_LIMIT, answered).await.map_err(|_| ControlError::Trial {
                 address,
                 reason: "the agent did not cancel a failed set-up".into(),
             })??;

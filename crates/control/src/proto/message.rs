@@ -32,6 +32,9 @@ pub enum ToAgent {
     Start,
     /// Ends the running trial; its result still follows.
     Abort,
+    /// Cancels the trial that is prepared or running, without a result: after a failed set-up at the other end, this one would
+    /// accept the connections of the next trial. Answered by `Reset`.
+    Reset,
     /// Changes settings of the host until [`ToAgent::Untune`] or the end of the session; answered by `Tuned` or `Untuned`.
     Tune {
         /// The settings, changed in this order.
@@ -153,6 +156,8 @@ pub enum FromAgent {
         #[serde(default)]
         cause: Cause,
     },
+    /// No trial is prepared or running. Earlier messages in this direction belong to a trial that was cancelled.
+    Reset,
     /// Settings were changed, or reverted.
     Tuned {
         /// Each change.
@@ -205,6 +210,9 @@ pub enum FromAgent {
     Refused {
         /// The reason and the remedy.
         reason: String,
+        /// The kind of refusal.
+        #[serde(default)]
+        cause: RefusalCause,
     },
     /// Keeps the connection alive.
     Ping,
@@ -254,9 +262,22 @@ pub enum Cause {
     Limits,
     /// The host, during set-up: an option, an address, a core.
     Setup,
-    /// Something during the trial.
+    /// Something during the trial, or a cause that this version does not know.
     #[default]
+    #[serde(other)]
     Trial,
+}
+
+/// Why an agent ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalCause {
+    /// The coordinator has not proved the agent's token.
+    Token,
+    /// Anything else, or a cause that this version does not know.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// What prevented a change of settings.
@@ -269,8 +290,9 @@ pub enum Obstacle {
     Wrong,
     /// Another process holds the setting.
     Busy,
-    /// The host: a missing right or device, or a kernel without the setting.
+    /// The host: a missing right or device, or a kernel without the setting. Also an obstacle that this version does not know.
     #[default]
+    #[serde(other)]
     Host,
 }
 
@@ -440,4 +462,27 @@ pub struct WorkerDone {
     pub failure: Option<String>,
     /// From the start to the end, ns.
     pub elapsed_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> FromAgent {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn an_unknown_or_missing_cause_is_the_most_general_one() {
+        for cause in ["", r#", "cause": "of a later version""#] {
+            let refused = parse(&format!(r#"{{"say": "refused", "reason": "x"{cause}}}"#));
+            assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Other });
+            let failed = parse(&format!(r#"{{"say": "failed", "reason": "x"{cause}}}"#));
+            assert_eq!(failed, FromAgent::Failed { reason: "x".into(), cause: Cause::Trial });
+        }
+        let untuned = parse(r#"{"say": "untuned", "reason": "x", "obstacle": "of a later version"}"#);
+        assert_eq!(untuned, FromAgent::Untuned { reason: "x".into(), obstacle: Obstacle::Host });
+        let refused = parse(r#"{"say": "refused", "reason": "x", "cause": "token"}"#);
+        assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Token });
+    }
 }

@@ -6,7 +6,7 @@ use super::crr;
 use super::registry::pattern;
 use super::strategy::strategy;
 use crate::core::EngineError;
-use crate::transport::{Capabilities, Transport, transport};
+use crate::transport::{Capabilities, Transport, names, transport};
 
 /// Refuses a spec that this build's registries cannot run.
 pub fn check(spec: &Spec) -> Result<(), EngineError> {
@@ -39,7 +39,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
         return Err(EngineError::unsupported(
             format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
-            "it is for streams and transfers over udp: use --unpaced",
+            format!("it is for streams and transfers over {}: use --unpaced", names(|other| other.overruns())),
         ));
     }
     if spec.overlap_close && spec.pattern != crr::PATTERN.name {
@@ -54,15 +54,17 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
 /// Refuses delayed reads where no receiver would use them or where they would distort the measurement: at a given rate
 /// they gain nothing, and datagrams could be lost.
 fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
-    let refuse = |beside: String, remedy| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
+    let refuse =
+        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
     if !spec.is_stream() {
         return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
     }
-    let one_by_one = capabilities.datagram && spec.engine.receive == ReceiveBy::Copy;
-    if !capabilities.delays_reads || one_by_one {
-        let remedy = "it works with tcp, mptcp, and UDP that receives many datagrams per call (--udp --engine mmsg \
-            or gso)";
-        return refuse(format!("on {}", spec.transport), remedy);
+    if !capabilities.delays_reads {
+        let works = names(|other| other.capabilities().delays_reads);
+        return refuse(format!("on {}", spec.transport), &format!("it works with {works}"));
+    }
+    if capabilities.datagram && spec.engine.receive == ReceiveBy::Copy {
+        return refuse(format!("on {}", spec.transport), "it needs many datagrams per call: add --engine mmsg or gso");
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
     if at_a_rate || spec.no_loss {

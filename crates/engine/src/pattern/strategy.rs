@@ -27,7 +27,7 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         Strategy::Epoll => Ok(Strategy::Epoll),
         Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
             format!("--wait uring on {}", spec.transport),
-            "it is for tcp, mptcp and unix: use --wait epoll",
+            format!("it is for {}: use --wait epoll", crate::transport::names(|other| other.completes())),
         )),
         Strategy::Uring if crossing => Err(EngineError::unsupported(
             "--wait uring with --both round trips",

@@ -11,8 +11,6 @@ pub struct Capabilities {
     pub pollable: bool,
     /// Has no second end, only the active side.
     pub single_ended: bool,
-    /// Both ends must be on one machine.
-    pub one_machine: bool,
     /// Its connections can arrive through the agent's one port.
     pub shared_port: Option<SharedPort>,
     /// The largest block in bytes.
@@ -31,7 +29,6 @@ impl Capabilities {
         datagram: false,
         pollable: true,
         single_ended: false,
-        one_machine: false,
         shared_port: None,
         max_block: Spec::MAX_BLOCK,
         min_stream_block: 1,

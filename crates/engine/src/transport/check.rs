@@ -22,10 +22,11 @@ pub fn check_end(role: Role, spec: &Spec) -> Result<(), EngineError> {
     if spec.strategy == Strategy::Uring {
         uring::check()?;
     }
-    let tcp = ["tcp", "mptcp", "tls"].contains(&spec.transport.as_str());
-    if !tcp && !["udp", "quic"].contains(&spec.transport.as_str()) {
+    let facts = transport.facts();
+    if facts.ip.is_none() {
         return Ok(());
     }
+    let tcp = facts.is_over_tcp();
     let trial = if tcp {
         tcp::open(spec, (std::net::Ipv4Addr::LOCALHOST, 0).into())
     } else {

@@ -4,17 +4,25 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use model::{ReceiveBy, Role, SendBy, Spec};
+use model::{ReceiveBy, Role, SendBy, Spec, TransportFacts};
 
 use super::capabilities::Capabilities;
 use super::handshake::{Cookie, FlowHello};
 use super::link::Link;
 use crate::core::EngineError;
 
+/// The default block of a stream, bytes.
+const DEFAULT_BLOCK: u64 = 128 << 10;
+
 /// A method of carrying bytes between two ends.
 pub trait Transport: Sync {
+    /// What other crates know of it.
+    fn facts(&self) -> &'static TransportFacts;
+
     /// Its name on the command line.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
 
     /// One line for the help.
     fn about(&self) -> &'static str;
@@ -52,6 +60,17 @@ pub trait Transport: Sync {
     /// Whether the kernel takes sends and receives as queued operations and reports their completion (io_uring).
     fn completes(&self) -> bool {
         false
+    }
+
+    /// The default block of a stream in bytes, with data over IPv6 or not.
+    fn default_block(&self, ipv6: bool) -> u64 {
+        let _ = ipv6;
+        DEFAULT_BLOCK
+    }
+
+    /// Whether it has congestion controls, which `--cc` names.
+    fn has_congestion_controls(&self) -> bool {
+        self.facts().is_over_tcp()
     }
 
     /// What starts its two ends, if agents do not.

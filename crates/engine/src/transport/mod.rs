@@ -39,7 +39,7 @@ pub use interface::{Launcher, ListenOptions, Listener, Rendezvous, Transport};
 pub use launched::{mpi, pvm};
 pub use link::Link;
 pub(crate) use operations::Operations;
-pub use registry::{TRANSPORTS, transport};
+pub use registry::{TRANSPORTS, names, transport};
 pub(crate) use sys::batch::Mark;
 pub(crate) use sys::uring;
 pub(crate) use tcp_info::TcpInfo;

@@ -28,3 +28,27 @@ pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
         known: TRANSPORTS.iter().map(|transport| transport.name()).collect::<Vec<_>>().join(", "),
     })
 }
+
+/// The names of the transports that `fits` accepts, for a message: `tcp, mptcp or unix`.
+pub fn names(fits: impl Fn(&dyn Transport) -> bool) -> String {
+    let fitting = TRANSPORTS.iter().filter(|transport| fits(**transport));
+    model::alternatives(&fitting.map(|transport| transport.name()).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::TransportFacts;
+
+    use super::*;
+
+    #[test]
+    fn the_registry_and_the_table_of_facts_have_the_same_transports() {
+        let facts: Vec<TransportFacts> = TRANSPORTS.iter().map(|transport| *transport.facts()).collect();
+        assert_eq!(facts, model::transport::TRANSPORTS);
+    }
+
+    #[test]
+    fn a_message_names_the_transports_that_fit() {
+        assert_eq!(names(|transport| transport.completes()), "tcp, mptcp or unix");
+    }
+}

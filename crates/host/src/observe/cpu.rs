@@ -11,7 +11,7 @@ use crate::sys::Sys;
 
 const STAT: &str = "/proc/stat";
 /// The one source without counters of its own: its differences are in [`CpuUse`].
-pub(super) const SOURCE: &str = "cpu";
+pub(super) const SOURCE: &str = model::source::CPU.name;
 
 /// Shares of each core's time, for the series.
 pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {

@@ -31,6 +31,8 @@ pub use watch::{Options, Watch};
 
 use std::io;
 
+use model::{Source, source};
+
 use crate::sys::Sys;
 
 /// Something that reads one source of counters repeatedly.
@@ -54,8 +56,8 @@ type Start = fn(&dyn Sys, &[Own]) -> io::Result<Box<dyn Observer>>;
 
 /// An entry of the registry.
 struct Entry {
-    /// The prefix of its values' names.
-    source: &'static str,
+    /// Its name, the prefix of its values' names, and what else is known of it.
+    source: Source,
     /// Whether it is cheap enough to be read many times a second, or must be read often to lose nothing.
     often: bool,
     start: Start,
@@ -70,21 +72,21 @@ macro_rules! plain {
 
 /// Every observer there is.
 const OBSERVERS: &[Entry] = &[
-    Entry { source: cpu::SOURCE, often: true, start: plain!(cpu::read) },
-    Entry { source: "stat", often: true, start: plain!(stat::read) },
-    Entry { source: "softnet", often: true, start: |_, _| Ok(Box::new(softnet::Softnet::default())) },
-    Entry { source: "snmp", often: true, start: plain!(protocols::snmp) },
-    Entry { source: "netstat", often: false, start: plain!(protocols::netstat) },
-    Entry { source: "snmp6", often: false, start: plain!(protocols::snmp6) },
-    Entry { source: "sockstat", often: true, start: plain!(memory::sockstat) },
-    Entry { source: "meminfo", often: true, start: plain!(memory::meminfo) },
-    Entry { source: "dev", often: true, start: plain!(dev::read) },
-    Entry { source: "qdisc", often: true, start: |_, _| Ok(Box::new(qdisc::Qdiscs::default())) },
-    Entry { source: "ethtool", often: false, start: plain!(nic::statistics) },
-    Entry { source: "irq", often: false, start: plain!(nic::interrupts) },
-    Entry { source: "rapl", often: true, start: |_, _| Ok(Box::new(energy::Energy::default())) },
-    Entry { source: "perf", often: false, start: |sys, _| Ok(Box::new(perf::Perf::start(sys)?)) },
-    Entry { source: "sched", often: true, start: |_, own| Ok(Box::new(sched::Sched::new(own))) },
+    Entry { source: source::CPU, often: true, start: plain!(cpu::read) },
+    Entry { source: source::STAT, often: true, start: plain!(stat::read) },
+    Entry { source: source::SOFTNET, often: true, start: |_, _| Ok(Box::new(softnet::Softnet::default())) },
+    Entry { source: source::SNMP, often: true, start: plain!(protocols::snmp) },
+    Entry { source: source::NETSTAT, often: false, start: plain!(protocols::netstat) },
+    Entry { source: source::SNMP6, often: false, start: plain!(protocols::snmp6) },
+    Entry { source: source::SOCKSTAT, often: true, start: plain!(memory::sockstat) },
+    Entry { source: source::MEMINFO, often: true, start: plain!(memory::meminfo) },
+    Entry { source: source::DEV, often: true, start: plain!(dev::read) },
+    Entry { source: source::QDISC, often: true, start: |_, _| Ok(Box::new(qdisc::Qdiscs::default())) },
+    Entry { source: source::ETHTOOL, often: false, start: plain!(nic::statistics) },
+    Entry { source: source::IRQ, often: false, start: plain!(nic::interrupts) },
+    Entry { source: source::RAPL, often: true, start: |_, _| Ok(Box::new(energy::Energy::default())) },
+    Entry { source: source::PERF, often: false, start: |sys, _| Ok(Box::new(perf::Perf::start(sys)?)) },
+    Entry { source: source::SCHED, often: true, start: |_, own| Ok(Box::new(sched::Sched::new(own))) },
 ];
 
 #[cfg(test)]

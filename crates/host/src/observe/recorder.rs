@@ -35,8 +35,8 @@ impl Recorder {
         let (mut sources, mut missing) = (Vec::new(), Vec::new());
         for entry in OBSERVERS {
             match (entry.start)(&*sys, processes) {
-                Ok(observer) => sources.push(Source { name: entry.source, often: entry.often, observer }),
-                Err(error) => missing.push(missed(entry.source, &error)),
+                Ok(observer) => sources.push(Source { name: entry.source.name, often: entry.often, observer }),
+                Err(error) => missing.push(missed(entry.source.name, &error)),
             }
         }
         let mut recorder = Self {
@@ -112,9 +112,9 @@ impl Recorder {
         reading
     }
 
-    /// A reading of these sources only, for a live view.
-    pub(super) fn read_only(&mut self, wanted: &[&str]) -> Reading {
-        self.sources.retain(|source| wanted.contains(&source.name));
+    /// A reading of the sources of a live view only.
+    pub(super) fn read_watched(&mut self) -> Reading {
+        self.sources.retain(|source| is_watched(source.name));
         self.read(true)
     }
 
@@ -122,6 +122,11 @@ impl Recorder {
     pub(super) fn missing(&self) -> &[String] {
         &self.missing
     }
+}
+
+/// Whether a live view shows the source of this name or entry of the missing ones.
+pub(super) fn is_watched(name: &str) -> bool {
+    model::Source::of(name).is_some_and(|source| source.is_watched)
 }
 
 fn missed(source: &str, error: &io::Error) -> String {

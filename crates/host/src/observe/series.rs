@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{HostSeries, SeriesLine};
+use model::{HostSeries, SeriesLine, Source};
 
 use super::Reading;
 use super::reading::{Kind, Value};
 
 /// Maximum readings; one more makes every other one be dropped.
 const MAX_READINGS: usize = 600;
-/// Sources whose devices are left out if they show no activity.
-const PER_DEVICE: [&str; 2] = ["dev.", "qdisc."];
 
 /// The values at each moment, as totals: rates are computed at the end, so that dropping a reading loses no event.
 #[derive(Debug, Default)]
@@ -71,7 +69,8 @@ impl Series {
                 .zip(self.at_ns.windows(2))
                 .map(|(totals, at)| value(line.kind, totals[0], totals[1], at[1].saturating_sub(at[0])))
                 .collect();
-            let idle = PER_DEVICE.iter().any(|source| name.starts_with(source));
+            // Devices without activity are left out.
+            let idle = Source::of(&name).is_some_and(|source| source.per_device);
             let nothing = values.iter().all(|value| value.is_none_or(|value| value == 0.0));
             (!(idle && nothing)).then(|| SeriesLine { name, unit: line.unit.to_owned(), values })
         });

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ fn seen() -> Observed {
 fn every_source_of_a_recorded_host_is_read() {
     let seen = seen();
     assert_eq!(seen.missing, [""; 0]);
-    let all: Vec<&str> = OBSERVERS.iter().map(|entry| entry.source).filter(|name| *name != cpu::SOURCE).collect();
+    let all: Vec<&str> = OBSERVERS.iter().map(|entry| entry.source.name).filter(|name| *name != cpu::SOURCE).collect();
     assert_eq!(seen.sources, all);
     assert_eq!(seen.window_ns, 2_000_000_000);
     // The fake's thread clock is its only clock, and readings take no time on it.
@@ -260,4 +261,35 @@ fn this_host_can_be_watched_over_time() {
     assert!(series.at_ns.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(series.lines.iter().all(|line| line.values.len() == series.at_ns.len()), "{series:?}");
     assert!(series.lines.iter().any(|line| line.name == "cpu.0.busy"));
+}
+
+/// The names of the values that the used sources of a host have now.
+fn names_read(sys: &dyn Sys) -> BTreeSet<String> {
+    let mut reading = Reading::new(sys, true, reading::Files::default());
+    for entry in OBSERVERS.iter().filter(|entry| entry.source.is_evidence || entry.source.is_watched) {
+        if let Ok(mut observer) = (entry.start)(sys, &[]) {
+            let _ = observer.read(sys, &mut reading);
+        }
+    }
+    reading.values.into_keys().collect()
+}
+
+#[test]
+fn the_registry_has_the_sources_of_the_model() {
+    let sources: Vec<Source> = OBSERVERS.iter().map(|entry| entry.source).collect();
+    assert_eq!(sources, source::SOURCES);
+}
+
+#[test]
+fn the_counters_that_are_used_by_name_are_read() {
+    // This machine has every counter of its kernel, but may lack IPv6 or rtnetlink; the recorded files are short.
+    let names = &names_read(&RealSys) | &names_read(&*Host::recorded("before").sys);
+    let columns: BTreeSet<&str> = names
+        .iter()
+        .filter_map(|name| Some(source::DEV.device(name).or_else(|| source::QDISC.device(name))?.1))
+        .collect();
+    let missing: Vec<&str> = source::counter::ALL.iter().copied().filter(|name| !names.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let missing: Vec<&str> = source::column::ALL.iter().copied().filter(|name| !columns.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

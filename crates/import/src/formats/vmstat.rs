@@ -2,6 +2,7 @@
 //!
 //! Memory is in KiB, swap in KiB a second, blocks of 1024 bytes (vmstat's manual). The first line is a mean since the host started.
 
+use model::source::counter;
 use model::{EndPass, HostSeries, Observed, Pass, SeriesLine};
 
 use super::Format;
@@ -24,8 +25,8 @@ const COLUMNS: [(&str, &str, &str, f64); 18] = [
     ("so", "swap.out", "B/s", 1024.0),
     ("bi", "io.in", "B/s", 1024.0),
     ("bo", "io.out", "B/s", 1024.0),
-    ("in", "stat.intr", "1/s", 1.0),
-    ("cs", "stat.ctxt", "1/s", 1.0),
+    ("in", counter::INTERRUPTS, "1/s", 1.0),
+    ("cs", counter::CONTEXT_SWITCHES, "1/s", 1.0),
     ("us", "cpu.all.user", "ratio", 0.01),
     ("sy", "cpu.all.system", "ratio", 0.01),
     ("id", "cpu.all.idle", "ratio", 0.01),
@@ -133,8 +134,8 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
         percent("cpu.all.user"),
         percent("cpu.all.system"),
         percent("cpu.all.idle"),
-        count("stat.intr"),
-        count("stat.ctxt"),
+        count(counter::INTERRUPTS),
+        count(counter::CONTEXT_SWITCHES),
     ));
     let window_ns = at_ns.last().copied().unwrap_or(0);
     let series = Some(HostSeries { at_ns, lines: series });

@@ -25,6 +25,14 @@ impl PeerProtocol for Iperf2 {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "iperf -s"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream", "transfer"]
+    }
+
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         request::header(spec, PEER.port).map(drop)
     }

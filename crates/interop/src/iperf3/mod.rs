@@ -32,6 +32,14 @@ impl PeerProtocol for Iperf3 {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "iperf3 -s"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream"]
+    }
+
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         request::check(spec)
     }

@@ -32,6 +32,14 @@ impl PeerProtocol for Netperf {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "netserver"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream", "rr"]
+    }
+
     fn version(&self) -> Option<&'static str> {
         // Its control messages say no version; those before 2.6 are of another length.
         Some("netserver 2.6 or 2.7")

@@ -25,6 +25,14 @@ impl PeerProtocol for NetPipe {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "NPtcp, which serves one curve and ends"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["curve"]
+    }
+
     fn version(&self) -> Option<&'static str> {
         // Nothing of it crosses the wire; version 5 speaks otherwise.
         Some("NetPIPE 3 (NPtcp)")

@@ -34,6 +34,14 @@ impl PeerProtocol for Nttcp {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "nttcp -i"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["transfer"]
+    }
+
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         request::options(spec).map(drop)
     }

@@ -26,6 +26,14 @@ impl PeerProtocol for Nuttcp {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "nuttcp -S"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream", "transfer"]
+    }
+
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         request::options(spec, PEER.port + 1).map(drop)
     }

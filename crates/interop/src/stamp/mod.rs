@@ -27,6 +27,14 @@ impl PeerProtocol for Stamp {
         PEER.port
     }
 
+    fn server(&self) -> &'static str {
+        "a STAMP or TWAMP Light reflector, over UDP"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["rr"]
+    }
+
     fn shape(&self, spec: &mut Spec) {
         spec.transport = "udp".into();
         // The default request is one byte; other sizes that are too small are refused.

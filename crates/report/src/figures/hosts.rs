@@ -1,5 +1,6 @@
 //! Host activity over the time of a pass: a figure for each family of counters.
 
+use model::source::{CPU, DEV, QDISC, SNMP, SOCKSTAT, SOFTNET, STAT, column};
 use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
 
 use crate::labels;
@@ -28,7 +29,7 @@ const FAMILIES: [Family; 5] = [
         label: "share of a core's time",
         unit: "%",
         factor: 100.0,
-        shows: |name| name.starts_with("cpu."),
+        shows: |name| CPU.owns(name),
         without_zeros: true,
     },
     Family {
@@ -37,7 +38,7 @@ const FAMILIES: [Family; 5] = [
         label: "traffic of the interface",
         unit: "bit/s",
         factor: 8.0,
-        shows: |name| name.starts_with("dev.") && name.ends_with("_bytes"),
+        shows: |name| matches!(DEV.device(name), Some((_, column::RX_BYTES | column::TX_BYTES))),
         without_zeros: true,
     },
     Family {
@@ -46,7 +47,7 @@ const FAMILIES: [Family; 5] = [
         label: "events",
         unit: "1/s",
         factor: 1.0,
-        shows: |name| name.starts_with("stat."),
+        shows: |name| STAT.owns(name),
         without_zeros: false,
     },
     Family {
@@ -56,8 +57,10 @@ const FAMILIES: [Family; 5] = [
         unit: "1/s",
         factor: 1.0,
         shows: |name| {
-            ["softnet.", "snmp."].iter().any(|source| name.starts_with(source))
-                || ["_dropped", ".drops"].iter().any(|end| name.ends_with(end))
+            SOFTNET.owns(name)
+                || SNMP.owns(name)
+                || matches!(DEV.device(name), Some((_, column::RX_DROPPED | column::TX_DROPPED)))
+                || matches!(QDISC.device(name), Some((_, column::DROPS)))
         },
         without_zeros: true,
     },
@@ -67,7 +70,7 @@ const FAMILIES: [Family; 5] = [
         label: "socket memory and queue backlog",
         unit: "B",
         factor: 1.0,
-        shows: |name| name.starts_with("sockstat.") || name.ends_with(".backlog"),
+        shows: |name| SOCKSTAT.owns(name) || matches!(QDISC.device(name), Some((_, column::BACKLOG))),
         without_zeros: true,
     },
 ];

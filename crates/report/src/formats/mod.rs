@@ -28,6 +28,8 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
+    /// The program whose output it is like, if it is another one.
+    pub program: Option<&'static str>,
     /// Whether it can express a measurement of a kind of run (`curve`, `stream`...) with this spec.
     ///
     /// # Errors
@@ -40,17 +42,17 @@ pub struct Format {
 /// All formats; those to be read by people are first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, explained verdicts", takes: anything, render: text::render },
-    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", takes: anything, render: html::render },
-    Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", takes: anything, render: markdown::render },
-    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", takes: anything, render: svg::render },
-    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", takes: anything, render: png::render },
-    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", takes: anything, render: gnuplot::render },
-    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several runs", takes: anything, render: json::render },
-    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as events, one JSON object per line", takes: anything, render: ndjson::render },
-    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: spec and summary", takes: anything, render: csv::render },
-    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", takes: np::takes, render: np::render },
-    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", takes: np::takes, render: np_screen::render },
+    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, explained verdicts", program: None, takes: anything, render: text::render },
+    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", program: None, takes: anything, render: html::render },
+    Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", program: None, takes: anything, render: markdown::render },
+    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", program: None, takes: anything, render: svg::render },
+    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", program: None, takes: anything, render: png::render },
+    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", program: None, takes: anything, render: gnuplot::render },
+    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
+    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
+    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,
     peers::NETPERF,

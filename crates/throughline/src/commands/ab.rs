@@ -202,11 +202,11 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
             unit(b)
         )));
     }
-    let of = |spec: &Spec| {
-        engine::transport::transport(spec.transport.as_str()).map(engine::transport::Transport::capabilities)
+    let ends = |spec: &Spec| {
+        engine::transport::transport(spec.transport.as_str())
+            .map(|transport| (transport.capabilities().single_ended, transport.facts().one_host))
     };
-    let (one, other) = (of(a)?, of(b)?);
-    if (one.single_ended, one.one_machine) != (other.single_ended, other.one_machine) {
+    if ends(a)? != ends(b)? {
         return Err(Failure::usage(format!(
             "{} and {} do not run between the same ends: compare two transports that need a HOST, or two that do not",
             a.transport, b.transport

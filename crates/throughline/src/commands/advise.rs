@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{AdvisePlan, Schedule};
+use engine::transport::Transport;
 use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
 
-use super::stream::default_block;
 use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets, clock_seed};
 use crate::job::Job;
@@ -19,8 +19,11 @@ use crate::values::{above_zero, at_least, whole};
 const BUDGET: &str = "3m";
 /// Default length of the pilot trials, ns.
 const PILOT_NS: u64 = 500_000_000;
-/// Transports without a search: the launcher of mpi and pvm starts their ends, and memcpy has no far end.
-const WITHOUT_SEARCH: [&str; 3] = ["mpi", "pvm", "memcpy"];
+
+/// Whether a search over a transport is possible: agents at both ends, which a launcher does not start.
+fn is_searched(transport: &dyn Transport) -> bool {
+    transport.launcher().is_none() && !transport.capabilities().single_ended
+}
 
 /// Flags of `thru advise`.
 #[derive(Debug, Args)]
@@ -141,10 +144,9 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
 impl AdviseArgs {
     fn spec(&self, goal: Goal) -> Result<Spec, Failure> {
         let transport = self.load.transport();
-        if WITHOUT_SEARCH.contains(&transport) {
-            return Err(Failure::usage(format!(
-                "advise does not search over {transport}: use tcp, tls, mptcp, quic, udp, unix or vsock"
-            )));
+        if !is_searched(engine::transport::transport(transport)?) {
+            let searched = engine::transport::names(is_searched);
+            return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
         }
         if goal == Goal::Latency && self.load.both {
             return Err(Failure::usage("--goal latency does not support --both: omit it"));
@@ -153,8 +155,11 @@ impl AdviseArgs {
             Precision { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
         let pattern = analysis::advice::pattern(goal);
         let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &precision)?;
-        let default = || if goal == Goal::Latency { 1 } else { default_block(transport, &self.peer) };
-        spec.block = self.block.map_or_else(default, |block| block.0);
+        spec.block = match self.block {
+            Some(block) => block.0,
+            None if goal == Goal::Latency => 1,
+            None => self.load.default_block(&self.peer)?,
+        };
         spec.stop = Stop::TimeNs(self.time.map_or(PILOT_NS, |time| time.0));
         spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false)?;
         Ok(spec)

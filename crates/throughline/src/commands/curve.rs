@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
+use crate::registries;
 use crate::values::{above_zero, whole};
 
 /// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.
@@ -89,9 +90,8 @@ pub struct CurveArgs {
     #[arg(long, value_name = "FILE")]
     np: Option<PathBuf>,
 
-    /// Measure with the server of another program on HOST: netpipe (NPtcp, which serves one curve and ends).
-    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::peer_program, conflicts_with_all = ["adaptive", "limit"],
-          help_heading = flags::HOSTS)]
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("curve"), value_parser = super::stream::peer_program,
+          conflicts_with_all = ["adaptive", "limit"], help_heading = flags::HOSTS)]
     speak: Option<String>,
 
     /// Do not measure the memory-copy curve (memcpy), the ceiling of this host.

@@ -7,6 +7,7 @@ use clap::Args;
 use super::show::load;
 use crate::failure::Failure;
 use crate::output;
+use crate::registries;
 
 /// Flags of `thru export`.
 #[derive(Debug, Args)]
@@ -18,9 +19,8 @@ pub struct ExportArgs {
     /// The run: its id, the start of its id, its name, `last` or `last~1`.
     run: String,
 
-    /// The format: json, ndjson, csv, np, np-screen, gnuplot, text, html, md, svg or png; or that of another program: iperf3,
-    /// iperf3-json, netperf, netperf-k, netpipe, nttcp or rapid.
-    #[arg(long, value_name = "FORMAT")]
+    /// The format, by its name or by an extension of its files.
+    #[arg(long, value_name = "FORMAT", value_parser = registries::formats(), ignore_case = true)]
     format: String,
 
     /// File to write, or a folder if the format has several files; `-` is standard output.

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
+use crate::registries;
 use crate::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.
@@ -59,9 +60,8 @@ pub struct RrArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "connect")]
     rate: Option<RequestRate>,
 
-    /// Measure with the server of another program on HOST: netperf (netserver), or stamp (a STAMP or TWAMP Light reflector,
-    /// over UDP). Each trial is one test of that program.
-    #[arg(long, value_name = "PROGRAM", value_parser = super::stream::peer_program, help_heading = flags::HOSTS)]
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("rr"), value_parser = super::stream::peer_program,
+          help_heading = flags::HOSTS)]
     speak: Option<String>,
 
     /// Exclude this time at the start of each trial from the rate.

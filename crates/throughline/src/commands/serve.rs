@@ -13,6 +13,7 @@ use model::{BitRate, Nanos, Spec};
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
 use crate::prepare;
+use crate::registries;
 use crate::signals::Signals;
 use crate::speaking::{self, PeerOptions, PeerProgram, PeerServers};
 use crate::values::{above_zero, whole};
@@ -91,9 +92,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// Also serve clients of another program, with the same limits: iperf3, netperf, netpipe, nttcp, nuttcp, iperf2 or stamp, on
-    /// its usual port or on PORT. NPtcp needs the client's OPTIONS: 'netpipe:-2', 'netpipe=5003:-s -u 100000'.
-    #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", value_delimiter = ',')]
+    #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
     pub speak: Vec<PeerProgram>,
 
     /// Serve one client on standard input and exit, started by inetd (stream tcp nowait) or systemd (Accept=yes). Needs --speak

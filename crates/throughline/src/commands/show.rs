@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::flags::form;
 use crate::output;
 use crate::prepare::open_store;
+use crate::registries;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]
@@ -27,9 +28,7 @@ pub struct ShowArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print another format, for example that of another program: iperf3, iperf3-json, netperf, netperf-k, netpipe, nttcp or
-    /// rapid. `thru export --help` lists all formats.
-    #[arg(long = "as", value_name = "FORMAT", value_parser = form, conflicts_with = "json")]
+    #[arg(long = "as", value_name = "FORMAT", help = registries::form_help(), value_parser = form, conflicts_with = "json")]
     form: Option<&'static str>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
+use crate::registries;
 use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Default time limit of `thru stream` and `thru rr`.
@@ -34,8 +35,7 @@ pub struct StreamArgs {
     #[command(flatten)]
     load: Load,
 
-    /// Bytes per send, which is the datagram size on udp [default: 128KiB; udp: 1472, over IPv6 1452; unix-dgram: 8KiB].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Length of one trial.
@@ -96,9 +96,8 @@ pub struct StreamArgs {
     #[arg(long, help_heading = flags::CALLS)]
     delayed_reads: bool,
 
-    /// Measure with the server of another program on HOST: iperf3, netperf, nuttcp or iperf2. Each trial is one test of that
-    /// program; the far end's figures are those that it reports.
-    #[arg(long, value_name = "PROGRAM", value_parser = peer_program, help_heading = flags::HOSTS)]
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("stream"), value_parser = peer_program,
+          help_heading = flags::HOSTS)]
     speak: Option<String>,
 
     #[command(flatten)]
@@ -117,7 +116,10 @@ impl StreamArgs {
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
         let mut spec = flags::spec("stream", &self.peer, &self.load, &self.sockets, &self.precision)?;
-        spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
+        spec.block = match self.block {
+            Some(block) => block.0,
+            None => self.load.default_block(&self.peer)?,
+        };
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
             (_, Some(count)) => Stop::Blocks(count),
@@ -161,14 +163,4 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 /// The name of a program whose servers can be measured with.
 pub fn peer_program(name: &str) -> Result<String, String> {
     interop::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
-}
-
-/// The default block of a transport: on udp the payload of an Ethernet frame of 1500 bytes, without fragments.
-pub fn default_block(transport: &str, peer: &Peer) -> u64 {
-    match transport {
-        "udp" if peer.data_over_ipv6() => 1_452,
-        "udp" => 1_472,
-        "unix-dgram" => 8 << 10,
-        _ => 128 << 10,
-    }
 }

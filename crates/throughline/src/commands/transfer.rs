@@ -4,11 +4,12 @@ use clap::Args;
 use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Name, Nanos, Spec, Stop};
 
-use super::stream::{default_block, peer_program};
+use super::stream::peer_program;
 use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
+use crate::registries;
 use crate::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Flags of `thru transfer`.
@@ -26,8 +27,7 @@ pub struct TransferArgs {
     #[command(flatten)]
     load: Load,
 
-    /// Bytes per send, which is the datagram size on udp [default: 128KiB; udp: 1472, over IPv6 1452; unix-dgram: 8KiB].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Number of blocks to transfer, over all flows.
@@ -65,9 +65,8 @@ pub struct TransferArgs {
     #[arg(long, help_heading = flags::CALLS)]
     delayed_reads: bool,
 
-    /// Measure with the server of another program on HOST: nttcp, nuttcp or iperf2. The far end's figures are those that it
-    /// reports.
-    #[arg(long, value_name = "PROGRAM", value_parser = peer_program, help_heading = flags::HOSTS)]
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("transfer"), value_parser = peer_program,
+          help_heading = flags::HOSTS)]
     speak: Option<String>,
 
     #[command(flatten)]
@@ -84,7 +83,10 @@ impl TransferArgs {
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
         let mut spec = flags::spec("transfer", &self.peer, &self.load, &self.sockets, &self.precision)?;
-        spec.block = self.block.map_or_else(|| default_block(self.load.transport(), &self.peer), |block| block.0);
+        spec.block = match self.block {
+            Some(block) => block.0,
+            None => self.load.default_block(&self.peer)?,
+        };
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
             (None, count) => Stop::Blocks(count.unwrap_or(0)),

@@ -6,6 +6,7 @@ use clap::Args;
 use model::Spec;
 
 use crate::failure::Failure;
+use crate::registries;
 
 /// Where results go.
 #[derive(Debug, Clone, Args)]
@@ -23,9 +24,8 @@ pub struct Output {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Print the result in another format, for example as another program prints it: iperf3, iperf3-json, netperf, netperf-k,
-    /// netpipe, nttcp or rapid. `thru export --help` lists all formats.
-    #[arg(id = "as", long = "as", value_name = "FORMAT", value_parser = form, conflicts_with_all = ["quiet", "live"])]
+    #[arg(id = "as", long = "as", value_name = "FORMAT", help = registries::form_help(), value_parser = form,
+          conflicts_with_all = ["quiet", "live"])]
     pub form: Option<&'static str>,
 
     /// Name of the run in the store [default: none].
@@ -56,8 +56,5 @@ impl Output {
 
 /// The name of a format in the registry.
 pub fn form(name: &str) -> Result<&'static str, String> {
-    report::format(name).map(|format| format.name).ok_or_else(|| {
-        let known = report::FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        format!("unknown format '{name}': use one of {known}")
-    })
+    registries::format(name).map(|format| format.name)
 }

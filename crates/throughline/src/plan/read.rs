@@ -167,7 +167,7 @@ fn specs(source: &Source, flags: &Flags, cells: &[PlannedCell]) -> Result<Vec<Ve
             return Err(wrong(&format!("a plan cannot measure {}: its launcher starts both ends", spec.transport)));
         }
         let capabilities = transport.capabilities();
-        if cell.to.is_none() && !capabilities.single_ended && !capabilities.one_machine {
+        if cell.to.is_none() && !capabilities.single_ended && !transport.facts().one_host {
             return Err(wrong(&format!("{} needs a far host: add to = [\"HOST\"] at the top", spec.transport)));
         }
         all.push(specs);

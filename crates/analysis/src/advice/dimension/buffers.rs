@@ -64,7 +64,7 @@ pub(super) fn near_limit(path: &SearchContext<'_>) -> bool {
         path.in_flight().zip(limit).is_some_and(|(bytes, limit)| bytes >= NEAR * limit as f64)
     };
     let sends = own(&sending(path)) && near(path.senders(), "net.ipv4.tcp_wmem");
-    path.over_tcp() && (sends || (own(&receiving(path)) && near(path.receivers(), "net.ipv4.tcp_rmem")))
+    path.spec.is_over_tcp() && (sends || (own(&receiving(path)) && near(path.receivers(), "net.ipv4.tcp_rmem")))
 }
 
 fn window(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {

@@ -45,7 +45,7 @@ fn blocks(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if path.fixed_block {
         return Err("--block was given".into());
     }
-    if !path.over_tcp() {
+    if !path.spec.is_over_tcp() {
         return Err("the path determines the size of datagrams".into());
     }
     let now = path.spec.block;

@@ -282,11 +282,6 @@ impl SearchContext<'_> {
         self.near.boot_id.is_some() && self.near.boot_id == self.far.boot_id
     }
 
-    /// Whether the transport's connections are TCP sockets.
-    fn over_tcp(&self) -> bool {
-        ["tcp", "tls", "mptcp"].iter().any(|name| self.spec.transport == **name)
-    }
-
     /// The rank of a dimension: 0 if it relieves the limiter of the pilot trials, or for windows if the hosts' limits are near,
     /// whatever else the short pilot trials show.
     fn rank(&self, eases: &[LimiterKind]) -> u32 {

@@ -20,7 +20,7 @@ pub(super) const NODELAY: Dimension =
 const NOT_TCP: &str = "the transport is not TCP";
 
 fn congestion_controls(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
-    if !path.over_tcp() {
+    if !path.spec.is_over_tcp() {
         return Err(NOT_TCP.into());
     }
     let senders = path.senders();
@@ -50,7 +50,7 @@ fn current(path: &SearchContext<'_>, role: Role) -> Option<String> {
 }
 
 fn nodelay(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
-    if !path.over_tcp() {
+    if !path.spec.is_over_tcp() {
         return Err(NOT_TCP.into());
     }
     let trips = crate::outcome::Headline::of(path.spec) != crate::outcome::Headline::Goodput;

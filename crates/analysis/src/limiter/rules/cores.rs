@@ -1,5 +1,6 @@
 //! Fully loaded threads and cores.
 
+use model::source::counter;
 use model::units::count;
 use model::{CoreUse, LimiterKind, Strategy};
 
@@ -97,8 +98,11 @@ pub(super) const SOFTNET: Rule = Rule {
     evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(observed) = direction.receiver.pass.and_then(|pass| pass.observed.as_ref()) else { return Vec::new() };
         let grew = |name: &str| observed.grew(name).unwrap_or(0).max(0) as f64;
-        let (dropped, squeezed, processed) =
-            (grew("softnet.dropped"), grew("softnet.squeezed"), grew("softnet.processed").max(1.0));
+        let (dropped, squeezed, processed) = (
+            grew(counter::SOFTNET_DROPPED),
+            grew(counter::SOFTNET_SQUEEZED),
+            grew(counter::SOFTNET_PROCESSED).max(1.0),
+        );
         let weight =
             f64::max(0.6 * ramp(dropped / processed, 0.0, 0.001), 0.2 * ramp(squeezed / processed, 0.0005, 0.01));
         Signal::of(LimiterKind::Softirq, weight, || {

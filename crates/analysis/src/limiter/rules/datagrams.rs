@@ -1,6 +1,7 @@
 //! Datagrams dropped at the receiving socket.
 
 use model::LimiterKind;
+use model::source::counter;
 use model::units::count;
 
 use super::super::observations::{Observations, ramp};
@@ -16,7 +17,7 @@ pub(super) const BUFFER: Rule = Rule {
         let (Some(sent), Some(tally)) = (direction.sender.tally.datagrams, direction.receiver.tally.datagrams) else {
             return Vec::new();
         };
-        let host = || direction.receiver.pass?.observed.as_ref()?.grew("snmp.Udp.RcvbufErrors");
+        let host = || direction.receiver.pass?.observed.as_ref()?.grew(counter::UDP_RCVBUF_ERRORS);
         let drops = match tally.socket_drops {
             0 => {
                 host().and_then(|by| u64::try_from(by).ok()).unwrap_or(0).min(sent.sent.saturating_sub(tally.received))

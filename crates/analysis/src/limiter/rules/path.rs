@@ -1,5 +1,6 @@
 //! Links and queueing disciplines.
 
+use model::source::{self, column};
 use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
@@ -57,7 +58,8 @@ pub(super) const QDISC: Rule = Rule {
         if observations.headline != Headline::Goodput {
             return Vec::new();
         }
-        let (overlimits, drops) = (qdisc(&direction.sender, "overlimits"), qdisc(&direction.sender, "drops"));
+        let (overlimits, drops) =
+            (qdisc(&direction.sender, column::OVERLIMITS), qdisc(&direction.sender, column::DROPS));
         let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
         let weight = f64::max(0.95 * qdisc_limited(direction), 0.5 * dropped);
         Signal::of(LimiterKind::Qdisc, weight, || {
@@ -80,13 +82,13 @@ pub(super) const BACKLOG: Rule = Rule {
             return Vec::new();
         };
         // With a shaper the queue is the shaper's, not the interface's.
-        if observations.headline != Headline::Goodput || qdisc(&direction.sender, "overlimits") > 0 {
+        if observations.headline != Headline::Goodput || qdisc(&direction.sender, column::OVERLIMITS) > 0 {
             return Vec::new();
         }
         let device = direction.sender.interface().map(|interface| interface.name.as_str());
         let lines = series.lines.iter().filter(|line| {
-            let of = line.name.strip_prefix("qdisc.").and_then(|rest| rest.strip_suffix(".backlog"));
-            of.is_some_and(|of| device.is_none_or(|device| of == device))
+            let of = source::QDISC.device(&line.name).filter(|(_, column)| *column == column::BACKLOG);
+            of.is_some_and(|(of, _)| device.is_none_or(|device| of == device))
         });
         let waited = lines.map(|line| {
             let known: Vec<f64> = line.values.iter().copied().flatten().collect();

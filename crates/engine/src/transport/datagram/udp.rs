@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec};
+use model::{ReceiveBy, SendBy, Spec, TransportFacts};
 use socket2::{Domain, Socket, Type};
 
 use super::DatagramChannel;
@@ -27,8 +27,8 @@ pub const RETRY: Duration = Duration::from_millis(50);
 const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
 
 impl Transport for Udp {
-    fn name(&self) -> &'static str {
-        "udp"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::UDP
     }
 
     fn about(&self) -> &'static str {
@@ -44,6 +44,11 @@ impl Transport for Udp {
             delays_reads: true,
             ..Capabilities::STREAM
         }
+    }
+
+    /// The payload of an Ethernet frame of 1500 bytes, without fragments.
+    fn default_block(&self, ipv6: bool) -> u64 {
+        if ipv6 { 1_452 } else { 1_472 }
     }
 
     fn overruns(&self) -> bool {

@@ -8,7 +8,7 @@ mod rank;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Direction, SocketFacts, Spec};
+use model::{Direction, SocketFacts, Spec, TransportFacts};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -112,8 +112,8 @@ impl Turn {
 }
 
 impl Transport for MessagePassing {
-    fn name(&self) -> &'static str {
-        "mpi"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::MPI
     }
 
     fn about(&self) -> &'static str {

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use model::{Direction, SocketFacts, Spec};
+use model::{Direction, SocketFacts, Spec, TransportFacts};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -143,8 +143,8 @@ fn receive_control(pvm: &Pvm, from: Tid, tag: i32, deadline_ns: u64) -> io::Resu
 }
 
 impl Transport for VirtualMachine {
-    fn name(&self) -> &'static str {
-        "pvm"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::PVM
     }
 
     fn about(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{SocketFacts, Spec};
+use model::{SocketFacts, Spec, TransportFacts};
 
 use crate::core::EngineError;
 use crate::transport::{
@@ -14,8 +14,8 @@ use crate::transport::{
 pub(crate) struct Memcpy;
 
 impl Transport for Memcpy {
-    fn name(&self) -> &'static str {
-        "memcpy"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::MEMCPY
     }
 
     fn about(&self) -> &'static str {
@@ -23,7 +23,7 @@ impl Transport for Memcpy {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { pollable: false, single_ended: true, one_machine: true, ..Capabilities::STREAM }
+        Capabilities { pollable: false, single_ended: true, ..Capabilities::STREAM }
     }
 
     fn listen(&self, _: &Spec, _: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use model::{EndOptions, SocketFacts, Spec};
+use model::{EndOptions, SocketFacts, Spec, TransportFacts};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use crate::core::EngineError;
@@ -27,8 +27,8 @@ const POLLS: u32 = 32;
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Transport for SharedMemory {
-    fn name(&self) -> &'static str {
-        "shm"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::SHM
     }
 
     fn about(&self) -> &'static str {
@@ -36,7 +36,7 @@ impl Transport for SharedMemory {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { pollable: false, one_machine: true, ..Capabilities::STREAM }
+        Capabilities { pollable: false, ..Capabilities::STREAM }
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {

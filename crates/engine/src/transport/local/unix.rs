@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::{ReceiveBy, SendBy, Spec};
+use model::{ReceiveBy, SendBy, Spec, TransportFacts};
 
 use crate::core::EngineError;
 use crate::transport::datagram::DatagramChannel;
@@ -18,11 +18,9 @@ pub(crate) struct UnixDatagram;
 /// Largest datagram that a socket with Linux's default buffers (net.core.wmem_default of 212,992 bytes) takes.
 const MAX_DATAGRAM: u64 = 128 << 10;
 
-const STREAM: Capabilities = Capabilities { one_machine: true, ..Capabilities::STREAM };
-
 impl Transport for UnixStream {
-    fn name(&self) -> &'static str {
-        "unix"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::UNIX
     }
 
     fn about(&self) -> &'static str {
@@ -30,7 +28,7 @@ impl Transport for UnixStream {
     }
 
     fn capabilities(&self) -> Capabilities {
-        STREAM
+        Capabilities::STREAM
     }
 
     fn sends(&self) -> &'static [SendBy] {
@@ -53,8 +51,8 @@ impl Transport for UnixStream {
 }
 
 impl Transport for UnixDatagram {
-    fn name(&self) -> &'static str {
-        "unix-dgram"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::UNIX_DGRAM
     }
 
     fn about(&self) -> &'static str {
@@ -62,7 +60,11 @@ impl Transport for UnixDatagram {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { datagram: true, max_block: MAX_DATAGRAM, min_stream_block: 8, ..STREAM }
+        Capabilities { datagram: true, max_block: MAX_DATAGRAM, min_stream_block: 8, ..Capabilities::STREAM }
+    }
+
+    fn default_block(&self, _: bool) -> u64 {
+        8 << 10
     }
 
     fn sends(&self) -> &'static [SendBy] {

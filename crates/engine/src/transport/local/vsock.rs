@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use model::Spec;
+use model::{Spec, TransportFacts};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::core::{EngineError, now_ns};
@@ -28,8 +28,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Vsock {
-    fn name(&self) -> &'static str {
-        "vsock"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::VSOCK
     }
 
     fn about(&self) -> &'static str {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec, Strategy};
+use model::{ReceiveBy, SendBy, Spec, Strategy, TransportFacts};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -35,8 +35,8 @@ const BACKLOG: i32 = 4096;
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::TCP
     }
 
     fn about(&self) -> &'static str {
@@ -134,7 +134,7 @@ impl Transport for Tcp {
 
 /// A stream socket for the spec's transport: MPTCP differs from TCP in the protocol number only.
 pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
-    let protocol = (spec.transport == "mptcp").then_some(Protocol::MPTCP);
+    let protocol = (spec.transport == *model::transport::MPTCP.name).then_some(Protocol::MPTCP);
     Socket::new(Domain::for_address(address), Type::STREAM, protocol)
 }
 

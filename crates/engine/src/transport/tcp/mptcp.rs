@@ -3,7 +3,7 @@
 
 use std::io;
 
-use model::Spec;
+use model::{Spec, TransportFacts};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Tcp;
@@ -14,8 +14,8 @@ use crate::transport::{Capabilities, FlowHello, Link, ListenOptions, Listener, R
 pub(crate) struct Mptcp;
 
 impl Transport for Mptcp {
-    fn name(&self) -> &'static str {
-        "mptcp"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::MPTCP
     }
 
     fn about(&self) -> &'static str {

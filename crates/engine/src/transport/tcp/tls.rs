@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec};
+use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec, TransportFacts};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::{Domain, Socket, Type};
 
@@ -34,8 +34,8 @@ const UNSENT_LIMIT: usize = 256 << 10;
 const READ: usize = 256 << 10;
 
 impl Transport for Tls {
-    fn name(&self) -> &'static str {
-        "tls"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::TLS
     }
 
     fn about(&self) -> &'static str {

@@ -24,6 +24,7 @@ pub(super) const IPERF3: Format = Format {
     name: "iperf3",
     extensions: &["iperf3"],
     help: "iperf3's text output (streams and transfers of tcp and udp)",
+    program: Some("iperf3"),
     takes: bulk,
     render: iperf3::render,
 };
@@ -31,6 +32,7 @@ pub(super) const IPERF3_JSON: Format = Format {
     name: "iperf3-json",
     extensions: &["iperf3-json"],
     help: "iperf3's JSON, a document for each outcome",
+    program: Some("iperf3"),
     takes: bulk,
     render: iperf3_json::render,
 };
@@ -38,6 +40,7 @@ pub(super) const NETPERF: Format = Format {
     name: "netperf",
     extensions: &["netperf"],
     help: "netperf's tables: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR, UDP_RR",
+    program: Some("netperf"),
     takes: netperf::takes,
     render: netperf::render,
 };
@@ -45,6 +48,7 @@ pub(super) const NETPERF_KEYS: Format = Format {
     name: "netperf-k",
     extensions: &["netperf-k"],
     help: "netperf's KEY=VALUE lines (its test option -k), with interim results",
+    program: Some("netperf"),
     takes: netperf::takes,
     render: netperf_keys::render,
 };
@@ -52,6 +56,7 @@ pub(super) const NTTCP: Format = Format {
     name: "nttcp",
     extensions: &["nttcp"],
     help: "nttcp 1.47's lines of both ends, a table for each trial",
+    program: Some("nttcp"),
     takes: one_way,
     render: nttcp::render,
 };
@@ -59,6 +64,7 @@ pub(super) const RAPID: Format = Format {
     name: "rapid",
     extensions: &["rapid"],
     help: "rapid's report of a transfer, for each trial",
+    program: Some("rapid"),
     takes: rapid::takes,
     render: rapid::render,
 };

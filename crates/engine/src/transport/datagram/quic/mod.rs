@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use model::Spec;
+use model::{Spec, TransportFacts};
 use quinn_proto::ServerConfig;
 use socket2::{Domain, Socket, Type};
 
@@ -34,8 +34,8 @@ const ACCEPT_STEP: Duration = Duration::from_millis(100);
 const WELCOME_LIMIT: Duration = Duration::from_secs(1);
 
 impl Transport for Quic {
-    fn name(&self) -> &'static str {
-        "quic"
+    fn facts(&self) -> &'static TransportFacts {
+        &model::transport::QUIC
     }
 
     fn about(&self) -> &'static str {
@@ -45,6 +45,10 @@ impl Transport for Quic {
     /// A port of its own at the passive end.
     fn capabilities(&self) -> Capabilities {
         Capabilities::STREAM
+    }
+
+    fn has_congestion_controls(&self) -> bool {
+        true
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
