@@ -17,7 +17,7 @@ bench: ## compare thru with other tools over loopback
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "scripts/bench.sh is missing" >&2; exit 1; fi
 
 fuzz: ## run ten million mutated sessions through each codec of other programs (8 minutes)
-	@cargo bench --quiet -p throughline-speak --bench fuzz
+	@cargo bench --quiet -p throughline-peer-wire --bench fuzz
 
 truth: ## check the error rates of comparisons: simulation, and A against A with the real program (10 minutes)
 	@scripts/truth.sh

@@ -5,8 +5,8 @@ use std::fmt;
 use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
-use interop::InteropError;
 use model::Answer;
+use peers::InteropError;
 
 /// An error with its exit code.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use control::agent::Agent;
 use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use interop::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
+use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::citation;
@@ -28,7 +28,7 @@ struct Far {
 
 /// Refuses measurements that the other program does not support.
 pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn PeerProtocol, Failure> {
-    let program = interop::protocol(name)?;
+    let program = peers::protocol(name)?;
     match job.schedule {
         Schedule::Curve(_) => program.check_curve(&job.specs)?,
         _ => job.specs.iter().try_for_each(|spec| program.check(spec))?,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use control::coordinator::{Pair, Schedule};
-use interop::Login;
 use model::{Cell, RunHeader, Spec, Stopping, Tool};
+use peers::Login;
 
 use crate::failure::Failure;
 use crate::flags::{Output, Peer};

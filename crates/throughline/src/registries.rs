@@ -2,8 +2,8 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::transport::{TRANSPORTS, Transport, names, transport};
-use interop::{PROTOCOLS, PeerProtocol};
 use model::{ByteSize, alternatives};
+use peers::{PROTOCOLS, PeerProtocol};
 use report::{FORMATS, Format};
 
 /// The transports, each with its line of help.

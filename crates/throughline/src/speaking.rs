@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use control::agent::Machine;
-use interop::{InteropError, PeerProtocol, Service};
+use peers::{InteropError, PeerProtocol, Service};
 
 use crate::failure::Failure;
 use crate::flags::UsersFlags;
@@ -28,7 +28,7 @@ impl FromStr for PeerProgram {
     fn from_str(text: &str) -> Result<Self, String> {
         let (program, options) = text.split_once(':').unwrap_or((text, ""));
         let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
-        let program = interop::protocol(name).map_err(|error| error.to_string())?;
+        let program = peers::protocol(name).map_err(|error| error.to_string())?;
         let port = match port {
             None => program.port(),
             Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,
@@ -64,7 +64,7 @@ pub struct PeerOptions<'a> {
     /// The users who may log in.
     pub users: &'a UsersFlags,
     /// The limits of the programs' clients.
-    pub limits: interop::Limits,
+    pub limits: peers::Limits,
     /// Whether any client is accepted.
     pub open: bool,
     /// Whether the log is off.

@@ -16,23 +16,30 @@ const TABLE: &[(&str, &[&str])] = &[
     ("host", &["model", "perf"]),
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
-    ("speak", &[]),
+    ("peer-wire", &[]),
     // Layer 2: coordination, storage and presentation.
-    ("control", &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak"]),
+    ("control", &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "peer-wire"]),
     ("import", &["model", "analysis"]),
-    ("interop", &["model", "engine", "speak"]),
+    ("peers", &["model", "engine", "peer-wire"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
-    // Layer 3: programs.
-    (
-        "web",
-        &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak", "control", "store", "report"],
-    ),
+    // Layer 3: the program.
     (
         "throughline",
         &[
-            "model", "analysis", "schedule", "engine", "host", "lab", "stacks", "speak", "import", "interop",
-            "control", "store", "report", "web",
+            "model",
+            "analysis",
+            "schedule",
+            "engine",
+            "host",
+            "lab",
+            "stacks",
+            "peer-wire",
+            "import",
+            "peers",
+            "control",
+            "store",
+            "report",
         ],
     ),
 ];
@@ -46,8 +53,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("import", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
-    ("interop", &["tokio", "libc"]),
-    ("speak", &["tokio", "rustix", "libc", "socket2"]),
+    ("peers", &["tokio", "libc"]),
+    ("peer-wire", &["tokio", "rustix", "libc", "socket2"]),
 ];
 
 /// One of our crates and its dependencies, without those of tests.
@@ -123,7 +130,7 @@ mod tests {
     #[test]
     fn what_the_table_allows_passes() {
         assert_eq!(check(&one("lab", &["throughline-model", "throughline-host", "serde"])), []);
-        assert_eq!(check(&one("throughline", &["throughline-control", "throughline-web", "tokio"])), []);
+        assert_eq!(check(&one("throughline", &["throughline-control", "throughline-report", "tokio"])), []);
     }
 
     #[test]
@@ -134,7 +141,7 @@ mod tests {
             ("report", "throughline-store"),
             ("engine", "throughline-host"),
             ("control", "throughline-store"),
-            ("web", "throughline"),
+            ("report", "throughline"),
         ] {
             let found = check(&one(name, &["serde", dependency]));
             assert_eq!(found.len(), 1, "{name} -> {dependency}");

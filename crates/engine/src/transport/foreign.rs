@@ -1,5 +1,5 @@
 //! Connections whose other end is another program. That program's protocol decides how they are found and when they
-//! are over; its driver (crates/interop) handles that. Here they are opened with a spec's options and become links
+//! are over; its driver (crates/peers) handles that. Here they are opened with a spec's options and become links
 //! like any other.
 
 use std::io;

@@ -93,7 +93,7 @@ impl RrArgs {
         spec.overlap_close = self.overlap_close;
         if let Some(name) = &self.speak {
             spec.speak = Some(Name::from(name.as_str()));
-            interop::protocol(name)?.shape(&mut spec);
+            peers::protocol(name)?.shape(&mut spec);
         }
         spec.stop = self.count.map_or(Stop::TimeNs(self.time.0), Stop::Transactions);
         spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));

@@ -127,7 +127,7 @@ impl ServeArgs {
         PeerOptions {
             programs: &self.speak,
             users: &self.users,
-            limits: interop::Limits {
+            limits: peers::Limits {
                 unauthenticated: self.max_clients,
                 hold_ns: self.max_time.0,
                 flows: self.max_flows,

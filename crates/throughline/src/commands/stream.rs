@@ -162,5 +162,5 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 
 /// The name of a program whose servers can be measured with.
 pub fn peer_program(name: &str) -> Result<String, String> {
-    interop::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+    peers::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }

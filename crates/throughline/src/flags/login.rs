@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use interop::{Login, Padding, SKEW_S, Users};
+use peers::{Login, Padding, SKEW_S, Users};
 
 use crate::failure::Failure;
 use crate::password;
@@ -34,7 +34,7 @@ impl LoginFlags {
     /// The user, with the password.
     pub fn read(&self, speak: Option<&str>) -> Result<Option<Arc<Login>>, Failure> {
         let (Some(name), Some(key)) = (&self.username, &self.rsa_public_key_path) else { return Ok(None) };
-        match speak.map(interop::protocol).transpose()? {
+        match speak.map(peers::protocol).transpose()? {
             Some(program) => program.check_login()?,
             None => {
                 return Err(Failure::usage("--username is a login to an iperf3 server: add --speak iperf3"));

@@ -1,0 +1,197 @@
+//! Our client at a server of iperf 2.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::{Role, Spec};
+use peer_wire::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::datagrams::{Front, Numbered};
+use super::{request, results};
+use crate::plain::{self, Moved, Work};
+use crate::{InteropError, Sides, TrialObserver, line};
+
+/// How long a server may take to acknowledge a header; those before 2.1 never do.
+const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
+/// Pause after a test over UDP. Server 2.1.8 crashes (an assertion in `pthread_mutex_lock`) if new datagrams
+/// arrive while it cleans up, also with its own client.
+const SERVER_RECOVERY: Duration = Duration::from_secs(1);
+/// How long it may take to close after the end of the data.
+const CLOSE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    observer: &mut dyn TrialObserver,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let begun = Instant::now();
+    let (mut last, mut trial) = (None, None);
+    for address in line::resolve(host, PEER.port, spec.family)? {
+        match foreign::dial(spec, address, 0) {
+            Ok(first) => {
+                trial = Some((first, address));
+                break;
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let Some((first, address)) = trial else {
+        let none =
+            || InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
+        return Err(last.map_or_else(none, InteropError::from));
+    };
+    let requested = request::header(spec, address.port())?;
+    let mut sockets = vec![first];
+    for flow in 1..spec.flows {
+        sockets.push(foreign::dial(spec, address, flow)?);
+    }
+    let test = Test { spec, address: address.to_string(), cancel };
+    if spec.transport == "udp" {
+        return test.datagrams(sockets, Front::new(&requested), begun, observer);
+    }
+    let mut version = None;
+    for socket in &sockets {
+        test.send_all(socket, &requested.to_bytes())?;
+    }
+    for socket in sockets.iter().filter(|_| !requested.reverse) {
+        let mut acknowledgement = [0; 28];
+        let Some(count) = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT) else { break };
+        version = version.or_else(|| results::version(&acknowledgement[..count]));
+    }
+    test.streams(sockets, begun, version, observer)
+}
+
+struct Test<'a> {
+    spec: &'a Spec,
+    address: String,
+    cancel: &'a AtomicBool,
+}
+
+impl Test<'_> {
+    fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), InteropError> {
+        while !bytes.is_empty() {
+            let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
+                .map_err(|source| InteropError::socket("send to", &self.address, source))?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// Receives within a limit; `None` if nothing arrives, 0 at the end of the connection.
+    fn receive(&self, socket: &OwnedFd, into: &mut [u8], limit: Duration) -> Option<usize> {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst) {
+            if plain::readable(socket) {
+                // A reset connection has ended; an ICMP error over UDP may be followed by a datagram.
+                match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
+                    Ok((_, count)) => return Some(count),
+                    Err(_) if self.spec.transport != "udp" => return Some(0),
+                    Err(_) => {}
+                }
+            }
+        }
+        None
+    }
+
+    fn move_data(
+        &self,
+        observer: &mut dyn TrialObserver,
+        begun: Instant,
+        run: impl FnOnce(
+            Work,
+            &mut dyn FnMut(model::Interval),
+            &mut dyn FnMut(&engine::Signals, Duration),
+        ) -> Result<Moved, InteropError>,
+    ) -> Result<Moved, InteropError> {
+        observer.starting(begun.elapsed().as_nanos() as u64);
+        let mut on_step = |signals: &engine::Signals, _: Duration| {
+            if self.cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            }
+        };
+        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut on_step);
+        observer.stopped();
+        moved
+    }
+
+    fn sides(&self, moved: &Moved, near: model::EndTally, far: model::EndTally, version: Option<String>) -> Sides {
+        let near = model::EndTally { cut_short: near.cut_short || self.cancel.load(Ordering::SeqCst), ..near };
+        let version = version.unwrap_or_else(|| PEER.name.into());
+        Sides { near, far, failure: moved.failure(), elapsed_ns: moved.legs.elapsed_ns, version }
+    }
+
+    /// Streams over TCP: the server reports nothing; it closes when it has read everything.
+    fn streams(
+        &self,
+        sockets: Vec<OwnedFd>,
+        begun: Instant,
+        version: Option<String>,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<Sides, InteropError> {
+        let mut moved = self.move_data(observer, begun, |work, live, on_step| work.streams(sockets, live, on_step))?;
+        let near = moved.tally();
+        if !plain::sends(self.spec, Role::Active) {
+            let far = results::drained(&near);
+            return Ok(self.sides(&moved, near, far, version));
+        }
+        let (ended, mut rest) = (Instant::now(), [0; 256]);
+        for socket in &moved.sockets {
+            while moved.legs.failure.is_none() {
+                match self.receive(socket, &mut rest, CLOSE_LIMIT) {
+                    Some(0) => break,
+                    Some(_) => {}
+                    None if self.cancel.load(Ordering::SeqCst) => break,
+                    None => {
+                        return Err(
+                            self.silent(CLOSE_LIMIT, "while it was expected to close: it does not read any more")
+                        );
+                    }
+                }
+            }
+        }
+        let far = results::closed(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
+        Ok(self.sides(&moved, near, far, version))
+    }
+
+    /// Datagrams, the last of which the server answers with its report.
+    fn datagrams(
+        &self,
+        mut sockets: Vec<OwnedFd>,
+        front: Front,
+        begun: Instant,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<Sides, InteropError> {
+        let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
+        let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
+        let mut moved =
+            self.move_data(observer, begun, |work, live, on_step| work.datagrams(socket, header, live, on_step))?;
+        let near = moved.tally();
+        let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
+        let mut last = vec![0; self.spec.block as usize];
+        let (mut answer, wait) = (vec![0; 1 << 16], Duration::from_millis(LAST_WAIT_MS));
+        for _ in 0..LAST_TRIES {
+            front.write(&mut last, number, true);
+            moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
+            let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
+            if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
+                let far = results::reported(self.spec, &report);
+                std::thread::sleep(SERVER_RECOVERY);
+                return Ok(self.sides(&moved, near, far, None));
+            }
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(InteropError::Interrupted);
+            }
+        }
+        Err(self.silent(wait * LAST_TRIES, "while its report was expected: start it with -s -u"))
+    }
+
+    fn silent(&self, limit: Duration, during: &'static str) -> InteropError {
+        InteropError::Silent { address: self.address.clone(), peer: PEER.name, seconds: limit.as_secs(), during }
+    }
+}

@@ -1,0 +1,53 @@
+//! iperf 2, its basics as version 2.1.8 speaks them.
+
+mod client;
+mod datagrams;
+mod request;
+mod results;
+mod server;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use peer_wire::iperf2::PEER;
+
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+
+/// The protocol.
+pub(crate) struct Iperf2;
+
+impl PeerProtocol for Iperf2 {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn server(&self) -> &'static str {
+        "iperf -s"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream", "transfer"]
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        request::header(spec, PEER.port).map(drop)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, server.host, observer, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

@@ -1,0 +1,81 @@
+//! The far end's tally of an iperf 2 server.
+
+use model::tally::Count;
+use model::{DatagramTally, EndTally, FlowTally, Spec};
+use peer_wire::iperf2::Report;
+
+/// The far end of streams to the server. It reports nothing, but it closed `ns` after the first byte, so it
+/// read everything.
+pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
+    let mut tally = EndTally::unreported();
+    let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];
+    counts.into_iter().for_each(|(count, value)| tally.report(count, value));
+    let received =
+        |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_received: flow.bytes_sent, ..FlowTally::default() };
+    tally.flows = near.flows.iter().map(received).collect();
+    tally
+}
+
+/// The far end of streams from the server, read to their ends.
+pub(super) fn drained(near: &EndTally) -> EndTally {
+    let mut tally = EndTally::unreported();
+    [(Count::BytesSent, near.bytes_received), (Count::BytesReceived, 0)]
+        .into_iter()
+        .for_each(|(count, value)| tally.report(count, value));
+    let sent =
+        |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_sent: flow.bytes_received, ..FlowTally::default() };
+    tally.flows = near.flows.iter().map(sent).collect();
+    tally
+}
+
+/// The far end of datagrams, as its report has it, less the last one, which is a mark.
+pub(super) fn reported(spec: &Spec, report: &Report) -> EndTally {
+    let mut tally = EndTally::unreported();
+    let bytes = report.bytes.saturating_sub(spec.block);
+    let counts = [
+        (Count::BytesReceived, bytes),
+        (Count::ReceivingNs, report.elapsed_us.saturating_mul(1_000)),
+        (Count::BytesSent, 0),
+    ];
+    counts.into_iter().for_each(|(count, value)| tally.report(count, value));
+    tally.datagrams = Some(DatagramTally {
+        received: bytes / spec.block,
+        reordered: u64::from(report.out_of_order),
+        missed: Some(u64::from(report.lost)),
+        jitter_ns: Some(report.jitter_us.saturating_mul(1_000)),
+        ..DatagramTally::default()
+    });
+    tally.flows = vec![FlowTally { bytes_received: bytes, ..FlowTally::default() }];
+    tally
+}
+
+/// The version in a server's acknowledgement of a header: of `2.1.8.3` the first three parts.
+pub(super) fn version(acknowledgement: &[u8]) -> Option<String> {
+    let word = |at: usize| Some(u32::from_be_bytes(*acknowledgement.get(at..)?.first_chunk()?));
+    let [upper, lower] = [word(12)?, word(16)?];
+    (upper > 0).then(|| format!("iperf {}.{}.{}", upper >> 16, upper & 0xffff, lower >> 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peer_wire::iperf2::Header;
+
+    #[test]
+    fn the_last_datagram_is_no_data() {
+        let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
+        let report = Report { bytes: 9_000, elapsed_us: 5, lost: 2, out_of_order: 1, datagrams: 11, jitter_us: 3 };
+        let far = reported(&spec, &report);
+        assert_eq!((far.bytes_received, far.receiving_ns, far.reported(Count::CallsReceived)), (8_000, 5_000, None));
+        let datagrams = far.datagrams.unwrap();
+        assert_eq!((datagrams.received, datagrams.missed, datagrams.reordered), (8, Some(2), 1));
+        assert_eq!(datagrams.jitter_ns, Some(3_000));
+    }
+
+    #[test]
+    fn a_version_is_in_the_acknowledgement() {
+        assert_eq!(version(&Header::acknowledgement()).as_deref(), Some("iperf 2.1.8"));
+        assert_eq!(version(&[0; 28]), None);
+        assert_eq!(version(&[1; 15]), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! Our server: each connection is a stream of its own, and so is each sender of datagrams.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use engine::Signals;
+use engine::transport::{foreign, udp};
+use model::Role;
+use peer_wire::Turn;
+use peer_wire::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
+use socket2::{Domain, Socket, Type};
+
+use super::datagrams::{Front, Numbered, take};
+use super::request;
+use crate::acceptor::{self, ClientSession};
+use crate::line::Wait;
+use crate::plain::{self, Work};
+use crate::{Admission, InteropError, Service};
+
+/// How long a client may take to say something.
+const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
+/// How long it may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+/// How long a client may request the report again.
+const REPORT_RESEND_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
+/// How long a sender may take for its second datagram.
+const SECOND_LIMIT: Duration = Duration::from_secs(2);
+/// Datagrams that are kept while a stream is opened.
+const MOST_EARLY: usize = 256;
+/// Longest datagram.
+const MOST_DATAGRAM: usize = 1 << 16;
+
+/// The machine, held by the streams of one host.
+type SharedAdmission = Arc<HostAdmission>;
+
+struct HostAdmission {
+    /// Deadline of all streams together; `None` for no limit.
+    until: Option<Instant>,
+    /// Never read; dropping it releases the machine.
+    _admission: Mutex<Admission>,
+}
+
+/// The hosts that measure. Only the address shows that connections belong to the same client.
+#[derive(Default)]
+struct HostAdmissions(Mutex<Vec<(IpAddr, Weak<HostAdmission>)>>);
+
+impl HostAdmissions {
+    /// Admits one more stream from `from`.
+    fn take(&self, service: &Service, from: IpAddr) -> Option<SharedAdmission> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|(_, admission)| admission.strong_count() > 0);
+        if let Some(admission) =
+            held.iter().find(|(host, _)| *host == from).and_then(|(_, admission)| admission.upgrade())
+        {
+            let room = Arc::strong_count(&admission) <= service.limits.flows as usize;
+            return (room && !admission.is_over()).then_some(admission);
+        }
+        let until = Instant::now().checked_add(service.hold());
+        let admission = Arc::new(HostAdmission { until, _admission: Mutex::new((service.admit)()?) });
+        held.push((from, Arc::downgrade(&admission)));
+        Some(admission)
+    }
+}
+
+/// Serves until the service stops.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    let listeners = acceptor::open(service)?;
+    let sockets = listeners
+        .iter()
+        .map(|(_, address)| Ok((socket(*address)?, *address)))
+        .collect::<Result<Vec<_>, InteropError>>()?;
+    let admissions = HostAdmissions::default();
+    std::thread::scope(|scope| {
+        for (socket, address) in &sockets {
+            let admissions = &admissions;
+            scope.spawn(move || accept_clients(service, socket, *address, admissions));
+        }
+        acceptor::accept_clients(service, PEER.name, &listeners, &|client_session| stream(client_session, &admissions));
+    });
+    Ok(())
+}
+
+impl HostAdmission {
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() > until)
+    }
+}
+
+/// Aborts at the deadline or when the service stops.
+fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&Signals, Duration) + 'a {
+    move |signals, _| {
+        if admission.is_over() || service.stopping() {
+            signals.abort();
+        }
+    }
+}
+
+/// One connection.
+fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, InteropError> {
+    let (mut machine, mut turn) = (Server::default(), Turn::default());
+    let (mut requested, mut early) = (None, 0);
+    let service = client_session.service;
+    let cancelled = || service.stopping();
+    let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "at its start", cancelled: &cancelled };
+    // Bytes after the header are data that the engine does not count.
+    let mut front = [0; HEADER_BYTES];
+    while requested.is_none() && early == 0 {
+        let Some(count) = client_session.line.wait(&mut front, &wait)? else {
+            machine.ended().map_err(|error| client_session.line.peer_error(error))?;
+            return Ok("left without sending data".into());
+        };
+        machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.peer_error(error))?;
+        for action in turn.actions.drain(..) {
+            match action {
+                ServerAction::Requested(header) => requested = Some(header),
+                ServerAction::Data(bytes) => early += bytes as u64,
+            }
+        }
+    }
+    let peer = client_session.line.peer().ip();
+    client_session.mark_authenticated();
+    let Some(admission) = admissions.take(service, peer) else {
+        return Ok("refused: another measurement is running, or too many streams".into());
+    };
+    client_session.session_deadline.extend(service.hold());
+    let spec = request::spec(requested.as_ref());
+    if let Some(why) = request::refusal(&spec, Arc::strong_count(&admission) as u64, &service.limits) {
+        return Ok(format!("refused: {why}"));
+    }
+    client_session.line.send(&turn.send)?;
+    let socket = client_session.line.socket()?;
+    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    let mut moved =
+        Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &admission))?;
+    let tally = moved.tally();
+    if plain::sends(&spec, Role::Passive) {
+        let wait = Wait { limit: CLOSE_LIMIT, during: "at the end", ..wait };
+        while let Ok(Some(_)) = client_session.line.wait(&mut front, &wait) {}
+        return Ok(summary("sent", tally.bytes_sent, tally.sending_ns));
+    }
+    Ok(summary("received", tally.bytes_received + early, tally.receiving_ns))
+}
+
+fn summary(what: &str, bytes: u64, ns: u64) -> String {
+    format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
+}
+
+/// The socket that receives the first datagram of each sender.
+fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
+    let open = || {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        // Each sender gets a second socket on this port, connected to it.
+        socket.set_reuse_port(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        Ok(UdpSocket::from(socket))
+    };
+    open().map_err(|source: std::io::Error| InteropError::socket("listen for iperf2 on", address, source))
+}
+
+/// Opens a stream for each new sender of datagrams.
+fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, admissions: &HostAdmissions) {
+    let mut buffer = vec![0; MOST_DATAGRAM];
+    // Datagrams that arrived while another sender's stream was opened.
+    let mut early: VecDeque<(SocketAddr, Vec<u8>)> = VecDeque::new();
+    std::thread::scope(|scope| {
+        while !service.stopping() {
+            let (peer, datagram) = match early.pop_front() {
+                Some(first) => first,
+                None if !plain::readable(socket) => continue,
+                None => match socket.recv_from(&mut buffer) {
+                    Ok((count, peer)) => (peer, buffer[..count].to_vec()),
+                    Err(_) => continue,
+                },
+            };
+            // Last ones are the rest of a stream that has ended.
+            let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
+            let admission = match request::refusal(&request::datagrams(), 1, &service.limits) {
+                None => admissions.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
+                Some(why) => Err(why),
+            };
+            let admission = match admission {
+                Ok(admission) => admission,
+                Err(why) => {
+                    if first.number <= 1 {
+                        (service.log)(&format!("{peer}: {} refused: {why}", PEER.name));
+                    }
+                    continue;
+                }
+            };
+            let Ok(twin) = udp::connected_twin(address, peer, None) else { continue };
+            let (mut counts, report) = (Counts::default(), Arc::new(OnceLock::new()));
+            take(&mut counts, &datagram, &report);
+            // Datagrams that arrived before the second socket existed.
+            while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+                if early.len() < MOST_EARLY {
+                    early.push_back((from, buffer[..count].to_vec()));
+                }
+            }
+            let mut alone = true;
+            early.retain(|(from, datagram)| {
+                if *from == peer {
+                    take(&mut counts, datagram, &report);
+                    alone = false;
+                }
+                *from != peer
+            });
+            scope.spawn(move || {
+                // The source of a single datagram can be forged: it must not hold the machine for long.
+                let until = Instant::now() + SECOND_LIMIT;
+                while alone && !plain::readable(&twin) {
+                    if Instant::now() > until || service.stopping() {
+                        return (service.log)(&format!("{peer}: {} sent a single datagram", PEER.name));
+                    }
+                }
+                match datagrams(service, &admission, twin.into(), counts, &report) {
+                    Ok(Some(report)) => {
+                        let summary = summary("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
+                        let (lost, all) = (report.lost, report.datagrams);
+                        (service.log)(&format!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
+                    }
+                    Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
+                    Err(error) => (service.log)(&format!("{peer}: {error}")),
+                }
+                drop(admission);
+            });
+        }
+    });
+}
+
+/// Receives a stream of datagrams and sends the report.
+fn datagrams(
+    service: &Service,
+    admission: &HostAdmission,
+    socket: OwnedFd,
+    counts: Counts,
+    report: &Arc<OnceLock<Report>>,
+) -> Result<Option<Report>, InteropError> {
+    let spec = request::datagrams();
+    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    let mut ends = watch(service, admission);
+    let header = Numbered::new(Front::none(), counts, report.clone());
+    let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
+        ends(signals, elapsed);
+        if report.get().is_some() {
+            signals.stop();
+        }
+    })?;
+    let (Some(report), Some(socket)) = (report.get(), moved.sockets.first()) else { return Ok(None) };
+    plain::send_mark(socket, &report.to_bytes());
+    // The report may be lost: a client without one sends its last datagram again.
+    let (mut buffer, mut until) = (vec![0; MOST_DATAGRAM], Instant::now() + REPORT_RESEND_LIMIT);
+    while Instant::now() < until && !service.stopping() {
+        if !plain::readable(socket) {
+            continue;
+        }
+        let heard = rustix::net::recv(socket, &mut *buffer, rustix::net::RecvFlags::DONTWAIT);
+        let again = heard.is_ok_and(|(_, count)| Datagram::read(&buffer[..count]).is_some_and(|seen| seen.last));
+        if again {
+            plain::send_mark(socket, &report.to_bytes());
+            until = Instant::now() + REPORT_RESEND_LIMIT;
+        }
+    }
+    Ok(Some(*report))
+}

@@ -1,0 +1,274 @@
+//! Our client at a server of iperf3.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use model::{Role, Spec, Stop};
+use peer_wire::Turn;
+use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::streams::{Ran, Streams};
+use super::{Login, request, results};
+use crate::line::{Input, Line, Wait, would_block};
+use crate::{InteropError, Sides, TrialObserver};
+
+/// How long a server may take to answer; its own limit for reading a control item is 30 s.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Time limit for the answer to a stream's first datagram, in all and before it is sent again.
+const UDP_OPEN_LIMIT: Duration = Duration::from_secs(10);
+const UDP_OPEN_RETRY: Duration = Duration::from_secs(2);
+/// How long it may take to close at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+/// Interval between checks of the control connection while streams open and data flows.
+const STEP: Duration = Duration::from_millis(50);
+
+/// One test.
+struct Test<'a> {
+    spec: &'a Spec,
+    line: Line,
+    machine: Client,
+    turn: Turn<ClientAction>,
+    cookie: Cookie,
+    observer: &'a mut dyn TrialObserver,
+    cancel: &'a AtomicBool,
+    begun: Instant,
+    streams: Option<Streams>,
+    ran: Option<Ran>,
+    peer_results: Option<Results>,
+    cancelled: bool,
+}
+
+/// Measures once.
+pub(super) fn measure(
+    spec: &Spec,
+    host: &str,
+    login: Option<&Login>,
+    observer: &mut dyn TrialObserver,
+    cancel: &AtomicBool,
+) -> Result<Sides, InteropError> {
+    let mut parameters = request::parameters(spec)?;
+    parameters.token = login.map(Login::token).transpose()?;
+    let begun = Instant::now();
+    let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+    let mut random = [0; COOKIE_BYTES - 1];
+    getrandom::fill(&mut random)
+        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), std::io::Error::other(error)))?;
+    let cookie = Cookie::of(&random);
+    let mut turn = Turn::default();
+    let machine = Client::open(&cookie, parameters, &mut turn);
+    Test {
+        spec,
+        line,
+        machine,
+        turn,
+        cookie,
+        observer,
+        cancel,
+        begun,
+        streams: None,
+        ran: None,
+        peer_results: None,
+        cancelled: false,
+    }
+    .conduct()
+}
+
+impl Test<'_> {
+    fn conduct(mut self) -> Result<Sides, InteropError> {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.send(&send)?;
+            let mut done = false;
+            for action in std::mem::take(&mut self.turn.actions) {
+                done |= self.act(action)?;
+            }
+            if done {
+                self.line.send(&self.turn.send)?;
+                return self.sides();
+            }
+            // The actions may have queued more output, and the server may continue before it has seen the last
+            // stream.
+            if !self.turn.send.is_empty() || !self.turn.actions.is_empty() {
+                continue;
+            }
+            self.listen(&mut buffer)?;
+        }
+    }
+
+    /// Receives the server's next message.
+    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
+        let (cancel, measured) = (self.cancel, self.ran.is_some());
+        let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
+        let during = "on its control connection";
+        let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
+        let heard = self.line.wait(buffer, &wait);
+        if let Err(InteropError::Interrupted) = heard {
+            self.machine.terminate(&mut self.turn);
+            self.line.send(&self.turn.send)?;
+        }
+        let wrong = |error| self.line.peer_error(error);
+        match heard? {
+            Some(count) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong),
+            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
+        }
+    }
+
+    /// Carries out an action; true when the session is complete.
+    fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
+        match action {
+            ClientAction::OpenStreams => self.streams = Some(self.open()?),
+            ClientAction::Run => {
+                let streams = self.streams.take().ok_or(InteropError::Interrupted)?;
+                let ran = self.run(streams)?;
+                self.ran = Some(ran);
+                self.machine.end(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
+            }
+            ClientAction::Results => {
+                let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
+                self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
+            }
+            ClientAction::PeerResults(peer_results) => self.peer_results = Some(peer_results),
+            ClientAction::Done => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    fn open(&mut self) -> Result<Streams, InteropError> {
+        let mut streams = Streams::new(Role::Active, self.spec, true);
+        let target = self.line.peer();
+        for number in 0..streams.wanted() {
+            self.poll_control()?;
+            let socket = foreign::dial(self.spec, target, number as u32)?;
+            let socket = if self.spec.transport == "udp" { self.open_udp(socket)? } else { self.send_cookie(socket)? };
+            streams.push(socket);
+        }
+        Ok(streams)
+    }
+
+    /// Checks for messages of the server and for cancellation while streams open.
+    fn poll_control(&mut self) -> Result<(), InteropError> {
+        if self.cancel.load(Ordering::SeqCst) {
+            self.machine.terminate(&mut self.turn);
+            self.line.send(&self.turn.send)?;
+            return Err(InteropError::Interrupted);
+        }
+        let mut buffer = [0; 1024];
+        match self.line.try_receive(&mut buffer)? {
+            Input::Nothing => Ok(()),
+            Input::Bytes(count) => {
+                self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.peer_error(error))
+            }
+            Input::Ended => {
+                self.machine.ended().map_err(|error| self.line.peer_error(error)).and(Err(InteropError::Interrupted))
+            }
+        }
+    }
+
+    /// Opens a UDP stream: sends the request until the server answers. With reverse, data may arrive before the
+    /// answer.
+    fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+        let target = self.line.peer();
+        let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
+        socket2::SockRef::from(&socket).set_read_timeout(Some(STEP)).map_err(failed)?;
+        let mut due = Instant::now();
+        let deadline = due + UDP_OPEN_LIMIT;
+        let mut buffer = vec![0; 1 << 16];
+        while Instant::now() < deadline {
+            self.poll_control()?;
+            if Instant::now() >= due {
+                rustix::net::send(&socket, &datagram::REQUEST, SendFlags::NOSIGNAL)
+                    .map_err(|errno| failed(errno.into()))?;
+                due = Instant::now() + UDP_OPEN_RETRY;
+            }
+            match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
+                Err(errno) if !would_block(&errno.into()) => {
+                    // The port is not open yet, which ICMP reports at once.
+                    std::thread::sleep(STEP);
+                    due = Instant::now();
+                }
+                _ => {}
+            }
+        }
+        Err(InteropError::Silent {
+            address: target.to_string(),
+            peer: PEER.name,
+            seconds: UDP_OPEN_LIMIT.as_secs(),
+            during: "over UDP: a firewall may block UDP",
+        })
+    }
+
+    /// Sends the cookie on a TCP stream; the server answers only to refuse.
+    fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+        let mut left: &[u8] = self.cookie.bytes();
+        while !left.is_empty() {
+            let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)
+                .map_err(|source| InteropError::socket("open a stream to", self.line.peer(), source))?;
+            left = &left[sent..];
+        }
+        Ok(socket)
+    }
+
+    fn run(&mut self, streams: Streams) -> Result<Ran, InteropError> {
+        let Self { line, machine, turn, cancel, observer, cancelled, .. } = self;
+        observer.starting(self.begun.elapsed().as_nanos() as u64);
+        let mut wrong: Option<InteropError> = None;
+        let mut buffer = [0; 1024];
+        let mut intervals = |interval| observer.interval(interval);
+        let ran = streams.run(STEP, &mut intervals, &mut |signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                *cancelled = true;
+                signals.stop();
+            }
+            if wrong.is_some() {
+                return;
+            }
+            // A message at this point means that the server stops or has an error.
+            wrong = match line.try_receive(&mut buffer) {
+                Ok(Input::Nothing) => None,
+                Ok(Input::Bytes(count)) => {
+                    machine.receive(&buffer[..count], turn).err().map(|error| line.peer_error(error))
+                }
+                Ok(Input::Ended) => machine.ended().err().map(|error| line.peer_error(error)),
+                Err(error) => Some(error),
+            };
+            if wrong.is_some() {
+                signals.abort();
+            }
+        });
+        observer.stopped();
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        let ran = ran?;
+        if !matches!(self.spec.stop, Stop::TimeNs(_)) {
+            // A fixed amount must arrive completely. Data in flight at the end of a timed test is not counted,
+            // as in iperf3.
+            ran.drain(Duration::from_nanos(self.spec.stall_ns));
+        }
+        Ok(ran)
+    }
+
+    fn sides(self) -> Result<Sides, InteropError> {
+        let (Some(mut ran), Some(peer_results)) = (self.ran, self.peer_results) else {
+            return Err(InteropError::Interrupted);
+        };
+        let mut near = ran.legs.legs.pop().unwrap_or_default();
+        near.cut_short |= self.cancelled;
+        results::add_received(&mut near, &ran);
+        // The server is free for the next test once it has closed; close the streams first.
+        ran.sockets.clear();
+        self.line.close(CLOSE_LIMIT);
+        Ok(Sides {
+            near,
+            far: results::far(self.spec, &peer_results),
+            failure: ran.legs.failure.map(|error| error.to_string()),
+            elapsed_ns: ran.legs.elapsed_ns,
+            version: results::version(&peer_results),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! iperf3, versions 3.1 to 3.21.
+
+mod acceptor;
+mod client;
+mod header;
+mod login;
+mod process_cpu;
+mod request;
+mod results;
+mod server;
+mod session;
+mod streams;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use peer_wire::iperf3::PEER;
+
+pub use self::login::{Login, Padding, SKEW_S, Users};
+
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+
+/// The protocol.
+pub(crate) struct Iperf3;
+
+impl PeerProtocol for Iperf3 {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn server(&self) -> &'static str {
+        "iperf3 -s"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream"]
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        request::check(spec)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, server.host, server.login, observer, cancel)
+    }
+
+    fn check_login(&self) -> Result<(), InteropError> {
+        Ok(())
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

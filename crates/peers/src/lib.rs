@@ -1,0 +1,271 @@
+//! Measurements with other programs, in both roles. The protocols are state machines in `peer_wire`, and the engine
+//! moves the data. This crate has the sockets, the timeouts and the translation between a [`Spec`] and each
+//! program's own parameters.
+//!
+//! A protocol is one module with a [`PeerProtocol`] and one line in [`PROTOCOLS`].
+
+mod acceptor;
+mod error;
+mod iperf2;
+mod iperf3;
+mod legs;
+mod line;
+mod marks;
+mod netperf;
+mod netpipe;
+mod nttcp;
+mod nuttcp;
+mod plain;
+mod service;
+mod session_deadline;
+mod stamp;
+mod unsupported;
+
+use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
+
+use model::{EndTally, Interval, Spec, Stop};
+
+pub use error::InteropError;
+pub use iperf3::{Login, Padding, SKEW_S, Users};
+pub use service::{Admission, Limits, Service};
+
+/// Length of the pilot trial, ns.
+const PILOT_NS: u64 = 50_000_000;
+
+/// The protocols of all supported programs.
+pub static PROTOCOLS: &[&dyn PeerProtocol] = &[
+    &iperf3::Iperf3,
+    &netperf::Netperf,
+    &netpipe::NetPipe,
+    &nttcp::Nttcp,
+    &nuttcp::Nuttcp,
+    &iperf2::Iperf2,
+    &stamp::Stamp,
+];
+
+/// The protocol of the program called `name`.
+///
+/// # Errors
+/// Where the name is unknown; the message lists the known ones.
+pub fn protocol(name: &str) -> Result<&'static dyn PeerProtocol, InteropError> {
+    PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name).ok_or_else(|| InteropError::Unknown {
+        name: name.into(),
+        known: PROTOCOLS.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The protocol of another program, in both roles.
+pub trait PeerProtocol: Sync {
+    /// The program's name in options and records.
+    fn name(&self) -> &'static str;
+
+    /// The default port of its servers.
+    fn port(&self) -> u16;
+
+    /// The server that runs at the far host, for the help.
+    fn server(&self) -> &'static str;
+
+    /// The commands of `thru` that measure with its server.
+    fn commands(&self) -> &'static [&'static str];
+
+    /// Refuses what the protocol cannot express; everything, if only the program's clients are supported.
+    ///
+    /// # Errors
+    /// What, and what to leave out.
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        let _ = spec;
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--speak {name} with this command"),
+            format!("only its clients are supported: thru serve --speak {name}"),
+        ))
+    }
+
+    /// The spec of a pilot trial: it shows whether the server runs, accepts such a test, and which version it
+    /// is.
+    fn pilot(&self, spec: &Spec) -> Spec {
+        Spec { stop: Stop::TimeNs(PILOT_NS), warmup_ns: 0, ..spec.clone() }
+    }
+
+    /// Measures once with a server.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    fn measure(
+        &self,
+        spec: &Spec,
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        let _ = (server, observer, cancel);
+        Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Sets what the program allows only one value for, such as the transport.
+    fn shape(&self, spec: &mut Spec) {
+        let _ = spec;
+    }
+
+    /// Refuses logins where the program has none.
+    ///
+    /// # Errors
+    /// What to leave out.
+    fn check_login(&self) -> Result<(), InteropError> {
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("a login with --speak {name}"),
+            format!("{name} has no logins; leave it out"),
+        ))
+    }
+
+    /// The servers' version, if the protocol alone determines it; otherwise the pilot trial finds it.
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Refuses a curve that the program cannot measure; `points` are the specs of its sizes, ascending.
+    ///
+    /// # Errors
+    /// What, and what to do instead.
+    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+        let _ = points;
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("a curve with --speak {name}"),
+            "only netpipe has curves; use thru stream or thru rr",
+        ))
+    }
+
+    /// Measures all points of a curve in one session.
+    ///
+    /// # Errors
+    /// Why there is no result at all.
+    fn curve(
+        &self,
+        points: &[Spec],
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Curve, InteropError> {
+        let _ = (server, observer, cancel);
+        Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
+    }
+
+    /// Refuses options of the program that its server here does not have, see [`Service::options`].
+    ///
+    /// # Errors
+    /// Which.
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        if options.is_empty() {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--speak {name}:{options}"),
+            format!("{name}'s server needs no options; leave them out"),
+        ))
+    }
+
+    /// Serves the program's clients until the service stops.
+    ///
+    /// # Errors
+    /// Where it cannot listen.
+    fn serve(&self, service: &Service) -> Result<(), InteropError>;
+
+    /// Serves the client of one connection that inetd has accepted. Ignores the service's addresses.
+    ///
+    /// # Errors
+    /// Where it fails, or the program's server needs its own port.
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        let _ = (service, socket);
+        let name = self.name();
+        Err(InteropError::unsupported(
+            format!("--inetd with --speak {name}"),
+            "its server needs its own port; leave --inetd out (it works with netperf, nttcp and nuttcp)",
+        ))
+    }
+}
+
+/// A server of another program.
+#[derive(Debug, Clone, Copy)]
+pub struct Server<'a> {
+    /// Its name or address, with or without a port.
+    pub host: &'a str,
+    /// The login, for programs with users.
+    pub login: Option<&'a Login>,
+}
+
+/// Observer of a trial's progress.
+pub trait TrialObserver {
+    /// All connections are open: data flows from now on.
+    fn starting(&mut self, setup_ns: u64);
+
+    /// An entry of this end's series.
+    fn interval(&mut self, interval: Interval);
+
+    /// No data flows any more.
+    fn stopped(&mut self);
+}
+
+/// What both ends of a trial counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sides {
+    /// As this end counted.
+    pub near: EndTally,
+    /// As the other program reported; unreported counts are absent.
+    pub far: EndTally,
+    /// Why the trial ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end at this end, ns.
+    pub elapsed_ns: u64,
+    /// The other program's version as far as known, such as `iperf3 3.2 to 3.13`.
+    pub version: String,
+}
+
+/// The result of a curve's session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Of each point that was reached, in their order: its trials as the near and the far end counted them.
+    pub points: Vec<Vec<[EndTally; 2]>>,
+    /// Why it ended early, if it did.
+    pub failure: Option<String>,
+    /// From the start to the end at this end, ns.
+    pub elapsed_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A spec of a command that each program with this command can measure.
+    fn spec(protocol: &dyn PeerProtocol, command: &str) -> Spec {
+        let plain = Spec { block: 1_000, stall_ns: 10_000_000_000, ..Spec::new("tcp", command) };
+        let mut spec = match command {
+            "transfer" => Spec { stop: Stop::Blocks(10), ..plain },
+            "rr" => Spec { block: 1, ..plain },
+            _ => plain,
+        };
+        protocol.shape(&mut spec);
+        spec
+    }
+
+    #[test]
+    fn a_protocol_measures_with_its_commands_only() {
+        for protocol in PROTOCOLS {
+            assert!(!protocol.commands().is_empty() && !protocol.server().is_empty(), "{}", protocol.name());
+            for command in ["stream", "rr", "transfer"] {
+                let checked = protocol.check(&spec(*protocol, command));
+                let name = protocol.name();
+                assert_eq!(checked.is_ok(), protocol.commands().contains(&command), "{name} {command}: {checked:?}");
+            }
+            let sizes = model::NetpipeSizes { last: 64, ..model::NetpipeSizes::DEFAULT }.list();
+            let point = |block| Spec { block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            let points: Vec<Spec> = sizes.into_iter().map(point).collect();
+            let checked = protocol.check_curve(&points);
+            let name = protocol.name();
+            assert_eq!(checked.is_ok(), protocol.commands().contains(&"curve"), "{name} curve: {checked:?}");
+        }
+    }
+}

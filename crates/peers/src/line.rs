@@ -1,0 +1,276 @@
+//! A control connection with time limits on every operation.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use engine::EngineError;
+use engine::transport::foreign;
+use model::{Family, Spec};
+use peer_wire::SpeakError;
+
+use crate::InteropError;
+
+/// How long a connection attempt to one address may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a refused connection is retried.
+const REFUSED_LIMIT: Duration = Duration::from_millis(300);
+/// Time limit for the peer to accept written bytes.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Interval between checks for cancellation.
+const STEP: Duration = Duration::from_millis(50);
+
+/// A control connection.
+pub(crate) struct Line {
+    socket: TcpStream,
+    peer: SocketAddr,
+}
+
+/// How long to wait, for whom, and when to give up.
+pub(crate) struct Wait<'a> {
+    /// The program that is waited for.
+    pub(crate) program: &'static str,
+    /// At most this long.
+    pub(crate) limit: Duration,
+    /// The step, for the error message.
+    pub(crate) during: &'static str,
+    /// Whether to give up now.
+    pub(crate) cancelled: &'a dyn Fn() -> bool,
+}
+
+/// The result of a read.
+pub(crate) enum Input {
+    /// So many bytes.
+    Bytes(usize),
+    /// The connection has ended.
+    Ended,
+    /// Nothing within the time.
+    Nothing,
+}
+
+impl Line {
+    /// Reaches `host`, at its own port or the program's.
+    pub(crate) fn connect(program: &'static str, host: &str, port: u16, family: Family) -> Result<Self, InteropError> {
+        let mut last = None;
+        for address in resolve(host, port, family)? {
+            match dial(address) {
+                Ok(socket) => return Self::over(socket, address),
+                Err(source) => last = Some((address, source)),
+            }
+        }
+        Err(match last {
+            Some((address, source)) => {
+                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+            }
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
+        })
+    }
+
+    /// An established connection.
+    pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
+        let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+        socket.set_nodelay(true).map_err(failed)?;
+        socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)?;
+        Ok(Self { socket, peer })
+    }
+
+    /// Connects with the spec's options for the near end, for programs that send data over the control
+    /// connection.
+    pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, InteropError> {
+        let mut last = None;
+        for address in resolve(host, port, spec.family)? {
+            match dial_with(spec, address) {
+                Ok(socket) => return Self::over(socket.into(), address),
+                Err(error) => last = Some((address, error)),
+            }
+        }
+        Err(match last {
+            Some((address, EngineError::Socket { source, .. })) => {
+                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+            }
+            Some((_, error)) => error.into(),
+            None => {
+                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+            }
+        })
+    }
+
+    /// Restores blocking mode and timeouts after the engine has used the connection.
+    pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
+        let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
+        self.socket.set_nonblocking(false).map_err(failed)?;
+        self.socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)
+    }
+
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The address of this end.
+    pub(crate) fn local_address(&self) -> Result<SocketAddr, InteropError> {
+        self.socket.local_addr().map_err(|source| InteropError::socket("send to", self.peer, source))
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
+    }
+
+    /// Waits for bytes up to a limit and leaves them in the socket.
+    pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
+        self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
+        input_of(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
+    }
+
+    /// Waits for bytes, at most this long.
+    pub(crate) fn receive(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
+        let failed = |source| InteropError::socket("receive from", self.peer, source);
+        self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
+        self.read(into)
+    }
+
+    /// Waits for bytes; `None` at the end of the connection.
+    pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, InteropError> {
+        let deadline = Instant::now() + wait.limit;
+        loop {
+            // Checked also for a peer that sends all the time.
+            if (wait.cancelled)() {
+                return Err(InteropError::Interrupted);
+            }
+            match self.receive(into, STEP)? {
+                Input::Bytes(count) => return Ok(Some(count)),
+                Input::Ended => return Ok(None),
+                Input::Nothing if Instant::now() > deadline => {
+                    return Err(InteropError::Silent {
+                        address: self.peer.to_string(),
+                        peer: wait.program,
+                        seconds: wait.limit.as_secs(),
+                        during: wait.during,
+                    });
+                }
+                Input::Nothing => {}
+            }
+        }
+    }
+
+    /// Reads without waiting.
+    pub(crate) fn try_receive(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
+        let peer = self.peer;
+        let failed = |source| InteropError::socket("receive from", peer, source);
+        self.socket.set_nonblocking(true).map_err(failed)?;
+        let heard = self.read(into);
+        self.socket.set_nonblocking(false).map_err(failed)?;
+        heard
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
+        loop {
+            if let Some(heard) = input_of(self.socket.read(into)) {
+                return heard.map_err(|source| InteropError::socket("receive from", self.peer, source));
+            }
+        }
+    }
+
+    /// A duplicate of the socket, for payload.
+    pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
+        let socket = self
+            .socket
+            .try_clone()
+            .map_err(|source| InteropError::socket("duplicate the connection to", self.peer, source))?;
+        Ok(socket.into())
+    }
+
+    /// Closes the sending direction.
+    pub(crate) fn finish(&self) {
+        // If it fails, the connection is already closed.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Closes the sending direction and waits until the peer has closed, up to a limit.
+    pub(crate) fn close(mut self, limit: Duration) {
+        self.finish_and_wait(limit);
+    }
+
+    /// Likewise, for a connection that will be replaced.
+    pub(crate) fn finish_and_wait(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let mut rest = [0; 64];
+        self.finish();
+        while Instant::now() < deadline {
+            if let Ok(Input::Ended) | Err(_) = self.receive(&mut rest, limit) {
+                return;
+            }
+        }
+    }
+
+    /// A state machine's error with this peer's address.
+    pub(crate) fn peer_error(&self, error: SpeakError) -> InteropError {
+        InteropError::Peer { address: self.peer.to_string(), error }
+    }
+}
+
+/// Classifies a read; `None` if it must be repeated.
+fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
+    Some(Ok(match read {
+        Ok(0) => Input::Ended,
+        Ok(count) => Input::Bytes(count),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Input::Nothing,
+            ErrorKind::Interrupted => return None,
+            // After a reset nothing more can be read: the connection has ended.
+            ErrorKind::ConnectionReset => Input::Ended,
+            _ => return Some(Err(error)),
+        },
+    }))
+}
+
+/// Whether a call can be repeated.
+pub(crate) fn would_block(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Some servers reopen their port after each test, so a refusal is retried for a while.
+fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let deadline = Instant::now() + REFUSED_LIMIT;
+    loop {
+        match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Likewise, with a spec's options.
+fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
+    let deadline = Instant::now() + REFUSED_LIMIT;
+    loop {
+        match foreign::dial(spec, address, 0) {
+            Err(EngineError::Socket { source, .. })
+                if source.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The addresses of `host`, written with or without a port.
+pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let has_port = host.parse::<SocketAddr>().is_ok() || (host.matches(':').count() == 1);
+    let found = if has_port { host.to_socket_addrs() } else { (bare, port).to_socket_addrs() };
+    let found = found.map_err(|source| InteropError::Resolve { host: host.into(), reason: source.to_string() })?;
+    let fits = |address: &SocketAddr| match family {
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+        Family::Any => true,
+    };
+    Ok(found.filter(fits).collect())
+}

@@ -1,0 +1,296 @@
+//! Our transmitter at a receiver of NPtcp: a curve in one conversation.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::transport::foreign;
+use engine::{Leg, TrialPlan};
+use model::tally::Count;
+use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
+use peer_wire::Turn;
+use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
+
+use super::options::schedule;
+use crate::line::{Input, Line, Wait};
+use crate::{Curve, InteropError, TrialObserver, legs};
+
+/// Time limit for a mark of the receiver.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Interval between checks for the end.
+const STEP: Duration = Duration::from_millis(50);
+/// How long it may take to close at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Refuses what NPtcp's receiver cannot do or has no option for.
+pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
+    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
+    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    if spec.transport != "tcp" {
+        return refuse(&format!("--transport {}", spec.transport), "use TCP");
+    }
+    if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
+        return refuse(
+            &format!("{} of a single size", spec.pattern),
+            "only curves are supported: thru curve HOST --speak netpipe, with --both to send from both ends at once or --stream for one direction",
+        );
+    }
+    let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
+    let others = [
+        (spec.direction == Direction::Reverse, "--reverse"),
+        (spec.flows > 1, "--flows"),
+        (spec.processes > 1, "--processes"),
+        (spec.rate_bps.is_some(), "--rate"),
+        (spec.delayed_reads, "--delayed-reads"),
+        (spec.capture.is_some(), "--capture"),
+        (!spec.settings.is_empty(), "--set"),
+        (!spec.engine.is_plain(), "--engine"),
+        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "--nodelay off"),
+        (spec.far != far, "options of the far end's sockets"),
+    ];
+    match others.into_iter().find(|(there, _)| *there) {
+        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
+        None => Ok(()),
+    }
+}
+
+/// The schedule of both ends for these points.
+pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
+    points.iter().try_for_each(check)?;
+    let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
+    let Some(found) = schedule(&sizes) else {
+        return Err(InteropError::unsupported(
+            "sizes that are not NetPIPE's own with netpipe",
+            "use --first, --to and --perturbation, and start NPtcp with the same values for -l, -u and -p",
+        ));
+    };
+    let mode = match points.first() {
+        Some(point) if point.pattern == "stream" => Mode::Stream,
+        Some(point) if point.direction == Direction::Both => Mode::Both,
+        _ => Mode::PingPong,
+    };
+    Ok(Plan { first: found.first, sizes, mode, reset: false, integrity: false, count: None })
+}
+
+/// Measures all points, or as many as NPtcp's own limit of a second for one message lets.
+pub(super) fn measure(
+    points: &[Spec],
+    host: &str,
+    observer: &mut dyn TrialObserver,
+    cancel: &AtomicBool,
+) -> Result<Curve, InteropError> {
+    let plan = plan(points)?;
+    let Some(spec) = points.first().cloned() else { return Err(InteropError::Interrupted) };
+    let begun = Instant::now();
+    let line = Line::open(PEER.name, &spec, host, PEER.port)?;
+    let mut turn = Turn::default();
+    let mut machine = Netpipe::open(End::Transmitter, plan, &mut turn);
+    if let Stop::AboutNs(ns) = spec.stop {
+        machine.aim(ns as f64 / 1e9);
+    }
+    observer.starting(begun.elapsed().as_nanos() as u64);
+    let host = host.to_owned();
+    let mut run = Run { spec, host, line, machine, turn, trials: Vec::new(), points: Vec::new() };
+    let result = run.conduct(cancel);
+    observer.stopped();
+    let Run { line, points, .. } = run;
+    line.close(CLOSE_LIMIT);
+    let failure = match result {
+        Ok(()) => None,
+        Err(error) if points.is_empty() => return Err(error),
+        Err(error) => Some(error.to_string()),
+    };
+    Ok(Curve { points, failure, elapsed_ns: begun.elapsed().as_nanos() as u64 })
+}
+
+struct Run {
+    spec: Spec,
+    host: String,
+    line: Line,
+    machine: Netpipe,
+    turn: Turn<Action>,
+    /// Of the size that is being measured.
+    trials: Vec<[EndTally; 2]>,
+    points: Vec<Vec<[EndTally; 2]>>,
+}
+
+impl Run {
+    fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        loop {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.send(&send)?;
+            let actions = std::mem::take(&mut self.turn.actions);
+            if cancel.load(Ordering::SeqCst) {
+                return Err(InteropError::Interrupted);
+            }
+            if actions.is_empty() {
+                match self.listen(cancel) {
+                    // A receiver with other sizes does not expect the end here; keep what was measured.
+                    Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
+                        return Ok(());
+                    }
+                    // NPtcp's -2 ends at the size of its socket buffers.
+                    Err(InteropError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
+                    heard => heard?,
+                }
+            }
+            for action in actions {
+                match action {
+                    Action::Exchange(exchange) => self.exchange(&exchange, cancel)?,
+                    Action::Point { bytes, count, seconds } => {
+                        let trials = std::mem::take(&mut self.trials);
+                        let streams = self.spec.pattern == "stream";
+                        self.points.push(if streams {
+                            reported(trials, bytes * u64::from(count), seconds * f64::from(count))
+                        } else {
+                            trials
+                        });
+                    }
+                    Action::Reset => self.reset(cancel)?,
+                    Action::Done => return Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Receives the next mark byte by byte, because a message may follow it.
+    fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        let mut byte = [0];
+        let cancelled = || cancel.load(Ordering::SeqCst);
+        let during =
+            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for --both or -s for --stream";
+        let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let heard = self.line.wait(&mut byte, &wait)?;
+        let wrong = |error| self.line.peer_error(error);
+        match heard {
+            Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
+            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
+        }
+    }
+
+    /// Opens a new connection, as both ends do after each trial of a stream.
+    fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+        let deadline = Instant::now() + SILENCE;
+        self.line.finish_and_wait(CLOSE_LIMIT);
+        loop {
+            self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
+            // NPtcp reopens its port. A connection to the old one is closed before NPtcp sends its SyncMe.
+            let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
+            let heard = loop {
+                match self.line.peek(STEP)? {
+                    Input::Nothing if !over() => {}
+                    heard => break heard,
+                }
+            };
+            if let Input::Bytes(_) = heard {
+                return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.peer_error(error));
+            }
+            if over() {
+                return Err(self.silent("after it had reopened its port"));
+            }
+        }
+    }
+
+    fn silent(&self, during: &'static str) -> InteropError {
+        let address = self.line.peer().to_string();
+        InteropError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during }
+    }
+
+    /// Lets the engine move a trial's messages.
+    fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
+        let count = u64::from(exchange.count);
+        // The exchanges before the first size are always round trips.
+        let (pattern, stop) = match exchange.mode {
+            Mode::Stream => ("stream", Stop::Blocks(count)),
+            Mode::PingPong | Mode::Both => ("pingpong", Stop::Transactions(count)),
+        };
+        let direction = if exchange.mode == Mode::Both { Direction::Both } else { Direction::Send };
+        let spec = Spec {
+            pattern: pattern.into(),
+            block: exchange.bytes,
+            direction,
+            stop,
+            interval_ns: 0,
+            paced_to_receiver: false,
+            ..self.spec.clone()
+        };
+        let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
+        let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], spec };
+        let link = foreign::stream(self.line.socket()?, &plan.spec);
+        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
+            if cancel.load(Ordering::SeqCst) {
+                signals.abort();
+            }
+        })?;
+        self.line.restore_blocking()?;
+        // An interrupted trial is not kept.
+        if cancel.load(Ordering::SeqCst) {
+            return Err(InteropError::Interrupted);
+        }
+        let tally = ran.legs.into_iter().next().unwrap_or_default();
+        if let Some(error) = ran.failure {
+            return Err(error.into());
+        }
+        if tally.stalled {
+            return Err(InteropError::Silent {
+                address: self.line.peer().to_string(),
+                peer: PEER.name,
+                seconds: self.spec.stall_ns / 1_000_000_000,
+                during: "during an exchange",
+            });
+        }
+        let seconds = match &tally.rtt {
+            Some(rtt) => rtt.mean_ns * f64::from(exchange.count) / 1e9,
+            None => tally.sending_ns as f64 / 1e9,
+        };
+        let timed = self.machine.is_timed();
+        let reported = self.machine.exchanged(seconds, &mut self.turn);
+        reported.map_err(|error| self.line.peer_error(error))?;
+        if timed {
+            self.trials.push([tally, EndTally::unreported()]);
+        }
+        Ok(())
+    }
+}
+
+/// A size's trial of a stream. NPtcp reports the shortest time of three, but not which trial it was: use the
+/// fastest at this end.
+fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
+    let least = trials.into_iter().min_by_key(|[near, _]| near.sending_ns);
+    let reported = |[near, mut far]: [EndTally; 2]| {
+        far.report(Count::BytesReceived, bytes);
+        far.report(Count::ReceivingNs, (seconds * 1e9) as u64);
+        [near, far]
+    };
+    least.map(reported).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::NetpipeSizes;
+
+    fn points(sizes: &[u64], change: fn(&mut Spec)) -> Vec<Spec> {
+        let point = |block: &u64| {
+            let mut spec = Spec { block: *block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            change(&mut spec);
+            spec
+        };
+        sizes.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_curve_of_netpipes_sizes_is_a_plan() {
+        let sizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 }.list();
+        let found = plan(&points(&sizes, |spec| spec.direction = Direction::Both)).unwrap();
+        assert_eq!((found.first, found.mode, found.sizes), (1, Mode::Both, sizes));
+    }
+
+    #[test]
+    fn options_without_a_counterpart_are_refused() {
+        let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
+        assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
+        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
+        assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
+    }
+}

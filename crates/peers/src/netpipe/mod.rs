@@ -1,0 +1,66 @@
+//! NetPIPE 3.7.2's NPtcp, in both roles. Its marks and its messages share a connection: our transmitter lets the engine's loops have
+//! it for the messages of a trial, our receiver reads and sends back as NPtcp itself does.
+
+mod client;
+mod options;
+mod server;
+
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use peer_wire::netpipe::PEER;
+
+use self::options::Options;
+use crate::{Curve, InteropError, PeerProtocol, Server, Service, TrialObserver};
+
+/// The protocol.
+pub(crate) struct NetPipe;
+
+impl PeerProtocol for NetPipe {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn server(&self) -> &'static str {
+        "NPtcp, which serves one curve and ends"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["curve"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        // Nothing of it crosses the wire; version 5 speaks otherwise.
+        Some("NetPIPE 3 (NPtcp)")
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        client::check(spec)
+    }
+
+    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+        client::plan(points).map(|_| ())
+    }
+
+    fn curve(
+        &self,
+        points: &[Spec],
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Curve, InteropError> {
+        client::measure(points, server.host, observer, cancel)
+    }
+
+    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+        Options::parse(options).map(|_| ())
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+}

@@ -1,0 +1,230 @@
+//! Our receiver for the real NPtcp's transmitter.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role};
+use peer_wire::{SpeakError, Turn};
+
+use super::options::Options;
+use crate::session_deadline::{SessionDeadline, SessionDeadlines};
+use crate::{InteropError, Service, acceptor, plain};
+
+/// Interval between checks for the end.
+const STEP: Duration = Duration::from_millis(50);
+/// Time limit for the transmitter: longer than the longest message takes on a slow path.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Serves on all addresses until the service stops.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    if service.limits.rate_bps.is_some() {
+        return Err(InteropError::unsupported(
+            "--speak netpipe with --max-rate",
+            "NetPIPE has no rate limit; leave one of them out",
+        ));
+    }
+    let options = Options::parse(&service.options)?;
+    let listeners = acceptor::open(service)?;
+    let session_deadlines = SessionDeadlines::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| session_deadlines.watch(service));
+        for (listener, address) in &listeners {
+            (service.listening)(*address);
+            let session_deadlines = &session_deadlines;
+            scope.spawn(move || attend(listener, service, session_deadlines, &options));
+        }
+    });
+    Ok(())
+}
+
+/// Serves one transmitter after another: only the order in time shows which connection belongs to a test.
+fn attend(listener: &TcpListener, service: &Service, session_deadlines: &SessionDeadlines, options: &Options) {
+    while !service.stopping() {
+        let Some((socket, peer)) = plain::next(listener) else { continue };
+        // NetPIPE's protocol has no refusal.
+        let Some(admission) = (service.admit)() else {
+            (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+            continue;
+        };
+        (service.log)(&format!("{peer}: {} measures", PEER.name));
+        let session_deadline = session_deadlines.take(&socket);
+        session_deadline.extend(service.hold());
+        let session = Session::new(service, listener, &session_deadline, socket, peer);
+        let points = session.and_then(|session| session.conduct(options.plan()));
+        let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
+        acceptor::report(service, PEER.name, peer, &session_deadline, said);
+        drop(admission);
+    }
+}
+
+struct Session<'a> {
+    service: &'a Service,
+    listener: &'a TcpListener,
+    session_deadline: &'a SessionDeadline,
+    socket: TcpStream,
+    peer: SocketAddr,
+    message: Vec<u8>,
+    /// Bytes after a mark: the start of a message.
+    ahead: Vec<u8>,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        service: &'a Service,
+        listener: &'a TcpListener,
+        session_deadline: &'a SessionDeadline,
+        socket: TcpStream,
+        peer: SocketAddr,
+    ) -> Result<Self, InteropError> {
+        prepare(&socket, peer)?;
+        Ok(Self { service, listener, session_deadline, socket, peer, message: Vec::new(), ahead: Vec::new() })
+    }
+
+    /// Answers until the transmitter quits; how many sizes it measured.
+    fn conduct(mut self, plan: Plan) -> Result<u32, InteropError> {
+        let mut turn = Turn::default();
+        let mut machine = Netpipe::open(Role::Receiver, plan, &mut turn);
+        let mut points = 0;
+        let mut buffer = [0; 4096];
+        loop {
+            let said = self.send(&std::mem::take(&mut turn.send));
+            let actions = std::mem::take(&mut turn.actions);
+            // A transmitter that ends before the receiver's last size takes the SyncMe for the answer to its
+            // QUIT and closes.
+            if !actions.contains(&Action::Done) {
+                said?;
+            }
+            if actions.is_empty() {
+                let mut input = std::mem::take(&mut self.ahead);
+                if input.is_empty() {
+                    let Some(count) = self.receive(&mut buffer)? else {
+                        machine.ended().map_err(|error| self.peer_error(error))?;
+                        return Ok(points);
+                    };
+                    input.extend_from_slice(&buffer[..count]);
+                }
+                let mut left = input.as_slice();
+                machine.receive(&mut left, &mut turn).map_err(|error| self.peer_error(error))?;
+                self.ahead = left.to_vec();
+            }
+            for action in actions {
+                match action {
+                    Action::Exchange(exchange) => {
+                        let begun = Instant::now();
+                        self.exchange(&exchange)?;
+                        let seconds = begun.elapsed().as_secs_f64();
+                        machine.exchanged(seconds, &mut turn).map_err(|error| self.peer_error(error))?;
+                    }
+                    Action::Point { .. } => points += 1,
+                    Action::Reset => {
+                        self.reconnect()?;
+                        machine.reconnected(&mut turn).map_err(|error| self.peer_error(error))?;
+                    }
+                    Action::Done => return Ok(points),
+                }
+            }
+        }
+    }
+
+    /// Moves messages as this end of NPtcp does.
+    fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
+        let size = usize::try_from(exchange.bytes).unwrap_or(usize::MAX);
+        if self.message.len() < size {
+            self.message.resize(size, 0);
+        }
+        let mut message = std::mem::take(&mut self.message);
+        let moved = (0..exchange.count).try_for_each(|_| {
+            if exchange.mode == Mode::Both {
+                self.send(&message[..size])?;
+            }
+            self.take(&mut message[..size])?;
+            if let Some(at) = exchange.first_wrong(&message[..size]) {
+                let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
+                return Err(self.peer_error(SpeakError { peer: PEER.name, step: "during an exchange", what }));
+            }
+            if exchange.mode == Mode::PingPong { self.send(&message[..size]) } else { Ok(()) }
+        });
+        self.message = message;
+        moved
+    }
+
+    /// Fills a message.
+    fn take(&mut self, message: &mut [u8]) -> Result<(), InteropError> {
+        let mut filled = self.ahead.len().min(message.len());
+        message[..filled].copy_from_slice(&self.ahead[..filled]);
+        self.ahead.drain(..filled);
+        while filled < message.len() {
+            let Some(count) = self.receive(&mut message[filled..])? else {
+                return Err(InteropError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
+            };
+            filled += count;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the transmitter's next connection.
+    fn reconnect(&mut self) -> Result<(), InteropError> {
+        self.ahead.clear();
+        let _ = self.socket.shutdown(Shutdown::Both);
+        let silent = Instant::now() + SILENCE;
+        loop {
+            match plain::next(self.listener) {
+                // Connections from other hosts are closed.
+                Some((socket, peer)) if peer.ip() == self.peer.ip() => {
+                    prepare(&socket, peer)?;
+                    self.session_deadline.move_to(&socket);
+                    (self.socket, self.peer) = (socket, peer);
+                    return Ok(());
+                }
+                _ => self.keep_waiting(silent)?,
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
+    }
+
+    /// Reads the next bytes; `None` at the end.
+    fn receive(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
+        let silent = Instant::now() + SILENCE;
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Ok(None),
+                Ok(count) => return Ok(Some(count)),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(source) => return Err(InteropError::socket("receive from", self.peer, source)),
+            }
+            self.keep_waiting(silent)?;
+        }
+    }
+
+    /// Whether to go on waiting.
+    fn keep_waiting(&self, silent: Instant) -> Result<(), InteropError> {
+        if self.session_deadline.was_cut() || self.service.stopping() {
+            return Err(InteropError::Interrupted);
+        }
+        if Instant::now() > silent {
+            return Err(InteropError::Silent {
+                address: self.peer.to_string(),
+                peer: PEER.name,
+                seconds: SILENCE.as_secs(),
+                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, --speak 'netpipe:-s')",
+            });
+        }
+        Ok(())
+    }
+
+    fn peer_error(&self, error: SpeakError) -> InteropError {
+        InteropError::Peer { address: self.peer.to_string(), error }
+    }
+}
+
+/// Sets NPtcp's options and our timeouts.
+fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), InteropError> {
+    let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+    socket.set_nodelay(true).map_err(failed)?;
+    socket.set_read_timeout(Some(STEP)).map_err(failed)?;
+    socket.set_write_timeout(Some(SILENCE)).map_err(failed)
+}

@@ -1,0 +1,67 @@
+//! nuttcp, as version 6.1.2 speaks it.
+
+mod client;
+mod request;
+mod results;
+mod server;
+
+use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
+
+use model::Spec;
+use peer_wire::nuttcp::{Mark, PEER, mark};
+
+use crate::marks::DatagramKind;
+use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+
+/// The protocol.
+pub(crate) struct Nuttcp;
+
+impl PeerProtocol for Nuttcp {
+    fn name(&self) -> &'static str {
+        PEER.name
+    }
+
+    fn port(&self) -> u16 {
+        PEER.port
+    }
+
+    fn server(&self) -> &'static str {
+        "nuttcp -S"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &["stream", "transfer"]
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+        request::options(spec, PEER.port + 1).map(drop)
+    }
+
+    fn measure(
+        &self,
+        spec: &Spec,
+        server: &Server<'_>,
+        observer: &mut dyn TrialObserver,
+        cancel: &AtomicBool,
+    ) -> Result<Sides, InteropError> {
+        client::measure(spec, server.host, observer, cancel)
+    }
+
+    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+        server::serve(service)
+    }
+
+    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+        server::serve_one(service, socket)
+    }
+}
+
+/// Distinguishes marks from data at a receiver.
+fn sort(datagram: &[u8]) -> DatagramKind {
+    match mark(datagram) {
+        None => DatagramKind::Data,
+        Some(Mark::Begin(_)) => DatagramKind::Begin,
+        Some(Mark::End(_)) => DatagramKind::End,
+    }
+}

@@ -1,0 +1,200 @@
+//! One client at our server.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use model::{Role, Spec};
+use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
+use peer_wire::{SpeakError, Turn};
+
+use super::client::{END_GAP, send_begin_marks};
+use super::{request, results, sort};
+use crate::acceptor::{self, ClientSession};
+use crate::line::Wait;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
+use crate::plain::{self, Work};
+use crate::{InteropError, Service};
+
+/// How long a client may take for each thing that it has to say or do.
+const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Serves until the service stops.
+pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+    acceptor::serve(service, PEER.name, &client)
+}
+
+/// Serves the client of a connection that inetd has accepted.
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    acceptor::serve_one(service, PEER.name, socket, &client)
+}
+
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+    Session { client_session, machine: Server::default(), turn: Turn::default() }.conduct()
+}
+
+struct Session<'a, 'g> {
+    client_session: &'a mut ClientSession<'g>,
+    machine: Server,
+    turn: Turn<ServerAction>,
+}
+
+impl Session<'_, '_> {
+    fn conduct(mut self) -> Result<String, InteropError> {
+        let served = self.serve();
+        // Send what the state machine queued, also after an error.
+        let _ = self.flush();
+        served
+    }
+
+    fn flush(&mut self) -> Result<(), InteropError> {
+        let send = std::mem::take(&mut self.turn.send);
+        self.client_session.line.send(&send)
+    }
+
+    fn peer_error(&self, error: SpeakError) -> InteropError {
+        self.client_session.line.peer_error(error)
+    }
+
+    /// The client's request.
+    fn requested(&mut self) -> Result<Options, InteropError> {
+        let (service, mut buffer) = (self.client_session.service, [0; 1024]);
+        let cancelled = || service.stopping();
+        let during = "on its control connection";
+        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
+        loop {
+            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
+                return Err(self
+                    .machine
+                    .ended()
+                    .err()
+                    .map_or(InteropError::Interrupted, |error| self.peer_error(error)));
+            };
+            self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.peer_error(error))?;
+            self.flush()?;
+            if let Some(ServerAction::Requested(requested)) = self.turn.actions.pop() {
+                return Ok(*requested);
+            }
+        }
+    }
+
+    fn serve(&mut self) -> Result<String, InteropError> {
+        let requested = self.requested()?;
+        let spec = request::spec(&requested);
+        let Some(admission) = self.client_session.admit() else {
+            return Ok(self.refuse("another measurement is running"));
+        };
+        if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
+            return Ok(self.refuse(&why));
+        }
+        let sockets = self.open(&requested, &spec)?;
+        let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
+        let (report, sockets) = self.run(sockets, &spec)?;
+        self.machine.counted(&report, &mut self.turn).map_err(|error| self.peer_error(error))?;
+        // The next client may follow as soon as this is sent.
+        drop(admission);
+        self.flush()?;
+        self.client_session.line.finish();
+        if requested.udp && report.transmitted {
+            self.spare_marks(&sockets);
+        }
+        let moved = if report.transmitted { "transmitted" } else { "received" };
+        Ok(format!("{moved} {:.0} bytes over {} ({:.1} Mbit/s)", report.bytes, spec.transport, report.bps / 1e6))
+    }
+
+    fn refuse(&mut self, why: &str) -> String {
+        self.machine.refuse(&mut self.turn);
+        format!("refused: {why}")
+    }
+
+    /// Accepts the client and its data connections; `None` if a port is not free.
+    fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
+        let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
+        let ports = || (requested.port..).take(requested.streams as usize);
+        // The receiver listens, unless the client requests the reverse.
+        if requested.client_transmits == (requested.reverse && !requested.udp) {
+            self.accept()?;
+            let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
+            return dialled.collect::<Result<Vec<_>, _>>().map(Some);
+        }
+        let sockets = if requested.udp {
+            let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
+            self.accept()?;
+            plain::connect_to_first_sender(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
+        } else {
+            let listeners: Result<Vec<_>, _> = ports().map(|port| plain::listen(here, [port], &spec.far)).collect();
+            let Ok(listeners) = listeners else { return Ok(None) };
+            self.accept()?;
+            let mut waits = self.waits();
+            listeners
+                .iter()
+                .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
+                .collect::<Result<Option<Vec<_>>, _>>()?
+        };
+        sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, MESSAGE_LIMIT))
+    }
+
+    fn accept(&mut self) -> Result<(), InteropError> {
+        self.machine.accept(&mut self.turn).map_err(|error| self.peer_error(error))?;
+        self.flush()
+    }
+
+    /// Whether the client's data may still come.
+    fn waits(&mut self) -> impl FnMut() -> bool + '_ {
+        let deadline = Instant::now() + MESSAGE_LIMIT;
+        let mut may_continue = self.client_session.may_continue();
+        move || may_continue() && Instant::now() < deadline
+    }
+
+    fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
+        let work = Work::new(spec, Role::Passive);
+        let mark_times = Arc::new(MarkTimes::default());
+        let heard = mark_times.clone();
+        let mut may_continue = self.client_session.may_continue();
+        let mut on_step = |signals: &engine::Signals, _| {
+            if !may_continue() {
+                signals.abort();
+            } else if heard.ended() {
+                signals.stop();
+            }
+        };
+        let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
+        let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
+        let mut moved = match datagrams {
+            None => work.streams(sockets, &mut live, &mut on_step)?,
+            Some(socket) if transmits => {
+                send_begin_marks(&socket);
+                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
+                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
+                moved
+            }
+            Some(socket) => {
+                work.datagrams(socket, MarkedDatagrams::new(sort, mark_times.clone()), &mut live, &mut on_step)?
+            }
+        };
+        let tally = moved.tally();
+        let ns = match transmits {
+            true => tally.sending_ns,
+            // Its time runs from the start to the end of the connection.
+            false if spec.transport != "udp" => moved.legs.elapsed_ns,
+            false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
+        };
+        Ok((results::ours(spec, &tally, ns), moved.sockets))
+    }
+
+    /// Sends end marks again while the client listens, because they may be lost.
+    fn spare_marks(&mut self, sockets: &[OwnedFd]) {
+        let service = self.client_session.service;
+        let cancelled = || service.stopping();
+        let wait = Wait { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
+        for number in 1..Mark::ENDS {
+            let heard = self.client_session.line.wait(&mut [0; 64], &wait);
+            if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
+                return;
+            }
+            sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
+        }
+    }
+}

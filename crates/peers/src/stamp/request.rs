@@ -1,0 +1,101 @@
+//! What a reflector can measure, and the options of ours.
+
+use model::{Direction, EndOptions, Spec};
+use peer_wire::stamp::BASE_BYTES;
+
+use crate::InteropError;
+use crate::unsupported::{REMEDY, unsupported_by_simple};
+
+/// Bytes of a datagram at most.
+const MOST_BYTES: u64 = 65_507;
+
+/// Refuses what a reflector cannot do.
+pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
+    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with stamp"), remedy));
+    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    if spec.transport != "udp" || spec.pattern != "rr" || spec.is_point() {
+        return refuse(
+            &format!("{} over {}", spec.pattern, spec.transport),
+            "only round trips over UDP are supported: thru rr HOST --speak stamp",
+        );
+    }
+    if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {
+        return refuse(&format!("--block {}", spec.block), "use 44 to 65507 bytes");
+    }
+    let others = [
+        (spec.reply.is_some_and(|reply| reply != spec.block), "--reply"),
+        (spec.direction != Direction::Send, "--reverse"),
+        (spec.flows > 1, "--flows"),
+        (spec.processes > 1, "--processes"),
+        (spec.warmup_ns > 0, "--warmup"),
+        (spec.capture.is_some(), "--capture"),
+        (!spec.settings.is_empty(), "--set"),
+        (!spec.engine.is_plain(), "--engine"),
+        (spec.strategy != model::Strategy::Auto, "--spin and --wait"),
+        (!spec.near.pin.is_empty() || !spec.far.pin.is_empty(), "--pin"),
+        (spec.threads.is_some(), "--threads"),
+    ];
+    if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
+        return refuse(what, "not supported by its protocol; leave it out");
+    }
+    if let Some(what) = unsupported_by_simple(spec) {
+        return refuse(what, REMEDY);
+    }
+    if spec.far != EndOptions::default() {
+        return refuse("an option of the far end's socket", REMEDY);
+    }
+    Ok(())
+}
+
+/// The reflector's options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ReflectorMode {
+    /// Counts each sender's requests by itself (RFC 8762, 4: stateful).
+    pub(super) stateful: bool,
+    /// Answers requests that are shorter than a reply as well (RFC 8762, 4.6).
+    pub(super) unpadded: bool,
+}
+
+/// Parses the reflector's options.
+pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
+    let mut mode = ReflectorMode::default();
+    for word in words.split_whitespace() {
+        match word {
+            "stateless" => mode.stateful = false,
+            "stateful" => mode.stateful = true,
+            "unpadded" => mode.unpadded = true,
+            other => {
+                return Err(InteropError::unsupported(
+                    format!("--speak stamp:{other}"),
+                    "options are stateless (the default), stateful, and unpadded to answer short requests as well, for example \
+                     'stamp:stateful unpadded'",
+                ));
+            }
+        }
+    }
+    Ok(mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsupported_options_are_named() {
+        let good = Spec { block: 44, ..Spec::new("udp", "rr") };
+        check(&good).unwrap();
+        let said = |spec: Spec| check(&spec).unwrap_err().to_string();
+        assert!(said(Spec { block: 43, ..good.clone() }).contains("44 to 65507"));
+        assert!(said(Spec { flows: 2, ..good.clone() }).contains("--flows with stamp"));
+        assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP"));
+        assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("--reply"));
+        let marked = EndOptions { dscp: Some(46), ..EndOptions::default() };
+        check(&Spec { near: marked.clone(), ..good.clone() }).unwrap();
+        assert!(said(Spec { far: marked, ..good.clone() }).contains("--dscp at the far end with stamp"));
+        let pinned = EndOptions { pin: vec![1], ..EndOptions::default() };
+        assert!(said(Spec { near: pinned, ..good }).contains("--pin with stamp"));
+        assert_eq!(mode("").unwrap(), ReflectorMode { stateful: false, unpadded: false });
+        assert_eq!(mode("stateful unpadded").unwrap(), ReflectorMode { stateful: true, unpadded: true });
+        assert!(mode("both").unwrap_err().to_string().contains("stamp:both"));
+    }
+}

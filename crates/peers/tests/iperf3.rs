@@ -1,0 +1,201 @@
+//! Simultaneous iperf3 tests at our server, and our client with servers that stop.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{LIMITS, Served, everyone};
+use model::{Interval, Spec, Stop};
+use peers::{InteropError, Server, TrialObserver, protocol};
+
+/// A server's messages: open the streams, and start.
+const CREATE_STREAMS: [u8; 1] = [10];
+const STARTED: [u8; 2] = [1, 2];
+const BUSY: [u8; 1] = [0xff];
+/// A client's message that stops the test early.
+const TERMINATE: [u8; 1] = [12];
+const TCP: &str = r#"{"tcp":true,"time":1,"parallel":1}"#;
+const UDP: &str = r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":1000000}"#;
+
+impl Served {
+    fn start() -> Self {
+        Self::of("iperf3", "", LIMITS, everyone())
+    }
+
+    /// A connection with the cookie of this client.
+    fn greets(&self, client: u32) -> TcpStream {
+        self.dial(format!("{client:036}\0").as_bytes())
+    }
+
+    /// The control connection of this client, after its request.
+    fn requests(&self, client: u32, json: &str) -> TcpStream {
+        let mut socket = self.greets(client);
+        assert_eq!(received(&mut socket), [9]);
+        socket.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
+        socket.write_all(json.as_bytes()).unwrap();
+        socket
+    }
+}
+
+/// The next bytes.
+fn received<const N: usize>(socket: &mut TcpStream) -> [u8; N] {
+    let mut bytes = [0; N];
+    socket.read_exact(&mut bytes).unwrap();
+    bytes
+}
+
+/// Whether nothing arrives for a moment.
+fn is_silent(socket: &TcpStream) -> bool {
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let silent = socket.peek(&mut [0]).is_err();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    silent
+}
+
+/// A UDP stream that the server has answered.
+fn datagrams(served: &Served) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.send_to(b"9876", served.address).unwrap();
+    assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 4);
+    socket
+}
+
+#[test]
+fn streams_that_a_test_does_not_want_are_turned_away() {
+    let served = Served::start();
+    let mut client = served.greets(1);
+    assert_eq!(received(&mut client), [9]);
+    assert_eq!(received(&mut served.greets(1)), BUSY, "before it is told to open them");
+    client.write_all(&(TCP.len() as u32).to_be_bytes()).unwrap();
+    client.write_all(TCP.as_bytes()).unwrap();
+    assert_eq!(received(&mut client), CREATE_STREAMS);
+    let _stream = served.greets(1);
+    assert_eq!(received(&mut client), STARTED);
+    for _ in 0..3 {
+        assert_eq!(received(&mut served.greets(1)), BUSY, "one too many");
+    }
+}
+
+#[test]
+fn datagrams_of_one_host_are_of_one_test_at_a_time() {
+    let served = Served::start();
+    let mut first = served.requests(1, UDP);
+    assert_eq!(received(&mut first), CREATE_STREAMS);
+    let mut second = served.requests(2, UDP);
+    let mut third = served.requests(3, UDP);
+    assert!(is_silent(&second) && is_silent(&third), "the first one's stream has not come");
+    // A waiting client is noticed.
+    third.write_all(&TERMINATE).unwrap();
+    assert_eq!(third.read(&mut [0]).unwrap(), 0);
+    let _stream = datagrams(&served);
+    assert_eq!(received(&mut first), STARTED);
+    assert_eq!(received(&mut second), CREATE_STREAMS);
+    let _stream = datagrams(&served);
+    assert_eq!(received(&mut second), STARTED);
+}
+
+#[test]
+fn what_one_test_sets_on_the_listener_is_not_for_others() {
+    let served = Served::start();
+    let mss = |socket: &TcpStream| socket2::SockRef::from(socket).tcp_mss().unwrap();
+    let mut small = served.requests(1, r#"{"tcp":true,"time":1,"parallel":1,"MSS":600}"#);
+    assert_eq!(received(&mut small), CREATE_STREAMS);
+    let mut usual = served.requests(2, TCP);
+    assert!(is_silent(&usual), "the listener is the first one's");
+    let stream = served.greets(1);
+    assert_eq!(received(&mut small), STARTED);
+    assert!(mss(&stream) <= 600);
+    assert_eq!(received(&mut usual), CREATE_STREAMS);
+    let stream = served.greets(2);
+    assert_eq!(received(&mut usual), STARTED);
+    assert!(mss(&stream) > 600, "{}", mss(&stream));
+    // Tests without listener options do not wait for each other.
+    let mut both = [served.requests(3, TCP), served.requests(4, TCP)];
+    both.iter_mut().for_each(|client| assert_eq!(received(client), CREATE_STREAMS));
+}
+
+struct Ignored;
+
+impl TrialObserver for Ignored {
+    fn starting(&mut self, _: u64) {}
+    fn interval(&mut self, _: Interval) {}
+    fn stopped(&mut self) {}
+}
+
+/// Our client's error for a server that continues like this after the request of the first UDP stream.
+fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket) + Send) -> InteropError {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let udp = UdpSocket::bind(address).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut control, _) = listener.accept().unwrap();
+            let _cookie: [u8; 37] = received(&mut control);
+            control.write_all(&[9]).unwrap();
+            let mut requested = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
+            control.read_exact(&mut requested).unwrap();
+            control.write_all(&CREATE_STREAMS).unwrap();
+            let (_, peer) = udp.recv_from(&mut [0; 8]).unwrap();
+            udp.connect(peer).unwrap();
+            goes_on(&mut control, &udp);
+        });
+        let stop = Stop::TimeNs(1_000_000_000);
+        let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") };
+        let host = address.to_string();
+        protocol("iperf3")
+            .unwrap()
+            .measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel)
+            .unwrap_err()
+    })
+}
+
+#[test]
+fn a_refusal_is_noticed_while_udp_streams_open() {
+    let refusal = [0xfe, 0, 0, 0, 160, 0, 0, 0, 0];
+    let error = measured(&AtomicBool::new(false), |control, _| {
+        control.write_all(&refusal).unwrap();
+        assert_eq!(control.read(&mut [0]).unwrap(), 0);
+    });
+    assert!(error.to_string().contains("refused with error 160"), "{error}");
+    let error = measured(&AtomicBool::new(false), |_, _| {});
+    assert!(error.to_string().contains("closed the connection"), "{error}");
+    // Among more datagrams than are read.
+    let error = measured(&AtomicBool::new(false), |control, udp| {
+        control.write_all(&refusal).unwrap();
+        control.set_nonblocking(true).unwrap();
+        let gone = (0..3_000_000).any(|_| {
+            let _ = udp.send(&[7; 1000]);
+            control.read(&mut [0]).is_ok()
+        });
+        assert!(gone, "the client reads datagrams for ever");
+    });
+    assert!(error.to_string().contains("refused with error 160"), "{error}");
+}
+
+#[test]
+fn a_cancelled_client_terminates_while_udp_streams_open() {
+    let cancel = AtomicBool::new(false);
+    let error = measured(&cancel, |control, _| {
+        cancel.store(true, Ordering::SeqCst);
+        assert_eq!(received(control), TERMINATE);
+    });
+    assert!(matches!(error, InteropError::Interrupted), "{error}");
+}
+
+#[test]
+fn a_server_that_starts_before_its_last_answer_is_seen_is_followed() {
+    let error = measured(&AtomicBool::new(false), |control, udp| {
+        control.write_all(&STARTED).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        udp.send(b"6789").unwrap();
+        // The data, perhaps after more requests, and the end of the test.
+        while udp.recv(&mut [0; 2000]).unwrap() <= 4 {}
+        assert_eq!(received(control), [4]);
+    });
+    assert!(error.to_string().contains("closed the connection"), "{error}");
+}
