@@ -6,14 +6,13 @@ use crate::commands::{
     ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
     serve, show, stacks, stream, token, transfer, tune, watch, why,
 };
-use crate::settle::SettleArgs;
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
 ///
 /// Start `thru serve` on one host and measure from the other. Every result has a 95 % confidence interval. Every run is
 /// stored; `thru show`, `thru report` and `thru export` read it again.
 #[derive(Debug, Parser)]
-#[command(name = "thru", version = crate::VERSION, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "thru", version = session::VERSION, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   thru token new -o ~/.thru-token                           make a token; copy it to the far host
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
@@ -112,7 +111,7 @@ pub enum Command {
     Launched(launched::LaunchedArgs),
     /// Restores the settings of a process that was killed. Internal.
     #[command(hide = true)]
-    Settle(SettleArgs),
+    Settle(crate::commands::settle::SettleArgs),
     /// A measuring process of an agent. Internal.
     #[command(hide = true)]
     Worker,

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
@@ -40,6 +40,11 @@ pub fn out(text: &str) {
 /// Writes to standard error in one write, since other processes under mpirun print at the same time. Errors are ignored.
 pub fn err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints the error that ends a command.
+pub fn fail(failure: &Failure) {
+    err!("thru: {failure}\n");
 }
 
 /// Flushes standard output.

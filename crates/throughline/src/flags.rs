@@ -15,9 +15,9 @@ use model::{
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
 pub use self::precision::{Precision, clock_seed};
-use crate::failure::Failure;
 use crate::registries;
-use crate::values::{
+use session::failure::Failure;
+use session::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };
 
@@ -273,6 +273,17 @@ impl Peer {
         }
     }
 
+    /// The hosts of a run.
+    pub fn hosts(&self) -> session::Hosts {
+        session::Hosts {
+            host: self.host.clone(),
+            from: self.from.clone(),
+            family: self.family(),
+            token_file: self.token_file.clone(),
+            no_path: self.no_path,
+        }
+    }
+
     pub fn family(&self) -> Family {
         match (self.ipv4, self.ipv6) {
             (true, _) => Family::V4,
@@ -365,11 +376,6 @@ pub fn settings(flags: &[SetFlag]) -> HostSettings {
         }
     }
     settings
-}
-
-/// The folder of the journal of settings, if THRU_JOURNAL names one.
-pub fn journal() -> Option<PathBuf> {
-    std::env::var_os("THRU_JOURNAL").map(PathBuf::from)
 }
 
 /// Whether a stream's sender limits itself to the free space of the receiver's socket: on transports that drop data at a slow

@@ -1,14 +1,13 @@
-//! A measurement that a subcommand requests, and how its run begins.
+//! A measurement that a subcommand requests.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::coordinator::{Pair, Schedule};
-use model::{Cell, RunHeader, Spec, Stopping, Tool};
+use control::coordinator::Schedule;
+use model::{Spec, Stopping};
 use peers::Login;
+use session::{Request, Work};
 
-use crate::failure::Failure;
 use crate::flags::{Output, Peer};
 
 /// A measurement that a subcommand requests.
@@ -31,29 +30,15 @@ pub struct Job<'a> {
     pub login: Option<Arc<Login>>,
 }
 
-/// The beginning of a run.
-pub fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let started_unix_ns = now.as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
-    let far = pair.far.as_ref().unwrap_or(&pair.near);
-    Ok(RunHeader {
-        id: store::new_run_id(started_unix_ns, entropy),
-        name: job.output.name.clone(),
-        kind: job.kind.into(),
-        command: std::env::args().collect(),
-        started_unix_ns,
-        tool: Tool {
-            near_version: pair.near.version.clone(),
-            far_version: far.version.clone(),
-            near_clock_ns: pair.near.clock_ns,
-            far_clock_ns: far.clock_ns,
-        },
-        target: job.peer.host.clone().filter(|_| pair.far.is_some()),
-        stopping: job.rule.clone(),
-        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
-        near: pair.near.inventory.clone(),
-        far: far.inventory.clone(),
-        ..RunHeader::default()
-    })
+impl Job<'_> {
+    /// The run to conduct.
+    pub fn request(&self) -> Request {
+        let work = Work::Measurement {
+            specs: self.specs.clone(),
+            rule: self.rule.clone(),
+            schedule: self.schedule.clone(),
+            login: self.login.clone(),
+        };
+        self.output.request(self.kind, self.peer.hosts(), work)
+    }
 }

@@ -5,44 +5,31 @@
 mod console;
 
 mod args;
-mod citation;
 mod commands;
-mod failure;
 mod flags;
-mod foreign;
 mod job;
-mod launch;
 mod measure;
 mod output;
 mod password;
 mod plan;
-mod prepare;
 mod registries;
-mod scratch;
-mod settle;
-mod signals;
 mod sinks;
 mod speaking;
 mod spec_args;
-mod topology;
 mod usage;
-mod values;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use failure::Failure;
-
-/// The version, with the commit that this build came from (build.rs).
-pub const VERSION: &str = env!("THRU_VERSION");
+use session::{Failure, launch, signals};
 
 fn main() -> ExitCode {
     match run().and_then(|code| console::finish().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !launch::is_repeated(&failure) {
-                failure.print();
+                console::fail(&failure);
             }
             ExitCode::from(failure.code())
         }

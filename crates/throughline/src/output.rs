@@ -8,8 +8,8 @@ use model::Run;
 use report::View;
 
 use crate::console;
-use crate::failure::Failure;
 use crate::registries;
+use session::failure::Failure;
 
 /// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
 /// the files.
@@ -21,7 +21,7 @@ pub fn write_pieces(
 ) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
     let view = View { figure, columns: columns(), ..View::new(runs) };
-    let pieces = (format.render)(&view)?;
+    let pieces = (format.render)(&view).map_err(Failure::other)?;
     match path {
         None => to_stdout(format.name, &pieces),
         Some(path) if path == Path::new("-") => to_stdout(format.name, &pieces),

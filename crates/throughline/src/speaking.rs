@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use control::agent::Machine;
 use peers::{InteropError, PeerProtocol, Service};
 
-use crate::failure::Failure;
 use crate::flags::UsersFlags;
+use session::failure::Failure;
 
 /// A program whose clients are served, with its port and options.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcomma
 use model::{Spec, Stop};
 
 use crate::commands::{curve, rr, stream, transfer};
-use crate::failure::Failure;
 use crate::usage;
+use session::failure::Failure;
 
 /// The commands that can come first.
 pub const PATTERNS: [&str; 4] = ["stream", "rr", "transfer", CURVE];

@@ -5,7 +5,7 @@ use std::error::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::console;
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Exit code of a usage error.
 const USAGE: u8 = 2;

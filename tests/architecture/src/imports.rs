@@ -23,7 +23,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("peers", &["model", "engine", "peer-wire"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
-    // Layer 3: the program.
+    // Layer 3: a run, and the program.
+    ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "store"]),
     (
         "throughline",
         &[
@@ -40,6 +41,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "control",
             "store",
             "report",
+            "session",
         ],
     ),
 ];
@@ -141,6 +143,7 @@ mod tests {
             ("report", "throughline-store"),
             ("engine", "throughline-host"),
             ("control", "throughline-store"),
+            ("session", "throughline-report"),
             ("report", "throughline"),
         ] {
             let found = check(&one(name, &["serde", dependency]));

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
 
-use crate::failure::Failure;
 use crate::flags::{self, Output, Peer, clock_seed};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::plan;
 use crate::spec_args::{self, SpecError};
-use crate::values::{self, SetFlag, above_zero, whole};
+use session::failure::Failure;
+use session::values::{self, SetFlag, above_zero, whole};
 
 /// Default time limit of a comparison.
 const BUDGET: Nanos = Nanos(120_000_000_000);

@@ -8,12 +8,12 @@ use control::coordinator::{AdvisePlan, Schedule};
 use engine::transport::Transport;
 use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
 
-use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets, clock_seed};
 use crate::job::Job;
 use crate::measure::measure_run;
 use crate::output;
-use crate::values::{above_zero, at_least, whole};
+use session::failure::Failure;
+use session::values::{above_zero, at_least, whole};
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";

@@ -6,8 +6,8 @@ use clap::Args;
 use model::{Answer, Ratio, Run};
 
 use super::show;
-use crate::failure::{self, Failure};
 use crate::output;
+use session::failure::{self, Failure};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;

@@ -6,12 +6,12 @@ use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
 use model::{BitRate, ByteSize, Direction, Name, Nanos, NetpipeSizes, Observe, Spec, Stop};
 
-use crate::failure::Failure;
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use crate::values::{above_zero, whole};
+use session::failure::Failure;
+use session::values::{above_zero, whole};
 
 /// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.
 const BUDGET: Nanos = Nanos(9_500_000_000);

@@ -7,7 +7,7 @@ use clap::Args;
 use control::experiment::{OwnAgent, TOKEN_VARIABLE, UNTIL_INPUT_ENDS};
 use lab::{CrossoverSpec, Lab};
 
-use crate::failure::{self, Failure};
+use session::failure::{self, Failure};
 
 /// Flags of `thru demo`.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::load;
-use crate::failure::Failure;
 use crate::output;
 use crate::registries;
+use session::failure::Failure;
 
 /// Flags of `thru export`.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Flags of `thru generate`.
 #[derive(Debug, Args)]

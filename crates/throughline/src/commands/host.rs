@@ -8,15 +8,15 @@ use control::coordinator::{End, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory};
 
-use crate::citation;
-use crate::failure::Failure;
-use crate::prepare;
+use session::citation;
+use session::failure::Failure;
+use session::setup;
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
 pub struct HostArgs {
     /// Hosts that run `thru serve`, with :PORT if not 6280 [default: this host].
-    #[arg(value_name = "HOST", value_parser = crate::values::host)]
+    #[arg(value_name = "HOST", value_parser = session::values::host)]
     hosts: Vec<String>,
 
     /// Show only the differences between two hosts: the two given, or this host and the one given.
@@ -93,7 +93,7 @@ fn others(args: &HostArgs) -> Result<Vec<HostFacts>, Failure> {
     if args.hosts.is_empty() {
         return Ok(Vec::new());
     }
-    let token = prepare::token(args.token_file.as_deref())?;
+    let token = setup::token(args.token_file.as_deref())?;
     let family = match (args.ipv4, args.ipv6) {
         (true, _) => Family::V4,
         (_, true) => Family::V6,

@@ -13,8 +13,8 @@ use model::{Event, Run};
 use sha2::{Digest, Sha256};
 use store::Recorder;
 
-use crate::failure::Failure;
-use crate::prepare::open_store;
+use session::failure::Failure;
+use session::setup::open_store;
 
 /// The largest file that is read, bytes.
 const MOST_BYTES: u64 = 256 << 20;
@@ -38,7 +38,7 @@ pub struct ImportArgs {
     format: Option<String>,
 
     /// Name of the runs; `-2`, `-3` ... is added from the second on [default: the file name].
-    #[arg(long, value_parser = crate::values::name)]
+    #[arg(long, value_parser = session::values::name)]
     name: Option<String>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::launch;
+use session::failure::Failure;
+use session::launch;
 
 /// Flags of `thru launched`.
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ pub mod run;
 pub mod runs;
 pub mod selftest;
 pub mod serve;
+pub mod settle;
 pub mod show;
 pub mod stacks;
 pub mod stream;
@@ -29,7 +30,7 @@ pub mod why;
 use clap::CommandFactory;
 
 use crate::args::{Args, Command};
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Runs the requested subcommand; `Ok` holds the exit code.
 pub fn run(args: Args) -> Result<u8, Failure> {
@@ -59,7 +60,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(&args, Args::command()),
         Command::Launched(args) => launched::run(&args),
-        Command::Settle(args) => crate::settle::run(&args),
+        Command::Settle(args) => settle::run(&args),
         Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::load;
-use crate::failure::Failure;
 use crate::output;
+use session::failure::Failure;
 
 /// Flags of `thru report`.
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use control::coordinator::Schedule;
 use model::{ByteSize, Name, Nanos, Spec, Stop};
 
 use super::stream::BUDGET;
-use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use crate::values::{RequestRate, above_zero, whole};
+use session::failure::Failure;
+use session::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]

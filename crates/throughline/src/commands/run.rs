@@ -1,7 +1,7 @@
 //! `thru run`: an experiment from a plan file.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,16 +13,14 @@ use lab::Holder;
 use model::{Factor, Order, PlanLab, Setting, Stop};
 
 use super::lab::{Job, within};
-use crate::failure::Failure;
-use crate::flags::{self, Output};
-use crate::measure::show;
-use crate::output;
-use crate::plan::{self, ParsedPlan, Resumed};
-use crate::prepare::open_store;
-use crate::settle::Guard;
-use crate::signals::Signals;
-use crate::topology;
-use crate::values::variable;
+use crate::flags::Output;
+use crate::measure::conduct;
+use crate::plan;
+use session::settle::Guard;
+use session::setup::open_store;
+use session::signals::Signals;
+use session::values::variable;
+use session::{Failure, Hosts, ParsedPlan, Resumed, Work, topology};
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
@@ -96,20 +94,10 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     if let Some(lab) = parsed.plan.lab.as_ref().filter(|_| std::env::var_os(Holder::VARIABLE).is_none()) {
         return in_lab(args, lab);
     }
-    if let Some(path) = args.output.json.as_deref().filter(|path| *path != Path::new("-")) {
-        output::check_writable(path)?;
-    }
     let resumed = args.resume.as_deref().map(|run| resumed(run, args, &mut parsed)).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let (run, failed) = runtime.block_on(plan::conduct(&parsed, &args.output, args.token_file.as_deref(), resumed))?;
-    let code = show(&args.output, None, &run)?;
-    match failed {
-        Some(failure) => Err(failure),
-        None => Ok(code),
-    }
+    let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };
+    let work = Work::Plan { parsed: Box::new(parsed), resumed: resumed.map(Box::new) };
+    Ok(conduct(&args.output.request("run", hosts, work), &args.output, None)?.1)
 }
 
 /// Builds the lab and runs the same command on its first host. That process knows from its environment that it is in a lab.
@@ -134,7 +122,7 @@ fn set_host_wide(settings: &[Setting], command: &str, quiet: bool) -> Result<Opt
     if settings.is_empty() {
         return Ok(None);
     }
-    let journal = Journal::open(flags::journal().as_deref())?;
+    let journal = Journal::open(session::setup::journal().as_deref())?;
     for line in recover(&journal)? {
         errln!("thru: {line}");
     }
@@ -192,7 +180,7 @@ fn resumed(reference: &str, args: &RunArgs, parsed: &mut ParsedPlan) -> Result<R
 
 /// The text of --dry-run.
 fn preview(parsed: &ParsedPlan) -> Result<String, Failure> {
-    let (slots, _) = plan::slots(&parsed.cells, &parsed.specs)?;
+    let (slots, _) = session::slots(&parsed.cells, &parsed.specs)?;
     let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
     let steps = analysis::plan::round(&slots, seed, 0);
     let preconditions = parsed.plan.require.as_ref().map_or(0, |_| PRECONDITIONS_NS);

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::prepare::open_store;
+use session::failure::Failure;
+use session::setup::open_store;
 
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// Number of runs to list, the newest first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = crate::values::whole(1..=usize::MAX))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = session::values::whole(1..=usize::MAX))]
     limit: usize,
 
     /// Print one JSON object per line.

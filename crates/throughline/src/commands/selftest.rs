@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use control::experiment::selftest::{self, Options, SelfTestEvent};
 
-use crate::failure::{self, Failure};
 use crate::output;
+use session::failure::{self, Failure};
 
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]
@@ -46,11 +46,11 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     if let Some(path) = args.json.as_deref().filter(|_| !to_stdout) {
         output::check_writable(path)?;
     }
-    let store = if args.no_store { None } else { Some(crate::prepare::open_store(args.store.as_deref())?) };
+    let store = if args.no_store { None } else { Some(session::setup::open_store(args.store.as_deref())?) };
     let program = std::env::current_exe()
         .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let options = Options { program, version: crate::VERSION.into(), quick: args.quick, loopback: args.loopback };
+    let options = Options { program, version: session::VERSION.into(), quick: args.quick, loopback: args.loopback };
     let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
         SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
         SelfTestEvent::Check(_) => {}

@@ -10,13 +10,13 @@ use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
 use model::{BitRate, Nanos, Spec};
 
-use crate::failure::Failure;
 use crate::flags::UsersFlags;
-use crate::prepare;
 use crate::registries;
-use crate::signals::Signals;
 use crate::speaking::{self, PeerOptions, PeerProgram, PeerServers};
-use crate::values::{above_zero, whole};
+use session::failure::Failure;
+use session::setup;
+use session::signals::Signals;
+use session::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
@@ -153,7 +153,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             "{flag} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides --token-file FILE"
         )));
     }
-    let token = prepare::token(args.token_file.as_deref())?;
+    let token = setup::token(args.token_file.as_deref())?;
     let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
     if let (Some(address), None, false) = (beyond, &token, args.open) {
         return Err(Failure::usage(format!(
@@ -170,7 +170,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         check_captures(folder)?;
     }
     let mut signals = Signals::catch()?;
-    let directory = prepare::socket_directory()?;
+    let directory = setup::socket_directory()?;
     let quiet = args.quiet;
     // Settings that a killed owner left are restored even if this agent changes none itself.
     match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
@@ -181,7 +181,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let machine = Machine::new(args.concurrent);
     let peer_servers = PeerServers::start(&args.peer_options(), &addresses, &machine)?;
     let options = control::agent::AgentOptions {
-        version: crate::VERSION.into(),
+        version: session::VERSION.into(),
         token,
         machine,
         limits: Limits {
@@ -206,7 +206,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
                 errln!("thru serve: {text}");
             }
         }),
-        ..prepare::local_options(directory.path())?
+        ..setup::local_options(directory.path())?
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use model::{Run, Trial};
 
-use crate::failure::Failure;
 use crate::flags::form;
 use crate::output;
-use crate::prepare::open_store;
 use crate::registries;
+use session::failure::Failure;
+use session::setup::open_store;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use model::StackRule;
 use stacks::{Request, STACKS, Stack, StackError};
 
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Flags of `thru stacks`.
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use clap::Args;
 use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
 
-use crate::failure::Failure;
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use crate::values::{EngineFlag, above_zero, at_least, whole};
+use session::failure::Failure;
+use session::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Default time limit of `thru stream` and `thru rr`.
 pub const BUDGET: Nanos = Nanos(15_000_000_000);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use control::proto::auth::Token;
 
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Flags of `thru token`.
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Name, Nanos, Spec, Stop};
 
 use super::stream::peer_program;
-use crate::failure::Failure;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use crate::values::{EngineFlag, above_zero, at_least, whole};
+use session::failure::Failure;
+use session::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Flags of `thru transfer`.
 #[derive(Debug, Args)]

@@ -15,10 +15,10 @@ use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::failure::Failure;
-use crate::prepare;
-use crate::signals::Signals;
-use crate::values::{self, above_zero};
+use session::failure::Failure;
+use session::setup;
+use session::signals::Signals;
+use session::values::{self, above_zero};
 
 /// Interval between two attempts to change a setting that another session holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
@@ -381,7 +381,7 @@ fn at<T>(
 
 /// Connects to an agent and waits for its machine.
 async fn reach(common: &CommonFlags, host: &str, purpose: &str) -> Result<End, Failure> {
-    let token = prepare::token(common.token_file.as_deref())?;
+    let token = setup::token(common.token_file.as_deref())?;
     let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
     end.acquire(purpose, |ahead| errln!("thru: {host} is busy: {ahead} ahead in the queue")).await?;
     Ok(end)

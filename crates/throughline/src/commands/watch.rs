@@ -10,10 +10,10 @@ use control::coordinator::{End, Target};
 use model::{Family, Nanos, Watched};
 
 use crate::console;
-use crate::failure::Failure;
-use crate::prepare;
-use crate::signals::Signals;
-use crate::values::{self, at_least, whole};
+use session::failure::Failure;
+use session::setup;
+use session::signals::Signals;
+use session::values::{self, at_least, whole};
 
 /// Intervals after which the column heads are repeated.
 const HEAD_EVERY: u64 = 20;
@@ -49,15 +49,15 @@ pub struct WatchArgs {
 
 /// Runs it.
 pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
-    let token = prepare::token(args.token_file.as_deref())?;
+    let token = setup::token(args.token_file.as_deref())?;
     let mut signals = Signals::catch()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     runtime.block_on(async {
-        let directory = prepare::socket_directory()?;
-        let here = Agent::local(prepare::local_options(directory.path())?);
+        let directory = setup::socket_directory()?;
+        let here = Agent::local(setup::local_options(directory.path())?);
         let target = match &args.host {
             Some(host) => Target::Remote { host, token: token.as_ref(), family: Family::Any },
             None => Target::Local(&here),

@@ -6,8 +6,8 @@ use clap::Args;
 use model::{CellWhy, Outcome, Run, RunWhy, Spec, WhyDocument};
 
 use super::show;
-use crate::failure::Failure;
 use crate::output;
+use session::failure::Failure;
 
 /// Flags of `thru why`.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct WhyArgs {
     runs: Vec<String>,
 
     /// Number of one cell to explain [default: all].
-    #[arg(long, value_name = "N", value_parser = crate::values::whole(0..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = session::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 
     /// Print a JSON document.

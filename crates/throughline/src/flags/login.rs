@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use peers::{Login, Padding, SKEW_S, Users};
 
-use crate::failure::Failure;
 use crate::password;
-use crate::values::whole;
+use session::failure::Failure;
+use session::values::whole;
 
 /// Headings of the flags.
 const LOGIN: &str = "Login to an iperf3 server";

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use model::Spec;
 
-use crate::failure::Failure;
 use crate::registries;
+use session::{Failure, Hosts, Request, Work};
 
 /// Where results go.
 #[derive(Debug, Clone, Args)]
@@ -29,7 +29,7 @@ pub struct Output {
     pub form: Option<&'static str>,
 
     /// Name of the run in the store [default: none].
-    #[arg(long, value_parser = crate::values::name)]
+    #[arg(long, value_parser = session::values::name)]
     pub name: Option<String>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
@@ -42,6 +42,22 @@ pub struct Output {
 }
 
 impl Output {
+    /// The run of `work`, kept as the flags say.
+    pub fn request(&self, kind: &'static str, hosts: Hosts, work: Work) -> Request {
+        Request {
+            kind,
+            name: self.name.clone(),
+            hosts,
+            unstored: self.no_store,
+            store: self.store.clone(),
+            exit: || {
+                session::settle::restore_after_exit();
+                std::process::exit(i32::from(session::failure::INTERRUPTED))
+            },
+            work,
+        }
+    }
+
     /// Refuses a format that cannot show the result, before the measurement.
     pub fn check<'a>(&self, kind: &str, specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), Failure> {
         let Some(form) = self.form.and_then(report::format) else { return Ok(()) };

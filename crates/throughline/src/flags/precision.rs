@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{Nanos, Ratio, Spec, Stopping};
 
-use crate::values::{above_zero, at_least, whole};
+use session::values::{above_zero, at_least, whole};
 
 /// The stop rule of a measurement.
 #[derive(Debug, Clone, Args)]

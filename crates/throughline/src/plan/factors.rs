@@ -6,9 +6,9 @@ use analysis::plan::of_set;
 use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
 use super::fields::{Flags, PATTERN};
-use super::source::{Located, Table, unknown};
-use crate::failure::Failure;
 use crate::spec_args::PATTERNS;
+use session::failure::Failure;
+use session::source::{Located, Table, unknown};
 
 /// Fields by their names.
 pub(super) type Fields = BTreeMap<String, Located<String>>;

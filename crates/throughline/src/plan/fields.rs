@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ValueHint};
 use model::Spec;
 
-use super::source::unknown;
 use crate::flags::PER_END;
 use crate::spec_args::{self, PATTERNS, RUN_WIDE, SpecError};
+use session::source::unknown;
 
 /// The field for the command itself.
 pub const PATTERN: &str = "pattern";

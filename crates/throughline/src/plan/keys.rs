@@ -5,10 +5,10 @@ use model::{
     Stopping,
 };
 
-use super::source::Table;
-use crate::failure::Failure;
 use crate::flags::clock_seed;
-use crate::values::{self, above_zero, any, not_negative, whole};
+use session::failure::Failure;
+use session::source::Table;
+use session::values::{self, above_zero, any, not_negative, whole};
 
 /// Default numbers of trials per cell: minimum and maximum.
 const REPEAT: (u32, u32) = (6, 64);

@@ -3,30 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
-use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec, Stopping};
+use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
 use sha2::{Digest, Sha256};
 
 use super::factors::{base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::Flags;
 use super::keys::{hosts, lab, require, rule, schedule, settings};
-use super::source::{Source, Table};
-use crate::failure::Failure;
-use crate::values::{self, any};
-
-/// A plan with its cells and specs.
-#[derive(Debug)]
-pub struct ParsedPlan {
-    /// The plan.
-    pub plan: Plan,
-    /// Its short name.
-    pub name: Option<String>,
-    /// The stop rule.
-    pub rule: Stopping,
-    /// Its cells; the sizes of a curve are consecutive.
-    pub cells: Vec<PlannedCell>,
-    /// The specs of the cells, with their settings.
-    pub specs: Vec<Spec>,
-}
+use session::source::{Source, Table};
+use session::values::{self, any};
+use session::{Failure, ParsedPlan};
 
 /// Keys at the top of the file.
 const TOP: [&str; 18] = [

@@ -6,8 +6,8 @@ use model::Spec;
 
 use super::factors::{base, check_fields};
 use super::keys::settings;
-use super::source::{Source, Table};
-use crate::failure::Failure;
+use session::failure::Failure;
+use session::source::{Source, Table};
 
 /// Reads the spec in `text`, the contents of the file `name`.
 ///

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-fn plan(text: &str) -> ParsedPlan {
+fn plan(text: &str) -> session::ParsedPlan {
     read("plan.toml", text.into(), &BTreeMap::new(), false).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
 }
 
@@ -174,14 +174,14 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     assert_eq!((sizes.levels.as_slice(), read.cells.len()), (&["8B", "1KiB", "64KiB"].map(str::to_owned)[..], 12));
     let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
     assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
-    let (slots, _) = slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) = session::slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.iter().map(analysis::plan::Slot::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
     // Beside a curve every cell has its block as a level.
     let mixed = plan(
         "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",
     );
     assert_eq!((mixed.cells.len(), mixed.cells[1].levels["block"].as_str()), (2, "4KiB"));
-    let (slots, _) = super::slots(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) = session::slots(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.len(), 2);
 }
 
@@ -235,7 +235,7 @@ fn all_plans_of_the_repository_can_be_read() {
         if let Some(lab) = &read.plan.lab {
             let file = folder.join(&lab.topology).display().to_string();
             let topology = if lab.topology.contains('/') { file } else { lab.topology.clone() };
-            let topology = crate::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
+            let topology = session::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
             let hosts = read.plan.to.iter().chain(&read.plan.from);
             assert!(hosts.into_iter().all(|host| topology.index_of(host).is_some()), "{name}");
         }

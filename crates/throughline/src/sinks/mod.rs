@@ -1,11 +1,7 @@
-//! The receivers of a run's events: the terminal, the live stream and the document.
+//! What a terminal shows of a run while it is measured.
 
-mod all;
-mod collect;
 mod live;
 mod progress;
+mod terminal;
 
-pub use all::Sinks;
-pub use collect::Collect;
-pub use live::Live;
-pub use progress::Progress;
+pub use terminal::Terminal;

@@ -3,7 +3,7 @@
 use clap::Args;
 use lab::{ExistingLab, labs, reap_stale};
 
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Flags of `thru lab down`.
 #[derive(Debug, Args)]

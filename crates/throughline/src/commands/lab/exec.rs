@@ -7,7 +7,7 @@ use lab::ExistingLab;
 
 use super::program;
 use super::running::set_lab_environment;
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// Flags of `thru lab exec`.
 #[derive(Debug, Args)]

@@ -3,8 +3,8 @@
 use clap::Args;
 use lab::labs;
 
-use crate::failure::Failure;
-use crate::topology::{READY, find};
+use session::failure::Failure;
+use session::topology::{READY, find};
 
 /// Flags of `thru lab list`.
 #[derive(Debug, Args)]

@@ -10,11 +10,11 @@ mod up;
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use lab::{LabError, Topology};
+use lab::Topology;
 
-use crate::failure::Failure;
-use crate::topology;
 pub use run::{Job, within};
+use session::failure::Failure;
+use session::topology;
 
 /// Flags of `thru lab`.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ struct Build {
     topology: String,
 
     /// Value of a variable, ${NAME} in the topology. May be repeated.
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = crate::values::variable)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = session::values::variable)]
     vars: Vec<(String, String)>,
 
     /// Name of the lab [default: the name of the topology and eight random digits].
@@ -94,17 +94,5 @@ fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
         }
         [first, rest @ ..] => Ok((first.clone(), rest)),
         [] => Err(Failure::usage("write a command after --")),
-    }
-}
-
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::Spec { .. } | LabError::NoHost { .. } | LabError::NoLab { .. } | LabError::Exists { .. } => {
-                Self::usage(error)
-            }
-            LabError::LeftBehind { .. } | LabError::Silent { .. } => Self::other(error),
-            _ => Self::host(error),
-        }
     }
 }

@@ -12,9 +12,9 @@ use tokio::process::Child;
 
 use super::Build;
 use super::running::{RunningLab, on_host};
-use crate::failure::Failure;
 use crate::output;
-use crate::signals::{Signals, StopRequest};
+use session::failure::Failure;
+use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab run`.
 #[derive(Debug, Args)]

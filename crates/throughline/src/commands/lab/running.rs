@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::program;
 use crate::commands::token;
-use crate::failure::Failure;
+use session::failure::Failure;
 
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
 /// uses as its `--token-file`.

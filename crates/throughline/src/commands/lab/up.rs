@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::Build;
 use super::running::RunningLab;
-use crate::failure::Failure;
-use crate::signals::{Signals, StopRequest};
+use session::failure::Failure;
+use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab up`.
 #[derive(Debug, Args)]

@@ -23,7 +23,7 @@ fn main() {
 /// The checked-out commit, if this is a clone of this program and not a folder within another repository.
 fn commit() -> Option<String> {
     let prefix = git(&["rev-parse", "--show-prefix"])?;
-    if prefix != "crates/throughline/" {
+    if prefix != "crates/session/" {
         return None;
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;

@@ -5,6 +5,7 @@ use std::fmt;
 use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
+use lab::LabError;
 use model::Answer;
 use peers::InteropError;
 
@@ -61,11 +62,6 @@ impl Failure {
     /// Not possible on this host.
     pub fn host(text: impl fmt::Display) -> Self {
         Self { code: 7, text: text.to_string() }
-    }
-
-    /// Prints it to standard error.
-    pub fn print(&self) {
-        err!("thru: {self}\n");
     }
 
     /// The process's exit code.
@@ -152,8 +148,14 @@ impl From<store::StoreError> for Failure {
     }
 }
 
-impl From<report::ReportError> for Failure {
-    fn from(error: report::ReportError) -> Self {
-        Self::other(error)
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Spec { .. } | LabError::NoHost { .. } | LabError::NoLab { .. } | LabError::Exists { .. } => {
+                Self::usage(error)
+            }
+            LabError::LeftBehind { .. } | LabError::Silent { .. } => Self::other(error),
+            _ => Self::host(error),
+        }
     }
 }

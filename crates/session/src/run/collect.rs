@@ -4,7 +4,7 @@ use model::{Event, EventSink, Run, SinkError};
 
 /// The run so far; `None` before it starts.
 #[derive(Default)]
-pub struct Collect(pub Option<Run>);
+pub(super) struct Collect(pub(super) Option<Run>);
 
 impl EventSink for Collect {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {

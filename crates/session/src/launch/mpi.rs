@@ -22,7 +22,10 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Serves this process's supervisor as its worker until the command has ended. Returns the exit code of the command.
-pub fn run() -> Result<u8, Failure> {
+///
+/// # Errors
+/// The supervisor cannot be started, or the other process is lost. `show` has shown the error.
+pub fn run(show: impl Fn(&Failure)) -> Result<u8, Failure> {
     let rank = Rank::join()?;
     let ended = if rank.number() == 0 { near(&rank) } else { far(&rank) };
     match ended {
@@ -32,7 +35,7 @@ pub fn run() -> Result<u8, Failure> {
         }
         Err(failure) => {
             // Printed first: MPI_Abort ends this process, too.
-            failure.print();
+            show(&failure);
             rank.abort(failure.code());
             Err(failure)
         }

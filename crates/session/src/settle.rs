@@ -5,21 +5,11 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use control::agent::recover;
 use host::tune::Journal;
 
 use crate::failure::Failure;
-use crate::flags;
-use crate::values::whole;
-
-/// Arguments of `thru settle`.
-#[derive(Debug, Args)]
-pub struct SettleArgs {
-    /// The process that changed settings.
-    #[arg(value_parser = whole(1..=u32::MAX))]
-    owner: u32,
-}
+use crate::setup::journal;
 
 /// Time that the owner has to end.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -61,14 +51,14 @@ fn spawn(input: Stdio) -> Result<Child, Failure> {
     command.spawn().map_err(failed)
 }
 
-/// Waits for the end of the owner and restores the settings that it left.
-pub fn run(args: &SettleArgs) -> Result<u8, Failure> {
+/// Waits for the end of the process `owner` and restores the settings that it left.
+pub fn run(owner: u32) -> Result<u8, Failure> {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let deadline = Instant::now() + END_LIMIT;
     // The kernel releases its locks before or after its pipes.
-    while parent_id() == args.owner && Instant::now() < deadline {
+    while parent_id() == owner && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    recover(&Journal::open(flags::journal().as_deref())?)?;
+    recover(&Journal::open(journal().as_deref())?)?;
     Ok(0)
 }

@@ -8,7 +8,7 @@ use control::proto::auth::Token;
 
 use super::Offer;
 use crate::failure::Failure;
-use crate::prepare;
+use crate::setup;
 
 /// Interval at which it checks whether its parent still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -21,7 +21,7 @@ pub fn serve(
     publish: impl Fn(&Offer) + Send + Sync + 'static,
     deserted: impl Fn() -> bool,
 ) -> Result<u8, Failure> {
-    let directory = prepare::socket_directory()?;
+    let directory = setup::socket_directory()?;
     let secret = Token::fresh().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?;
     let offer = move |port| Offer { token: secret.clone(), addresses: addresses(anywhere, port) };
     let ip = if anywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
@@ -34,7 +34,7 @@ pub fn serve(
                 publish(&offer(address.port()));
             }
         }),
-        ..prepare::local_options(directory.path())?
+        ..setup::local_options(directory.path())?
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

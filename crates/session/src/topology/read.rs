@@ -7,7 +7,7 @@ use lab::topology::{Carrier, Link, Node, NodeKind};
 use lab::{DirectionSpec, Topology};
 
 use crate::failure::Failure;
-use crate::plan::source::{Located, Source, Table, unknown};
+use crate::source::{Located, Source, Table, unknown};
 use crate::values::whole;
 
 /// Keys at the top of the file.

@@ -10,7 +10,7 @@ use std::path::Path;
 use lab::Topology;
 
 use crate::failure::Failure;
-use crate::plan::source::unknown;
+use crate::source::unknown;
 pub use read::read;
 
 /// A topology that comes with the program.

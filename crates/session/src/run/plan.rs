@@ -1,32 +1,14 @@
-//! From a plan to a finished run: connects to its hosts, measures its cells, stores and prints them.
-
-use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+//! A plan: connects to its hosts and measures its cells.
 
 use analysis::plan::{PlannedCell, Slot};
 use control::ControlError;
-use control::agent::{Agent, Captures};
 use control::coordinator::{self, End, Fleet, PlanSchedule, Target};
-use control::proto::auth::Token;
-use model::{Cell, Factor, FactorKind, Inventory, Pass, PlanEnd, Run, RunHeader, Spec, Tool, Trial};
+use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, Spec};
 
-use super::ParsedPlan;
-use crate::citation;
-use crate::failure::Failure;
-use crate::flags::Output;
-use crate::prepare::{self, local_options, socket_directory, token, watch_for_interrupts};
-use crate::sinks::{Collect, Live, Progress, Sinks};
-
-/// The earlier part of a continued run.
-#[derive(Debug)]
-pub struct Resumed {
-    /// Its header, which does not change.
-    pub header: RunHeader,
-    /// All its trials.
-    pub trials: Vec<Trial>,
-    /// Its passes.
-    pub passes: Vec<Pass>,
-}
+use super::header::header;
+use super::request::{ParsedPlan, Request, Resumed};
+use super::{Here, unless_interrupted};
+use crate::Failure;
 
 /// A host of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,74 +60,41 @@ pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<Pl
     Ok((slots, hosts))
 }
 
-/// Measures a plan, or the remaining part of it.
-pub async fn conduct(
+/// Measures a plan, or the remaining part of it. The error of a run that has begun is returned as a value.
+pub(super) async fn measure(
+    request: &Request,
     parsed: &ParsedPlan,
-    output: &Output,
-    token_file: Option<&Path>,
-    resumed: Option<Resumed>,
-) -> Result<(Run, Option<Failure>), Failure> {
-    let mut recorder = prepare::recorder(output)?;
-    let token = token(token_file)?;
-    let cancel = watch_for_interrupts()?;
-    let mut progress = (!output.quiet && !output.live).then(Progress::new);
-    let directory = socket_directory()?;
-    let (mut local_near, mut local_far) = (local_options(directory.path())?, local_options(directory.path())?);
-    for options in [&mut local_near, &mut local_far] {
-        options.selftest = citation::from_store(output.store.clone());
-        options.captures = Captures::AsRequested;
-    }
-    let agents = [Agent::local(local_near), Agent::local(local_far)];
+    resumed: Option<&Resumed>,
+    here: &mut Here<'_>,
+) -> Result<Option<ControlError>, Failure> {
     let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
-    let mut interrupted = cancel.clone();
-    let reached = tokio::select! {
-        reached = reach(parsed, &hosts, &agents, token.as_ref(), progress.as_mut()) => reached,
-        _ = interrupted.wait_for(|stop| *stop) => Err(ControlError::Interrupted.into()),
-    };
-    let mut fleet = reached?;
-    let mut collect = Collect::default();
+    let mut fleet = unless_interrupted(here.cancel.clone(), reach(parsed, &hosts, here)).await?;
     let (header, trials, passes) = match resumed {
-        Some(resumed) => {
-            if let Some(recorder) = &mut recorder {
-                recorder.resume(&resumed.header.id)?;
-            }
-            collect.0 = Some(Run { passes: resumed.passes.clone(), ..Run::new(resumed.header.clone()) });
-            (resumed.header, resumed.trials, resumed.passes)
+        Some(Resumed { header, trials, passes }) => {
+            here.sinks.resume(Run { passes: passes.clone(), ..Run::new(header.clone()) })?;
+            (header.clone(), trials.clone(), passes.clone())
         }
         None => {
             let mut specs = parsed.specs.clone();
-            let status = |what: &str| {
-                if let Some(progress) = &mut progress {
-                    progress.status(what);
-                }
-            };
-            coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut cancel.clone(), status).await?;
-            (header(parsed, specs, output, &slots, &hosts, &fleet)?, Vec::new(), Vec::new())
+            let status = |what: &str| here.sinks.status(what);
+            coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut here.cancel.clone(), status).await?;
+            (begin(request, parsed, specs, &slots, &hosts, &fleet)?, Vec::new(), Vec::new())
         }
     };
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
-    let mut sinks = Sinks::new(&mut collect, progress, output.live.then_some(Live), recorder);
-    let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut sinks, cancel).await;
-    drop(sinks);
+    let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     fleet.release().await;
-    let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
-    let failed = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
-    Ok((run, failed))
+    Ok(failed)
 }
 
 /// Connects to every host and waits for its machine.
-async fn reach(
-    parsed: &ParsedPlan,
-    hosts: &[PlanHost],
-    [local_near, local_far]: &[Agent; 2],
-    token: Option<&Token>,
-    mut progress: Option<&mut Progress>,
-) -> Result<Fleet, Failure> {
+async fn reach(parsed: &ParsedPlan, hosts: &[PlanHost], here: &mut Here<'_>) -> Result<Fleet, Failure> {
     let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
+    let (token, [local_near, local_far]) = (here.token.as_ref(), &here.agents);
     let mut ends: Vec<End> = Vec::with_capacity(hosts.len());
     for host in hosts {
-        if let (Some(progress), PlanHost::Remote(name)) = (&mut progress, host) {
-            progress.status(&format!("connecting to {name}"));
+        if let PlanHost::Remote(name) = host {
+            here.sinks.status(&format!("connecting to {name}"));
         }
         let end = End::connect(match host {
             PlanHost::LocalNear => Target::Local(local_near),
@@ -162,26 +111,18 @@ async fn reach(
         ends.push(end);
     }
     let mut fleet = Fleet::new(ends, "a plan");
-    fleet
-        .acquire(|name, ahead| {
-            if let Some(progress) = &mut progress {
-                progress.status(&format!("{name} is busy: {ahead} ahead in the queue"));
-            }
-        })
-        .await?;
+    fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
     Ok(fleet)
 }
 
-fn header(
+fn begin(
+    request: &Request,
     parsed: &ParsedPlan,
     specs: Vec<Spec>,
-    output: &Output,
     slots: &[Slot],
     hosts: &[PlanHost],
     fleet: &Fleet,
 ) -> Result<RunHeader, Failure> {
-    let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is not connected"))?;
     let far = fleet.end(first.far).unwrap_or(near);
@@ -199,26 +140,15 @@ fn header(
         PlanHost::Remote(name) => Some((name.clone(), inventory(number)?.clone())),
         PlanHost::LocalNear | PlanHost::LocalFar => None,
     });
+    let begun = header(request, near, far)?;
     Ok(RunHeader {
-        id: store::new_run_id(started_unix_ns, entropy),
-        name: output.name.clone().or(parsed.name.clone()),
-        kind: "run".into(),
-        command: std::env::args().collect(),
-        started_unix_ns,
-        tool: Tool {
-            near_version: near.version.clone(),
-            far_version: far.version.clone(),
-            near_clock_ns: near.clock_ns,
-            far_clock_ns: far.clock_ns,
-        },
+        name: begun.name.or(parsed.name.clone()),
         target: (!parsed.plan.to.is_empty()).then(|| parsed.plan.to.join(", ")),
         stopping: parsed.rule.clone(),
         cells: cells.collect(),
-        near: near.inventory.clone(),
-        far: far.inventory.clone(),
         plan: Some(Box::new(parsed.plan.clone())),
         hosts: if several { named.collect() } else { Default::default() },
-        ..RunHeader::default()
+        ..begun
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a measurement needs on this host before it begins: the store, the token, the signals, and the options of an agent
 //! within this process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
@@ -10,18 +10,14 @@ use host::tune::Allowance;
 use store::Store;
 use tokio::sync::watch;
 
-use crate::failure::{self, Failure};
-use crate::flags::{self, Output};
+use crate::citation;
+use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::signals::{Signals, StopRequest};
-use crate::{citation, settle};
 
-/// The recorder of the run; `None` with --no-store.
-pub fn recorder(output: &Output) -> Result<Option<store::Recorder>, Failure> {
-    if output.no_store {
-        return Ok(None);
-    }
-    Ok(Some(open_store(output.store.as_deref())?.recorder()?))
+/// The recorder of a run, in the store at `path`, or the default one.
+pub fn recorder(path: Option<&Path>) -> Result<store::Recorder, Failure> {
+    Ok(open_store(path)?.recorder()?)
 }
 
 /// The store at `path`, or the default one.
@@ -33,9 +29,9 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
     Ok(Store::open(&path)?)
 }
 
-/// Becomes true at the first signal that requests the end. The second one ends the process at once. SIGHUP does not count as a second
+/// Becomes true at the first signal that requests the end. The second one calls `exit`. SIGHUP does not count as a second
 /// one: several arrive when a terminal closes, and the settings must still be restored.
-pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
+pub fn watch_for_interrupts(exit: fn() -> !) -> Result<watch::Receiver<bool>, Failure> {
     let mut signals = Signals::catch()?;
     let (stop, cancel) = watch::channel(false);
     tokio::spawn(async move {
@@ -43,13 +39,17 @@ pub fn watch_for_interrupts() -> Result<watch::Receiver<bool>, Failure> {
         loop {
             urgent += u32::from(signals.next().await != StopRequest::Hangup);
             if urgent > 1 {
-                settle::restore_after_exit();
-                std::process::exit(i32::from(failure::INTERRUPTED));
+                exit();
             }
             let _ = stop.send(true);
         }
     });
     Ok(cancel)
+}
+
+/// The folder of the journal of settings, if THRU_JOURNAL names one.
+pub fn journal() -> Option<PathBuf> {
+    std::env::var_os("THRU_JOURNAL").map(PathBuf::from)
 }
 
 /// A folder for sockets between processes of this machine; it is removed when dropped.
@@ -70,7 +70,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
-        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: flags::journal(), grace: Duration::ZERO },
+        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: journal(), grace: Duration::ZERO },
         directory: directory.to_owned(),
         once: false,
         captures: Captures::Refused,

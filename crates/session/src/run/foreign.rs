@@ -1,22 +1,21 @@
-//! `--speak`: runs with the server of another program as the far end.
+//! Runs with the server of another program as the far end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::ControlError;
-use control::agent::Agent;
-use control::coordinator::{Cancel, End, Foreign, ForeignCurve, Pair, Schedule, Target, run_foreign};
+use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use model::{EndPass, Event, EventSink, Interval, Inventory, Run, RunHeader, Spec, Stop};
+use model::{Cell, EndPass, Event, EventSink, Interval, Inventory, RunHeader, Spec, Stop, Stopping, Tool};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::citation;
-use crate::failure::Failure;
-use crate::job::{Job, header};
-use crate::prepare;
-use crate::sinks::{Collect, Live, Progress, Sinks};
+use super::Here;
+use super::header::header;
+use super::pair::{Cells, local_near};
+use super::request::{Hosts, Request};
+use crate::Failure;
 
 /// Another program, and the host of its server.
 #[derive(Clone)]
@@ -27,55 +26,64 @@ struct Far {
 }
 
 /// Refuses measurements that the other program does not support.
-pub fn check(job: &Job<'_>, name: &str) -> Result<&'static dyn PeerProtocol, Failure> {
+pub(super) fn check(
+    name: &str,
+    specs: &[Spec],
+    schedule: &Schedule,
+    has_login: bool,
+    hosts: &Hosts,
+) -> Result<(), Failure> {
     let program = peers::protocol(name)?;
-    match job.schedule {
-        Schedule::Curve(_) => program.check_curve(&job.specs)?,
-        _ => job.specs.iter().try_for_each(|spec| program.check(spec))?,
+    match schedule {
+        Schedule::Curve(_) => program.check_curve(specs)?,
+        _ => specs.iter().try_for_each(|spec| program.check(spec))?,
     }
-    if job.login.is_some() {
+    if has_login {
         program.check_login()?;
     }
-    if job.peer.from.is_some() {
+    if hosts.from.is_some() {
         return Err(Failure::usage(format!(
             "--from with --speak {name}: thru connects to {name} from this host; omit --from"
         )));
     }
-    Ok(program)
+    Ok(())
 }
 
 /// Measures. The error of a run that has begun is returned as a value.
-pub async fn conduct(job: &Job<'_>, program: &'static dyn PeerProtocol) -> Result<(Run, Option<Failure>), Failure> {
-    let Some(host) = job.peer.host.clone() else {
+pub(super) async fn measure(
+    request: &Request,
+    (specs, rule, schedule): Cells<'_>,
+    program: &'static dyn PeerProtocol,
+    login: Option<Arc<Login>>,
+    here: &mut Here<'_>,
+) -> Result<Option<ControlError>, Failure> {
+    let Some(host) = request.hosts.host.clone() else {
         let name = program.name();
-        return Err(Failure::usage(format!("--speak {name} needs a far host: thru {} HOST --speak {name}", job.kind)));
+        return Err(Failure::usage(format!(
+            "--speak {name} needs a far host: thru {} HOST --speak {name}",
+            request.kind
+        )));
     };
-    let recorder = prepare::recorder(job.output)?;
-    let cancel = prepare::watch_for_interrupts()?;
-    let mut progress = (!job.output.quiet && !job.output.live).then(Progress::new);
-    if let Some(progress) = &mut progress {
-        progress.status("connecting");
-    }
-    let directory = prepare::socket_directory()?;
-    let mut options = prepare::local_options(directory.path())?;
-    options.selftest = citation::from_store(job.output.store.clone());
-    let near = End::connect(Target::Local(&Agent::local(options))).await?;
-    let mut far = Far { program, host: host.clone(), login: job.login.clone() };
+    here.sinks.status("connecting");
+    let near = local_near(&here.agents).await?;
+    let mut far = Far { program, host: host.clone(), login };
     let version = match program.version() {
         Some(version) => version.to_owned(),
-        None => far.pilot_trial(&job.specs[0], &cancel).await?,
+        None => far.pilot_trial(&specs[0], &here.cancel).await?,
     };
-    let pair = Pair { near, far: None };
-    let mut header: RunHeader = header(job, specs(job), &pair)?;
-    header.far = Inventory::default();
-    header.target = Some(host);
-    (header.tool.far_version, header.tool.far_clock_ns) = (version, 0.0);
-    let mut collect = Collect::default();
-    let mut sinks = Sinks::new(&mut collect, progress, job.output.live.then_some(Live), recorder);
-    let (_, failed) = run_foreign(&mut far, &header, &mut sinks, cancel).await;
-    pair.near.release().await;
-    let run = collect.0.ok_or_else(|| Failure::other("the run did not start"))?;
-    Ok((run, failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from)))
+    let begun = header(request, &near, &near)?;
+    let specs = timed(specs, rule, schedule);
+    let header = RunHeader {
+        far: Inventory::default(),
+        target: Some(host),
+        stopping: rule.clone(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
+        tool: Tool { far_version: version, far_clock_ns: 0.0, ..begun.tool },
+        ..begun
+    };
+    let (_, failed) = run_foreign(&mut far, &header, &mut here.sinks, here.cancel.clone()).await;
+    near.release().await;
+    Ok(failed)
 }
 
 /// Default length of the longest trial of a size, ns, as in NetPIPE.
@@ -83,13 +91,13 @@ const TRIAL_NS: u64 = 100_000_000;
 /// Trials of a size, as in NetPIPE.
 const TRIALS: u64 = 3;
 
-/// The cells. Those of a curve get the length of their trials now, since the other program cannot change it later.
-fn specs(job: &Job<'_>) -> Vec<Spec> {
-    let Schedule::Curve(plan) = &job.schedule else { return job.specs.clone() };
-    let points = job.specs.len().max(1) as u64;
-    let share = job.rule.budget_ns.map_or(TRIAL_NS, |budget| (budget / points / TRIALS).min(TRIAL_NS));
+/// The specs. Those of a curve get the length of their trials now, since the other program cannot change it later.
+fn timed(specs: &[Spec], rule: &Stopping, schedule: &Schedule) -> Vec<Spec> {
+    let Schedule::Curve(plan) = schedule else { return specs.to_vec() };
+    let points = specs.len().max(1) as u64;
+    let share = rule.budget_ns.map_or(TRIAL_NS, |budget| (budget / points / TRIALS).min(TRIAL_NS));
     let stop = Stop::AboutNs(plan.leg_ns.unwrap_or(share).max(LEAST_TRIAL_NS));
-    job.specs.iter().map(|spec| Spec { stop, ..spec.clone() }).collect()
+    specs.iter().map(|spec| Spec { stop, ..spec.clone() }).collect()
 }
 
 /// The shortest trial of a size, ns.

@@ -1,17 +1,15 @@
 //! All receivers of a run's events together.
 
-use model::{Event, EventSink, SinkError};
+use model::{Event, EventSink, Run, SinkError};
 
 use super::collect::Collect;
-use super::live::Live;
-use super::progress::Progress;
+use super::screen::Screen;
+use crate::Failure;
 
 /// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
-pub struct Sinks<'a> {
-    collect: &'a mut Collect,
-    /// The progress line, where it is shown.
-    pub progress: Option<Progress>,
-    live: Option<Live>,
+pub(super) struct Sinks<'s> {
+    collect: Collect,
+    screen: &'s mut dyn Screen,
     recorder: Option<store::Recorder>,
     /// The first event of a run that has no result yet.
     pending_start: Option<Event>,
@@ -20,28 +18,42 @@ pub struct Sinks<'a> {
 impl EventSink for Sinks<'_> {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.collect.event(event)?;
-        if let Some(progress) = &mut self.progress {
-            progress.event(event)?;
-        }
         let kept = self.keep(event);
-        let shown = self.live.as_mut().map_or(Ok(()), |live| live.event(event));
+        let shown = self.screen.event(event);
         kept.and(shown)
     }
 }
 
-impl<'a> Sinks<'a> {
-    /// The sinks that are given.
-    pub fn new(
-        collect: &'a mut Collect,
-        progress: Option<Progress>,
-        live: Option<Live>,
-        recorder: Option<store::Recorder>,
-    ) -> Self {
-        Self { collect, progress, live, recorder, pending_start: None }
+impl<'s> Sinks<'s> {
+    /// The document, the screen and, where there is one, the store.
+    pub(super) fn new(screen: &'s mut dyn Screen, recorder: Option<store::Recorder>) -> Self {
+        Self { collect: Collect::default(), screen, recorder, pending_start: None }
     }
-}
 
-impl Sinks<'_> {
+    /// Shows what is done now.
+    pub(super) fn status(&mut self, what: &str) {
+        self.screen.status(what);
+    }
+
+    /// Shows a line in any case.
+    pub(super) fn note(&mut self, line: &str) {
+        self.screen.note(line);
+    }
+
+    /// Continues a run: what it has goes before what is measured now.
+    pub(super) fn resume(&mut self, run: Run) -> Result<(), Failure> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.resume(&run.header.id)?;
+        }
+        self.collect.0 = Some(run);
+        Ok(())
+    }
+
+    /// The document of the run.
+    pub(super) fn document(self) -> Result<Run, Failure> {
+        self.collect.0.ok_or_else(|| Failure::other("the run did not start"))
+    }
+
     /// Stores an event. A run is stored from its first result on: one that is refused before it measures anything is not stored.
     fn keep(&mut self, event: &Event) -> Result<(), SinkError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };

@@ -1,0 +1,22 @@
+//! The one way of a run, for every command that measures: [`check`] refuses what cannot be measured, [`conduct`] reaches the
+//! hosts, waits for their machines, measures, records, and puts settings back. A [`Request`] says what; a [`Screen`] shows it.
+//!
+//! Flags, printing and exit codes' meaning for scripts are the program's. [`Failure`] carries the code.
+
+pub mod citation;
+pub mod failure;
+pub mod launch;
+pub mod run;
+pub mod scratch;
+pub mod settle;
+pub mod setup;
+pub mod signals;
+pub mod source;
+pub mod topology;
+pub mod values;
+
+pub use failure::Failure;
+pub use run::{Finished, Hosts, ParsedPlan, Request, Resumed, Screen, Work, check, conduct, is_launched, slots};
+
+/// The version, with the commit that this build came from (build.rs).
+pub const VERSION: &str = env!("THRU_VERSION");

@@ -1,0 +1,32 @@
+//! How a run begins.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use control::coordinator::End;
+use model::{RunHeader, Tool};
+
+use super::request::Request;
+use crate::Failure;
+
+/// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
+pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHeader, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now.as_nanos() as u64;
+    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    Ok(RunHeader {
+        id: store::new_run_id(started_unix_ns, entropy),
+        name: request.name.clone(),
+        kind: request.kind.into(),
+        command: std::env::args().collect(),
+        started_unix_ns,
+        tool: Tool {
+            near_version: near.version.clone(),
+            far_version: far.version.clone(),
+            near_clock_ns: near.clock_ns,
+            far_clock_ns: far.clock_ns,
+        },
+        near: near.inventory.clone(),
+        far: far.inventory.clone(),
+        ..RunHeader::default()
+    })
+}

@@ -1,0 +1,140 @@
+//! A measurement between two ends, each with an agent.
+
+use control::ControlError;
+use control::agent::Agent;
+use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
+use model::{Cell, Family, RunHeader, Spec, Stopping};
+
+use super::header::header;
+use super::request::Request;
+use super::sinks::Sinks;
+use super::{Here, unless_interrupted};
+use crate::Failure;
+use crate::launch::Offer;
+
+/// The cells of a measurement, its stop rule and its schedule.
+pub(super) type Cells<'a> = (&'a [Spec], &'a Stopping, &'a Schedule);
+
+/// Measures. The error of a run that has begun is returned as a value.
+pub(super) async fn measure(
+    request: &Request,
+    cells: Cells<'_>,
+    here: &mut Here<'_>,
+) -> Result<Option<ControlError>, Failure> {
+    let mut pair = unless_interrupted(here.cancel.clone(), reach(request, &cells.0[0], here)).await?;
+    let measured = apply_and_measure(request, cells, &mut pair, &mut here.sinks, here.cancel.clone()).await;
+    // Settings of the run are restored in any case, while the ends are still connected.
+    for line in pair.put_back().await {
+        here.sinks.note(&line);
+    }
+    let failed = measured?;
+    engine::transport::pvm::leave();
+    pair.near.release().await;
+    if let Some(far) = pair.far {
+        far.release().await;
+    }
+    Ok(failed)
+}
+
+/// Applies the settings of the specs, and measures. The error of a run that has begun is returned as a value.
+async fn apply_and_measure(
+    request: &Request,
+    (specs, rule, schedule): Cells<'_>,
+    pair: &mut Pair,
+    sinks: &mut Sinks<'_>,
+    cancel: Cancel,
+) -> Result<Option<ControlError>, Failure> {
+    let settings = pair.apply_all(specs).await?;
+    let specs = with_engines(specs, pair, sinks, &cancel).await?;
+    let begun = header(request, &pair.near, pair.far.as_ref().unwrap_or(&pair.near))?;
+    let mut header = RunHeader {
+        settings,
+        target: request.hosts.host.clone().filter(|_| pair.far.is_some()),
+        stopping: rule.clone(),
+        cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
+        ..begun
+    };
+    if !request.hosts.no_path {
+        sinks.status("probing the path");
+        let spec = header.cells[0].spec.clone();
+        let probe = async { Ok(pair.probe_path(&mut header, &spec).await?) };
+        unless_interrupted(cancel.clone(), probe).await?;
+    }
+    let run = RunRequest { header, schedule: schedule.clone() };
+    Ok(coordinator::run(pair, &run, sinks, cancel).await.1)
+}
+
+/// Connects to both ends and waits for their machines.
+async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pair, Failure> {
+    let hosts = &request.hosts;
+    let transport = engine::transport::transport(spec.transport.as_str())?;
+    let capabilities = transport.capabilities();
+    let (token, [local_near, local_far]) = (here.token.as_ref(), &here.agents);
+    let remote = |host| Target::Remote { host, token, family: hosts.family };
+    here.sinks.status("connecting");
+    let far = match (&hosts.host, &here.offer) {
+        _ if capabilities.single_ended => None,
+        (_, Some(offer)) => Some(connect_to_offer(offer).await?),
+        (Some(host), None) => Some(End::connect(remote(host)).await?),
+        (None, None) if transport.facts().one_host => Some(End::connect(Target::Local(local_far)).await?),
+        (None, None) => {
+            return Err(Failure::usage(format!(
+                "{} needs a far host: run `thru serve` on HOST, then `thru {} HOST`",
+                spec.transport, request.kind
+            )));
+        }
+    };
+    // A transport with one end is measured on the named host.
+    let near = match hosts.from.as_ref().or(hosts.host.as_ref().filter(|_| capabilities.single_ended)) {
+        Some(host) => End::connect(remote(host)).await?,
+        None => End::connect(Target::Local(local_near)).await?,
+    };
+    if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
+        return Err(Failure::usage("HOST and --from are the same agent, which cannot wait for itself: omit --from"));
+    }
+    let mut pair = Pair { near, far };
+    let purpose = format!("{} {}", request.kind, spec.transport);
+    for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {
+        let name = end.name.clone();
+        end.acquire(&purpose, |ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue")))
+            .await?;
+    }
+    Ok(pair)
+}
+
+/// Connects to the agent that a launcher started, at the first of its addresses that answers.
+async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
+    let token = offer.token();
+    let mut failure = Failure::other("the agent of the far end has no address");
+    for address in &offer.addresses {
+        match End::connect(Target::Remote { host: address, token: token.as_ref(), family: Family::Any }).await {
+            Ok(end) => return Ok(end),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure)
+}
+
+/// The near end within this process, without a queue: no other measurement of this process waits for it.
+pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<End, Failure> {
+    Ok(End::connect(Target::Local(&agents[0])).await?)
+}
+
+/// The specs, with `engine auto` replaced by the fastest send method of a pilot trial each.
+async fn with_engines(
+    specs: &[Spec],
+    pair: &mut Pair,
+    sinks: &mut Sinks<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<Spec>, Failure> {
+    let mut settled = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let mut spec = spec.clone();
+        if spec.engine.auto {
+            sinks.status("comparing send methods");
+            spec.engine = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
+        }
+        settled.push(spec);
+    }
+    Ok(settled)
+}

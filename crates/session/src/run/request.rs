@@ -1,0 +1,90 @@
+//! What to measure, between which hosts, and where the run is kept.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use analysis::plan::PlannedCell;
+use control::coordinator::Schedule;
+use model::{Family, Pass, Plan, RunHeader, Spec, Stopping, Trial};
+use peers::Login;
+
+/// A run to conduct.
+pub struct Request {
+    /// The command that requests it, as the run records it: `stream`, `run`.
+    pub kind: &'static str,
+    /// The run's name, if it has one.
+    pub name: Option<String>,
+    /// The hosts of a measurement, and the token of all agents.
+    pub hosts: Hosts,
+    /// Do not store the run.
+    pub unstored: bool,
+    /// The database of runs; `None` is the default one.
+    pub store: Option<PathBuf>,
+    /// Ends the process at once, at the second signal that requests the end.
+    pub exit: fn() -> !,
+    /// What to measure.
+    pub work: Work,
+}
+
+/// The hosts of a measurement.
+#[derive(Debug, Clone, Default)]
+pub struct Hosts {
+    /// The far end; a plan names its own.
+    pub host: Option<String>,
+    /// The near end, where it is not this process.
+    pub from: Option<String>,
+    /// The address family of control connections.
+    pub family: Family,
+    /// File with the agents' token.
+    pub token_file: Option<PathBuf>,
+    /// Do not probe the path before the first trial.
+    pub no_path: bool,
+}
+
+/// What a run measures.
+pub enum Work {
+    /// Cells of one transport between two ends.
+    Measurement {
+        /// The cells, at least one; all of one transport.
+        specs: Vec<Spec>,
+        /// The stop rule.
+        rule: Stopping,
+        /// The schedule of the cells.
+        schedule: Schedule,
+        /// The login to another program's server.
+        login: Option<Arc<Login>>,
+    },
+    /// A plan, or the rest of a run of it.
+    Plan {
+        /// The plan.
+        parsed: Box<ParsedPlan>,
+        /// The earlier part of a run that is continued.
+        resumed: Option<Box<Resumed>>,
+    },
+}
+
+/// A plan with its cells and specs.
+#[derive(Debug)]
+pub struct ParsedPlan {
+    /// The plan.
+    pub plan: Plan,
+    /// Its short name.
+    pub name: Option<String>,
+    /// The stop rule.
+    pub rule: Stopping,
+    /// Its cells; the sizes of a curve are consecutive.
+    pub cells: Vec<PlannedCell>,
+    /// The specs of the cells, with their settings.
+    pub specs: Vec<Spec>,
+}
+
+/// The earlier part of a continued run.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Its header, which does not change.
+    pub header: RunHeader,
+    /// All its trials.
+    pub trials: Vec<Trial>,
+    /// Its passes.
+    pub passes: Vec<Pass>,
+}

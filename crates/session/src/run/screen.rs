@@ -1,0 +1,12 @@
+//! What shows a run while it is conducted.
+
+use model::EventSink;
+
+/// The place where a user sees a run: a terminal, or nothing. It also gets every event.
+pub trait Screen: EventSink {
+    /// What is done now, before the first trial.
+    fn status(&mut self, what: &str);
+
+    /// A line that must be seen, even where progress is not shown.
+    fn note(&mut self, line: &str);
+}
