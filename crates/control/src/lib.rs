@@ -1,6 +1,5 @@
 //! How measurements are controlled: the protocol between hosts ([`proto`]), the [`agent`] that drives one machine, the
-//! [`worker`] process in which a measurement runs alone, the [`coordinator`] that decides what is measured next, and the
-//! [`experiment`]s that combine measurements.
+//! [`worker`] process in which a measurement runs alone, and the [`coordinator`] that carries out the steps of a run.
 //!
 //! The coordinator runs the near end's agent within its own process. It uses the same messages for that agent as for the
 //! far end's `thru serve`.
@@ -8,7 +7,6 @@
 pub mod agent;
 pub mod coordinator;
 mod error;
-pub mod experiment;
 mod limits;
 pub mod proto;
 mod wire;

@@ -6,8 +6,10 @@
 pub mod citation;
 pub mod failure;
 pub mod launch;
+pub mod own;
 pub mod run;
 pub mod scratch;
+pub mod selftest;
 pub mod settle;
 pub mod setup;
 pub mod signals;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use control::experiment::{OwnAgent, TOKEN_VARIABLE, UNTIL_INPUT_ENDS};
 use lab::{CrossoverSpec, Lab};
+use session::own::{OwnAgent, TOKEN_VARIABLE, UNTIL_INPUT_ENDS};
 
 use session::failure::{self, Failure};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use control::experiment::selftest::{self, Options, SelfTestEvent};
+use session::selftest::{self, Options, SelfTestEvent};
 
 use crate::output;
 use session::failure::{self, Failure};

@@ -92,6 +92,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
+    /// Print the addresses that it listens on to standard output, one per line. For processes that `thru` starts itself.
+    #[arg(long, hide = true)]
+    announce: bool,
+
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
     pub speak: Vec<PeerProgram>,
 
@@ -171,7 +175,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let mut signals = Signals::catch()?;
     let directory = setup::socket_directory()?;
-    let quiet = args.quiet;
+    let (quiet, announce) = (args.quiet, args.announce);
     // Settings that a killed owner left are restored even if this agent changes none itself.
     match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
         Ok(lines) if !quiet => lines.iter().for_each(|line| errln!("thru serve: {line}")),
@@ -201,6 +205,11 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         once: args.once,
         captures: args.allow_capture.clone().map_or(Captures::Refused, Captures::In),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
+        listening: Box::new(move |listening| {
+            if announce {
+                listening.iter().for_each(|address| outln!("{address}"));
+            }
+        }),
         log: Box::new(move |text| {
             if !quiet {
                 errln!("thru serve: {text}");

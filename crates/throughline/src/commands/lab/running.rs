@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::process::Command;
 use std::rc::Rc;
 
-use control::experiment::OwnAgent;
 use lab::{Holder, Network, NetworkCounts, NetworkHost, Topology};
 use model::LabReport;
+use session::own::OwnAgent;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;

@@ -7,8 +7,8 @@ use model::Run;
 use serde_json::Value;
 
 use super::claims::{Count, ETHERNET, TCP_IP};
-use crate::ControlError;
-use crate::experiment::{OwnAgent, measure};
+use crate::Failure;
+use crate::own::{OwnAgent, failure_of, measure};
 
 /// The control cable's addresses, from TEST-NET-1 (RFC 5737).
 const CONTROL: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
@@ -37,20 +37,14 @@ pub(super) struct Link {
 
 impl Link {
     /// A link of `rate_bps` from `a` to `b`.
-    pub(super) fn of_rate(
-        program: &std::path::Path,
-        shaper: Shaper,
-        rate_bps: u64,
-        mtu: u32,
-    ) -> Result<Self, ControlError> {
+    pub(super) fn of_rate(program: &std::path::Path, shaper: Shaper, rate_bps: u64, mtu: u32) -> Result<Self, Failure> {
         let link = CrossoverSpec { mtu, ..CrossoverSpec::default() };
         let lab = match shaper {
-            Shaper::Tbf => Lab::crossover(&link).map_err(|error| lab_error(&error))?,
+            Shaper::Tbf => Lab::crossover(&link)?,
             Shaper::Emulator => {
                 let forward =
                     DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
-                Lab::path(&PathSpec { link, forward, reverse: DirectionSpec::default(), seed: 1 })
-                    .map_err(|error| lab_error(&error))?
+                Lab::path(&PathSpec { link, forward, reverse: DirectionSpec::default(), seed: 1 })?
             }
         };
         let link = Self::finish(program, lab, shaper)?;
@@ -73,13 +67,12 @@ impl Link {
     }
 
     /// An emulated path with the same properties in both directions.
-    pub(super) fn of_delay(program: &std::path::Path, direction: DirectionSpec) -> Result<Self, ControlError> {
-        let lab =
-            Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction)).map_err(|error| lab_error(&error))?;
+    pub(super) fn of_delay(program: &std::path::Path, direction: DirectionSpec) -> Result<Self, Failure> {
+        let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction))?;
         Self::finish(program, lab, Shaper::Emulator)
     }
 
-    fn finish(program: &std::path::Path, lab: Lab, shaper: Shaper) -> Result<Self, ControlError> {
+    fn finish(program: &std::path::Path, lab: Lab, shaper: Shaper) -> Result<Self, Failure> {
         let [a, b] = lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let peer = ["peer", "name", "ctl0", "netns", &b.namespace];
         run(a, "ip", &[["link", "add", "ctl0", "type", "veth"].as_slice(), &peer].concat())?;
@@ -102,7 +95,7 @@ impl Link {
     }
 
     /// Measures from `a` with `thru`; `args` are its subcommand and flags.
-    pub(super) fn measure(&self, args: &[&str]) -> Result<Run, ControlError> {
+    pub(super) fn measure(&self, args: &[&str]) -> Result<Run, Failure> {
         let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let data = b.v4.to_string();
         let target = [args, &[self.agent.target.as_str(), "--data", &data, "--trials", "1"]].concat();
@@ -110,20 +103,20 @@ impl Link {
     }
 
     /// A command on `a`.
-    pub(super) fn command_on_a(&self, program: &str) -> Result<Command, ControlError> {
-        Ok(self.lab.host("a").map_err(|error| lab_error(&error))?.command(program))
+    pub(super) fn command_on_a(&self, program: &str) -> Result<Command, Failure> {
+        Ok(self.lab.host("a")?.command(program))
     }
 
     /// Address of `b` on the link.
-    pub(super) fn far_address(&self) -> Result<String, ControlError> {
-        Ok(self.lab.host("b").map_err(|error| lab_error(&error))?.v4.to_string())
+    pub(super) fn far_address(&self) -> Result<String, Failure> {
+        Ok(self.lab.host("b")?.v4.to_string())
     }
 
     /// The counters of `a` (sent), `b` (received) and the shaper (passed).
-    pub(super) fn counts(&self) -> Result<[Count; 3], ControlError> {
+    pub(super) fn counts(&self) -> Result<[Count; 3], Failure> {
         let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let header = if self.shaper == Shaper::Tbf { ETHERNET + TCP_IP } else { TCP_IP };
-        let of = |host, direction: &str| -> Result<Count, ControlError> {
+        let of = |host, direction: &str| -> Result<Count, Failure> {
             let shown = json(host, "ip", &["-j", "-s", "link", "show", "dev", "eth0"])?;
             let number = |what| number(&shown, &format!("/0/stats64/{direction}/{what}"));
             Ok(Count { bytes: number("bytes")?, packets: number("packets")?, header })
@@ -131,55 +124,51 @@ impl Link {
         Ok([of(a, "tx")?, of(b, "rx")?, self.shaped()?])
     }
 
-    fn shaped(&self) -> Result<Count, ControlError> {
+    fn shaped(&self) -> Result<Count, Failure> {
         if let Some(path) = self.lab.emulator() {
             let [forward, _] = path.counts();
             let header = TCP_IP + u64::from(DirectionSpec::ETHERNET);
             return Ok(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header });
         }
-        let a = self.lab.host("a").map_err(|error| lab_error(&error))?;
+        let a = self.lab.host("a")?;
         let shown = json(a, "tc", &["-j", "-s", "qdisc", "show", "dev", "eth0"])?;
         let number = |what| number(&shown, what);
         Ok(Count { bytes: number("/0/bytes")?, packets: number("/0/packets")?, header: ETHERNET + TCP_IP })
     }
 
-    fn on_a(&self, program: &str, args: &[&str]) -> Result<(), ControlError> {
-        run(self.lab.host("a").map_err(|error| lab_error(&error))?, program, args).map(drop)
+    fn on_a(&self, program: &str, args: &[&str]) -> Result<(), Failure> {
+        run(self.lab.host("a")?, program, args).map(drop)
     }
 }
 
-fn lab_error(error: &lab::LabError) -> ControlError {
-    ControlError::Setup { address: "links of the self-test".into(), reason: error.to_string() }
+fn unexpected(what: &str) -> Failure {
+    failure_of(format!("expect {what}"), std::io::Error::other("the output is different"))
 }
 
-fn unexpected(what: &str) -> ControlError {
-    ControlError::io(format!("expect {what}"), std::io::Error::other("the output is different"))
-}
-
-fn run(host: &LabHost, program: &str, args: &[&str]) -> Result<Vec<u8>, ControlError> {
+fn run(host: &LabHost, program: &str, args: &[&str]) -> Result<Vec<u8>, Failure> {
     let operation = || format!("run `{program} {}` on host {} of the self-test", args.join(" "), host.name);
-    let output = host.command(program).args(args).output().map_err(|source| ControlError::io(operation(), source))?;
+    let output = host.command(program).args(args).output().map_err(|source| failure_of(operation(), source))?;
     if output.status.success() {
         return Ok(output.stdout);
     }
     let errors = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(ControlError::io(operation(), std::io::Error::other(errors)))
+    Err(failure_of(operation(), std::io::Error::other(errors)))
 }
 
-fn json(host: &LabHost, program: &str, args: &[&str]) -> Result<Value, ControlError> {
+fn json(host: &LabHost, program: &str, args: &[&str]) -> Result<Value, Failure> {
     let text = run(host, program, args)?;
     serde_json::from_slice(&text)
-        .map_err(|error| ControlError::io(format!("read the output of `{program} {}`", args.join(" ")), error))
+        .map_err(|error| failure_of(format!("read the output of `{program} {}`", args.join(" ")), error))
 }
 
-fn number(shown: &Value, pointer: &str) -> Result<u64, ControlError> {
+fn number(shown: &Value, pointer: &str) -> Result<u64, Failure> {
     shown
         .pointer(pointer)
         .and_then(Value::as_u64)
         .ok_or_else(|| unexpected(&format!("a number at {pointer} in {shown}")))
 }
 
-fn hardware_address(host: &LabHost) -> Result<String, ControlError> {
+fn hardware_address(host: &LabHost) -> Result<String, Failure> {
     let shown = json(host, "ip", &["-j", "link", "show", "dev", "eth0"])?;
     let address = shown.pointer("/0/address").and_then(Value::as_str);
     address.map(str::to_owned).ok_or_else(|| unexpected("the address of an interface"))

@@ -5,13 +5,14 @@ use model::{Check, Trial};
 use super::CheckRunner;
 use super::claims::{self, Count};
 use super::link::{Link, Shaper};
-use crate::ControlError;
+use crate::Failure;
+use crate::own::failure_of;
 
 const MBIT: u64 = 1_000_000;
 
 impl CheckRunner<'_> {
     /// Both claims on each kind of link, at each rate and MTU.
-    pub(super) fn rates(&mut self) -> Result<(), ControlError> {
+    pub(super) fn rates(&mut self) -> Result<(), Failure> {
         let (rates, mtus): (&[u64], &[u32]) =
             if self.options.quick { (&[1_000], &[1_500]) } else { (&[100, 1_000, 2_500], &[1_500, 9_000]) };
         for (shaper, name) in [(Shaper::Tbf, "tbf"), (Shaper::Emulator, "emulator")] {
@@ -28,7 +29,7 @@ impl CheckRunner<'_> {
     }
 }
 
-fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check>, ControlError> {
+fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check>, Failure> {
     // A short stream, for the bytes of a connection beyond its stream.
     let (short, counted, _) = stream(link, &["--time", "20ms"])?;
     let beside = claims::beside(&counted, short.near.bytes_sent);
@@ -39,13 +40,13 @@ fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check
 }
 
 /// A stream over the link: the trial, the payload by each counter, and the bytes that the shaper charged.
-fn stream(link: &Link, flags: &[&str]) -> Result<(Trial, Vec<i64>, u64), ControlError> {
+fn stream(link: &Link, flags: &[&str]) -> Result<(Trial, Vec<i64>, u64), Failure> {
     let before = link.counts()?;
     // reno fills the queue; cubic's HyStart would leave slow start earlier, because the delay grows.
     let run = link.measure(&[&["stream", "--stall", "10s", "--cc", "reno"], flags].concat())?;
     let after = link.counts()?;
     let trial = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).next();
-    let trial = trial.ok_or_else(|| ControlError::io("measure a stream", std::io::Error::other("no trial")))?;
+    let trial = trial.ok_or_else(|| failure_of("measure a stream", std::io::Error::other("no trial")))?;
     let counted = after.iter().zip(&before).map(|(after, before): (&Count, _)| after.payload_since(before)).collect();
     Ok((trial, counted, after[2].bytes - before[2].bytes))
 }

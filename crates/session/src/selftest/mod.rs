@@ -14,7 +14,7 @@ use std::process::Command;
 
 use model::{Check, SelfTest};
 
-use crate::ControlError;
+use crate::Failure;
 
 /// The options of a self-test.
 pub struct Options {
@@ -51,7 +51,7 @@ pub fn run(
     options: &Options,
     started_unix_ns: u64,
     on_event: &mut dyn FnMut(SelfTestEvent<'_>),
-) -> Result<SelfTest, ControlError> {
+) -> Result<SelfTest, Failure> {
     let here = host::inventory(&host::RealSys);
     let found = SelfTest {
         schema: SelfTest::SCHEMA.into(),
@@ -100,7 +100,7 @@ impl CheckRunner<'_> {
 
     /// Makes checks (`make` gets the number of the attempt). If one fails, all are made once more and only the second ones count:
     /// a short disturbance of the host is not an error of the tool, and a lasting one still shows.
-    fn attempt(&mut self, make: &mut dyn FnMut(u32) -> Result<Vec<Check>, ControlError>) -> Result<(), ControlError> {
+    fn attempt(&mut self, make: &mut dyn FnMut(u32) -> Result<Vec<Check>, Failure>) -> Result<(), Failure> {
         let mut checks = make(1)?;
         if !checks.iter().all(|check| check.passed) {
             checks = make(2)?;

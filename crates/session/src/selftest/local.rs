@@ -3,8 +3,8 @@
 use model::{Check, Claim, Run, Trial};
 
 use super::CheckRunner;
-use crate::ControlError;
-use crate::experiment::{OwnAgent, measure};
+use crate::Failure;
+use crate::own::{OwnAgent, measure};
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
@@ -15,7 +15,7 @@ const PACED_BPS: f64 = 10e6;
 
 impl CheckRunner<'_> {
     /// The checks over loopback.
-    pub(super) fn local(&mut self) -> Result<(), ControlError> {
+    pub(super) fn local(&mut self) -> Result<(), Failure> {
         self.report("the clock");
         let clock = host::clock_read_cost_ns();
         let note = "an ideal clock read takes no time; this is the smallest error of a sample".to_owned();

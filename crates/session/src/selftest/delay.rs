@@ -9,7 +9,8 @@ use model::{Check, Claim, RttTally};
 use super::CheckRunner;
 use super::claims::{median, ping_times};
 use super::link::Link;
-use crate::ControlError;
+use crate::Failure;
+use crate::own::failure_of;
 
 /// In each direction. Ping prints round trips below 10 ms with two or more decimals.
 const DELAY: Duration = Duration::from_millis(4);
@@ -20,7 +21,7 @@ const DELAY_ALLOWED_NS: f64 = 100_000.0;
 
 impl CheckRunner<'_> {
     /// Round trips over an emulated path.
-    pub(super) fn delays(&mut self) -> Result<(), ControlError> {
+    pub(super) fn delays(&mut self) -> Result<(), Failure> {
         self.report("round trips over 8 ms");
         let baseline = Link::of_delay(&self.options.program, DirectionSpec::default())?;
         let link = Link::of_delay(&self.options.program, DirectionSpec { delay: DELAY, ..DirectionSpec::default() })?;
@@ -31,7 +32,7 @@ impl CheckRunner<'_> {
 }
 
 /// Round trips by `thru` and, at the same time, by ping, so that load and sleep states of the host affect both.
-fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, ControlError> {
+fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, Failure> {
     let baseline_ns = median(&mut pings(ping(baseline, "100")?)?);
     let (time, count) = if quick { ("2s", "200") } else { ("5s", "500") };
     // A spinning end needs no time to wake up, like the kernel, which answers ping. But it needs a core of its own. Without one,
@@ -81,18 +82,18 @@ fn late((first, last): (&PathCounts, &PathCounts)) -> Option<u64> {
 }
 
 /// Starts ping across a link.
-fn ping(link: &Link, count: &str) -> Result<Child, ControlError> {
+fn ping(link: &Link, count: &str) -> Result<Child, Failure> {
     let mut ping = link.command_on_a("ping")?;
     ping.args(["-n", "-i", "0.01", "-c", count, &link.far_address()?]);
     ping.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_ping)
 }
 
 /// The round trips of a started ping, ns.
-fn pings(ping: Child) -> Result<Vec<f64>, ControlError> {
+fn pings(ping: Child) -> Result<Vec<f64>, Failure> {
     let output = ping.wait_with_output().map_err(no_ping)?;
     Ok(ping_times(&String::from_utf8_lossy(&output.stdout)))
 }
 
-fn no_ping(source: std::io::Error) -> ControlError {
-    ControlError::io("run ping (package iputils-ping)", source)
+fn no_ping(source: std::io::Error) -> Failure {
+    failure_of("run ping (package iputils-ping)", source)
 }

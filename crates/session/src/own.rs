@@ -1,6 +1,7 @@
 //! This program's own agent and clients, as processes, here or on a host of a lab.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use model::Run;
 
-use crate::ControlError;
+use crate::Failure;
 
 /// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
 pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
@@ -33,7 +34,7 @@ impl OwnAgent {
     ///
     /// # Errors
     /// If it cannot be started, or ends before it listens.
-    pub fn start(command: Command, address: &str) -> Result<Self, ControlError> {
+    pub fn start(command: Command, address: &str) -> Result<Self, Failure> {
         Self::serving(command, &["--open".into(), "--listen".into(), format!("{address}:0").into()], address)
     }
 
@@ -42,28 +43,26 @@ impl OwnAgent {
     ///
     /// # Errors
     /// If it cannot be started, or ends before it listens.
-    pub fn serving(mut command: Command, flags: &[OsString], location: &str) -> Result<Self, ControlError> {
-        let failed = |source| ControlError::io(format!("start an agent on {location}"), source);
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.args([UNTIL_INPUT_ENDS, "serve"]).args(flags);
+    pub fn serving(mut command: Command, flags: &[OsString], location: &str) -> Result<Self, Failure> {
+        let failed = |source| failure_of(format!("start an agent on {location}"), source);
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args([UNTIL_INPUT_ENDS, "serve", "--announce"]).args(flags);
         let mut child = command.spawn().map_err(failed)?;
-        let errors = child.stderr.take();
+        let (announced, errors) = (child.stdout.take(), child.stderr.take());
         let mut agent = Self { child, target: String::new() };
-        let mut last_line = String::new();
-        if let Some(errors) = errors {
-            let mut lines = BufReader::new(errors).lines();
-            for line in lines.by_ref() {
-                let line = line.map_err(failed)?;
-                if let Some(rest) = line.split("listening on ").nth(1) {
-                    agent.target = rest.split_whitespace().next().unwrap_or_default().to_owned();
-                    // The rest of its log is discarded, so that it does not block on a full pipe.
-                    std::thread::spawn(move || lines.for_each(drop));
-                    return Ok(agent);
-                }
-                last_line = line;
-            }
+        // Its log is read all the time, so that it does not block on a full pipe.
+        let log = std::thread::spawn(move || {
+            errors.and_then(|errors| BufReader::new(errors).lines().map_while(Result::ok).last())
+        });
+        if let Some(announced) = announced {
+            BufReader::new(announced).read_line(&mut agent.target).map_err(failed)?;
         }
-        Err(failed(std::io::Error::other(format!("it ended before it listened: {last_line}"))))
+        agent.target.truncate(agent.target.trim_end().len());
+        if agent.target.is_empty() {
+            let last_line = log.join().ok().flatten().unwrap_or_default();
+            return Err(failed(std::io::Error::other(format!("it ended before it listened: {last_line}"))));
+        }
+        Ok(agent)
     }
 }
 
@@ -83,7 +82,7 @@ impl Drop for OwnAgent {
 ///
 /// # Errors
 /// If it cannot be started, ends with a code other than 0 and 8, or prints no run.
-pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError> {
+pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, Failure> {
     let operation = || format!("run `thru {}`", args.join(" "));
     command.arg(UNTIL_INPUT_ENDS).args(args).args(["--no-store", "--quiet", "--json", "-"]).env_remove(TOKEN_VARIABLE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -93,12 +92,17 @@ pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, ControlError>
         let _stdin = child.stdin.take();
         child.wait_with_output()
     };
-    let output = run(command).map_err(|source| ControlError::io(operation(), source))?;
-    let failed = |why: String| ControlError::io(operation(), std::io::Error::other(why));
+    let output = run(command).map_err(|source| failure_of(operation(), source))?;
+    let failed = |why: String| failure_of(operation(), std::io::Error::other(why));
     // Code 8 is a run that cannot be trusted; its verdicts give the reasons.
     if !matches!(output.status.code(), Some(0 | 8)) {
         let errors = String::from_utf8_lossy(&output.stderr);
         return Err(failed(format!("it ended with {}: {}", output.status, errors.trim())));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its output is not a run: {error}")))
+}
+
+/// The failure of an operation.
+pub(crate) fn failure_of(operation: impl Display, source: impl Display) -> Failure {
+    Failure::other(format!("{operation}: {source}"))
 }
