@@ -1,6 +1,9 @@
 //! What a measurement needs on this host before it begins: the store, the token, the signals, and the options of an agent
 //! within this process.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,4 +97,22 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
                 path.display()
             ))
         })
+}
+
+/// Writes a new token into a new file with mode 0600.
+///
+/// # Errors
+/// When the file exists already, or cannot be written.
+pub fn write_token(path: &Path) -> io::Result<()> {
+    let line = fresh_token()?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(line.as_bytes())
+}
+
+/// A new token as a line of text.
+///
+/// # Errors
+/// The kernel gives no random bits.
+pub fn fresh_token() -> io::Result<String> {
+    Ok(Token::fresh()? + "\n")
 }

@@ -14,7 +14,6 @@ mod password;
 mod plan;
 mod registries;
 mod sinks;
-mod speaking;
 mod spec_args;
 mod usage;
 

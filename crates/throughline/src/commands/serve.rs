@@ -12,8 +12,8 @@ use model::{BitRate, Nanos, Spec};
 
 use crate::flags::UsersFlags;
 use crate::registries;
-use crate::speaking::{self, PeerOptions, PeerProgram, PeerServers};
 use session::failure::Failure;
+use session::serving::{self, PeerOptions, PeerProgram, PeerServers};
 use session::setup;
 use session::signals::Signals;
 use session::values::{above_zero, whole};
@@ -130,7 +130,7 @@ impl ServeArgs {
     fn peer_options(&self) -> PeerOptions<'_> {
         PeerOptions {
             programs: &self.speak,
-            users: &self.users,
+            users: self.users.files(),
             limits: peers::Limits {
                 unauthenticated: self.max_clients,
                 hold_ns: self.max_time.0,
@@ -140,7 +140,7 @@ impl ServeArgs {
             },
             open: self.open,
             // Under inetd, standard error is the client's connection too.
-            quiet: self.quiet || self.inetd,
+            log: if self.quiet || self.inetd { |_| {} } else { |text| errln!("thru serve: {text}") },
         }
     }
 }
@@ -148,7 +148,7 @@ impl ServeArgs {
 /// Runs it.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if args.inetd {
-        return speaking::serve_input(&args.peer_options());
+        return serving::serve_input(&args.peer_options());
     }
     let addresses = addresses(&args.listen)?;
     let allowance = allowance(&args.allow_tuning)?;

@@ -1,14 +1,11 @@
 //! `thru token`: secrets that agents and their clients share.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use control::proto::auth::Token;
 
-use session::failure::Failure;
+use session::{Failure, setup};
 
 /// Flags of `thru token`.
 #[derive(Debug, Args)]
@@ -36,28 +33,16 @@ enum Action {
 pub fn run(args: &TokenArgs) -> Result<u8, Failure> {
     let Action::New { output } = &args.action;
     match output {
-        Some(path) => write(path).map_err(|error| match error.kind() {
+        Some(path) => setup::write_token(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::output(format!(
                 "{} exists: use another file name, or delete the file if its token is no longer used",
                 path.display()
             )),
             _ => Failure::output(format!("cannot write {}: {error}", path.display())),
         })?,
-        None => out!("{}", fresh().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?),
+        None => {
+            out!("{}", setup::fresh_token().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?)
+        }
     }
     Ok(0)
-}
-
-/// Writes a new token into a new file with mode 0600.
-///
-/// # Errors
-/// When the file exists already, or cannot be written.
-pub fn write(path: &Path) -> io::Result<()> {
-    let line = fresh()?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(line.as_bytes())
-}
-
-fn fresh() -> io::Result<String> {
-    Ok(Token::fresh()? + "\n")
 }

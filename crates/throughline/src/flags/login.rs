@@ -1,13 +1,14 @@
 //! iperf3's login, as a client and as a server. The names of the flags are those of iperf3.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use peers::{Login, Padding, SKEW_S, Users};
+use peers::{Login, Padding, SKEW_S};
 
 use crate::password;
-use session::failure::Failure;
+use session::Failure;
+use session::serving::UserFiles;
 use session::values::whole;
 
 /// Headings of the flags.
@@ -67,19 +68,14 @@ pub struct UsersFlags {
 }
 
 impl UsersFlags {
-    /// Whether clients log in.
-    pub fn are_given(&self) -> bool {
-        self.files().is_some()
-    }
-
-    /// The users, if the flags are given.
-    pub fn read(&self) -> Result<Option<Users>, Failure> {
-        let Some((key, users)) = self.files() else { return Ok(None) };
-        Ok(Some(Users::read(key, users, self.time_skew_threshold, padding(self.use_pkcs1_padding))?))
-    }
-
-    fn files(&self) -> Option<(&Path, &Path)> {
-        Some((self.rsa_private_key_path.as_deref()?, self.authorized_users_path.as_deref()?))
+    /// Where the users are, if clients log in.
+    pub fn files(&self) -> Option<UserFiles> {
+        Some(UserFiles {
+            key: self.rsa_private_key_path.clone()?,
+            users: self.authorized_users_path.clone()?,
+            skew_s: self.time_skew_threshold,
+            padding: padding(self.use_pkcs1_padding),
+        })
     }
 }
 

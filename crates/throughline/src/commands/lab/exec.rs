@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use clap::Args;
 use lab::ExistingLab;
 
-use super::program;
-use super::running::set_lab_environment;
 use session::failure::Failure;
+use session::running_lab::program;
+use session::running_lab::set_lab_environment;
 
 /// Flags of `thru lab exec`.
 #[derive(Debug, Args)]

@@ -4,13 +4,14 @@ mod down;
 mod exec;
 mod list;
 mod run;
-mod running;
 mod up;
 
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use lab::Topology;
+use model::LabReport;
+use session::running_lab::RunningLab;
 
 pub use run::{Job, within};
 use session::failure::Failure;
@@ -84,15 +85,10 @@ pub fn run(args: &LabArgs) -> Result<u8, Failure> {
     }
 }
 
-/// A command and its arguments; `thru` stands for this program.
-fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
-    match words {
-        [first, rest @ ..] if first == "thru" => {
-            let own = std::env::current_exe()
-                .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
-            Ok((own.display().to_string(), rest))
-        }
-        [first, rest @ ..] => Ok((first.clone(), rest)),
-        [] => Err(Failure::usage("write a command after --")),
+/// Removes a lab and returns the counters of its emulated links.
+fn close(lab: RunningLab) -> Result<LabReport, Failure> {
+    if let Some((link, why)) = lab.failure() {
+        errln!("thru: the emulated link {link} stopped forwarding: {why}");
     }
+    lab.close()
 }

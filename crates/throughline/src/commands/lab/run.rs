@@ -11,9 +11,10 @@ use model::LabReport;
 use tokio::process::Child;
 
 use super::Build;
-use super::running::{RunningLab, on_host};
+use super::close;
 use crate::output;
 use session::failure::Failure;
+use session::running_lab::{RunningLab, on_host};
 use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab run`.
@@ -106,7 +107,7 @@ pub fn within(job: &Job<'_>) -> Result<(LabReport, u8), Failure> {
     let mut signals = Signals::catch()?;
     let lab = RunningLab::build(job.topology, job.name, job.agents, false)?;
     let ended = conduct(&runtime, &lab, job, &mut signals);
-    let report = lab.close()?;
+    let report = close(lab)?;
     let status = ended?;
     if !job.quiet {
         err!("{}", report::lab_report(&report));

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 
 use super::Build;
-use super::running::RunningLab;
+use super::close;
 use session::failure::Failure;
+use session::running_lab::RunningLab;
 use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab up`.
@@ -74,7 +75,7 @@ pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
             () = lab.removal_requested() => {}
         }
     }))?;
-    lab.close()?;
+    close(lab)?;
     Ok(0)
 }
 

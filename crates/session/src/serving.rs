@@ -1,7 +1,8 @@
-//! `thru serve --speak`: servers for the clients of other programs.
+//! Servers for the clients of other programs.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +10,9 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use control::agent::Machine;
-use peers::{InteropError, PeerProtocol, Service};
+use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
-use crate::flags::UsersFlags;
-use session::failure::Failure;
+use crate::Failure;
 
 /// A program whose clients are served, with its port and options.
 #[derive(Clone)]
@@ -57,18 +57,37 @@ impl PeerProgram {
     }
 }
 
-/// What `thru serve` was asked to serve, and how.
+/// Where the users of a server are who log in.
+#[derive(Debug, Clone)]
+pub struct UserFiles {
+    /// The RSA private key that decrypts logins: a PEM file without passphrase.
+    pub key: PathBuf,
+    /// The users, one per line.
+    pub users: PathBuf,
+    /// Largest difference between a client's clock and this host's, s.
+    pub skew_s: u64,
+    /// How logins are padded.
+    pub padding: Padding,
+}
+
+impl UserFiles {
+    fn read(&self) -> Result<Users, Failure> {
+        Ok(Users::read(&self.key, &self.users, self.skew_s, self.padding)?)
+    }
+}
+
+/// What other programs' clients are served, and how.
 pub struct PeerOptions<'a> {
     /// The programs.
     pub programs: &'a [PeerProgram],
-    /// The users who may log in.
-    pub users: &'a UsersFlags,
+    /// The users who may log in; `None` admits everyone.
+    pub users: Option<UserFiles>,
     /// The limits of the programs' clients.
     pub limits: peers::Limits,
     /// Whether any client is accepted.
     pub open: bool,
-    /// Whether the log is off.
-    pub quiet: bool,
+    /// Gets each line of the log.
+    pub log: fn(&str),
 }
 
 /// The limits and the log of a program's server. `listening` is called with each address that it listens on.
@@ -79,16 +98,11 @@ fn service(
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
 ) -> Result<Service, Failure> {
-    let (quiet, name) = (options.quiet, peer.name());
-    let log = move |text: &str| {
-        if !quiet {
-            errln!("thru serve: {text}");
-        }
-    };
+    let (log, name) = (options.log, peer.name());
     Ok(Service {
         addresses,
         options: peer.options.clone(),
-        users: if peer.logs_in() { options.users.read()? } else { None },
+        users: options.users.as_ref().filter(|_| peer.logs_in()).map(UserFiles::read).transpose()?,
         limits: options.limits.clone(),
         admit: Box::new(move || machine.try_enter()),
         log: Box::new(log),
@@ -132,7 +146,7 @@ impl PeerServers {
     /// Starts a server for each program and returns when all listen.
     pub fn start(options: &PeerOptions<'_>, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
-        if options.users.are_given() && !options.programs.iter().any(PeerProgram::logs_in) {
+        if options.users.is_some() && !options.programs.iter().any(PeerProgram::logs_in) {
             return Err(Failure::usage("--rsa-private-key-path needs --speak iperf3: only clients of iperf3 log in"));
         }
         for peer in options.programs {

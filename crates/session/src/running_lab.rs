@@ -8,14 +8,13 @@ use std::rc::Rc;
 
 use lab::{Holder, Network, NetworkCounts, NetworkHost, Topology};
 use model::LabReport;
-use session::own::OwnAgent;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
-use super::program;
-use crate::commands::token;
-use session::failure::Failure;
+use crate::Failure;
+use crate::own::OwnAgent;
+use crate::setup::write_token;
 
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
 /// uses as its `--token-file`.
@@ -36,7 +35,7 @@ impl RunningLab {
     pub fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
         let network = Network::make(topology, name, stays)?;
         let secret = network.file("token");
-        token::write(&secret).map_err(|error| {
+        write_token(&secret).map_err(|error| {
             Failure::host(format!("cannot write the token of the lab's agents to {}: {error}", secret.display()))
         })?;
         let agents = if with_agents { agents(&network)? } else { Vec::new() };
@@ -82,12 +81,18 @@ impl RunningLab {
         self.down.notified().await;
     }
 
+    /// The emulated link that stopped forwarding, and why.
+    #[must_use]
+    pub fn failure(&self) -> Option<(String, String)> {
+        self.network.failure()
+    }
+
     /// Removes the lab and returns the counters of its emulated links.
+    ///
+    /// # Errors
+    /// Something of it is left behind.
     pub fn close(self) -> Result<LabReport, Failure> {
         let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
-        if let Some((link, why)) = self.network.failure() {
-            errln!("thru: the emulated link {link} stopped forwarding: {why}");
-        }
         drop(self.agents);
         if let Some(network) = Rc::into_inner(self.network) {
             network.close()?;
@@ -157,5 +162,18 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
         let starting: Vec<_> = network.hosts().iter().map(|host| scope.spawn(|| start(host))).collect();
         starting.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    Ok(started.into_iter().collect::<Result<_, _>>()?)
+    started.into_iter().collect()
+}
+
+/// A command and its arguments; `thru` stands for this program.
+pub fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
+    match words {
+        [first, rest @ ..] if first == "thru" => {
+            let own = std::env::current_exe()
+                .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+            Ok((own.display().to_string(), rest))
+        }
+        [first, rest @ ..] => Ok((first.clone(), rest)),
+        [] => Err(Failure::usage("write a command after --")),
+    }
 }
