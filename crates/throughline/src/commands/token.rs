@@ -41,7 +41,7 @@ pub fn run(args: &TokenArgs) -> Result<u8, Failure> {
             _ => Failure::output(format!("cannot write {}: {error}", path.display())),
         })?,
         None => {
-            out!("{}", setup::fresh_token().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?)
+            out!("{}", setup::fresh_token().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?);
         }
     }
     Ok(0)
