@@ -83,7 +83,7 @@ pub use tally::{
     SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
-pub use transport::{Framing, IpProtocol, TransportFacts};
+pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;

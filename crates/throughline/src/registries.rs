@@ -1,14 +1,14 @@
 //! Help texts and accepted values that come from the registries of transports, programs and formats.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use engine::transport::{TRANSPORTS, Transport, names, transport};
+use engine::transport::{Transport, names, transport, transports as all};
 use model::{ByteSize, alternatives};
 use peers::{PROTOCOLS, PeerProtocol};
 use report::{FORMATS, Format};
 
 /// The transports, each with its line of help.
 pub fn transports() -> PossibleValuesParser {
-    TRANSPORTS.iter().map(|entry| PossibleValue::new(entry.name()).help(entry.about())).collect::<Vec<_>>().into()
+    all().map(|entry| PossibleValue::new(entry.name()).help(entry.about())).collect::<Vec<_>>().into()
 }
 
 /// The formats with their file extensions, each with its line of help.
@@ -48,7 +48,7 @@ pub fn block_help() -> String {
     let usual = transport("tcp").map_or(0, |tcp| tcp.default_block(false));
     let size = |bytes| ByteSize(bytes).to_string().replace(" KiB", "KiB").replace(" B", "");
     let mut defaults = size(usual);
-    for entry in TRANSPORTS {
+    for entry in all() {
         let [ipv4, ipv6] = [false, true].map(|ipv6| entry.default_block(ipv6));
         if ipv4 != usual {
             defaults.push_str(&format!("; {}: {}", entry.name(), size(ipv4)));
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn the_manual_has_a_row_for_each_transport() {
-        assert_rows("transports.md", TRANSPORTS.iter().map(|entry| entry.name()));
+        assert_rows("transports.md", all().map(Transport::name));
         let rows = rows("transports.md");
-        for entry in TRANSPORTS {
+        for entry in all() {
             let (facts, capabilities, row) = (entry.facts(), entry.capabilities(), &rows[entry.name()]);
             let largest = match capabilities.max_block {
                 udp @ 65_507 => format!("{},{} B", udp / 1_000, udp % 1_000),

@@ -18,6 +18,12 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = transport(spec.transport.as_str())?;
+    if spec.transport_facts() != Some(*transport.facts()) {
+        return Err(EngineError::unsupported(
+            format!("transport {} as the spec describes it", transport.name()),
+            "use the same version of the program at both ends",
+        ));
+    }
     let capabilities = transport.capabilities();
     if spec.block.max(spec.reply_bytes()) > capabilities.max_block {
         return Err(EngineError::unsupported(

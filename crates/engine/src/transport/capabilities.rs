@@ -25,7 +25,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// Capabilities of a stream socket between two hosts; the transports state how they differ.
-    pub(crate) const STREAM: Self = Self {
+    pub const STREAM: Self = Self {
         datagram: false,
         pollable: true,
         single_ended: false,
