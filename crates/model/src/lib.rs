@@ -74,7 +74,7 @@ pub use selftest::{Check, Claim, SelfTest};
 pub use selftest_citation::SelfTestCitation;
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
-pub use source::Source;
+pub use source::{Source, SourceFacts};
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use stopping::{Order, Stopping};

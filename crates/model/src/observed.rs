@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuUse;
+use crate::{CpuUse, SourceFacts};
 
 /// What the observers of both ends read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub struct Observed {
     /// Sources, devices and counters that could not be read, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// What the sources are whose facts readers may not know; absent for the sources of version 0.1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_facts: BTreeMap<String, SourceFacts>,
     /// The increase of each counter that changed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,

@@ -1,7 +1,15 @@
 //! The sources of a host's counters, and the counters that are used by name: each name stands here only. The observers are in
 //! host, whose registry refers to these sources.
+//!
+//! The constants are the sources whose facts documents do not carry: documents were released without them. This list is closed. A
+//! further source states its facts in its observer's entry, and documents carry them.
 
-/// A source of counters.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Observed;
+
+/// A source of counters: its name and what is known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// Its name, the first part of its counters' names.
@@ -16,8 +24,30 @@ pub struct Source {
     pub losses: &'static [&'static str],
 }
 
-/// A source that is recorded only.
-const RECORDED: Source = Source { name: "", per_device: false, is_evidence: false, is_watched: false, losses: &[] };
+/// What readers of a document need to know of a source that has no constant here ([`Observed::source_facts`](crate::Observed)).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SourceFacts {
+    /// Its counters are those of devices: `SOURCE.DEVICE.COLUMN`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub per_device: bool,
+    /// What limits the measurement is judged by its counters, so a failure to read it is worth a note.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_evidence: bool,
+    /// Counters of losses and of full buffers, or such columns of a source with devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
+}
+
+impl From<&Source> for SourceFacts {
+    fn from(source: &Source) -> Self {
+        let losses = source.losses.iter().map(|name| (*name).to_owned()).collect();
+        Self { per_device: source.per_device, is_evidence: source.is_evidence, losses }
+    }
+}
+
+/// A source that is recorded only; further sources state how they differ.
+pub const RECORDED: Source = Source { name: "", per_device: false, is_evidence: false, is_watched: false, losses: &[] };
 
 /// CPU time of each core.
 pub const CPU: Source = Source { name: "cpu", ..RECORDED };
@@ -82,16 +112,21 @@ pub const PERF: Source = Source { name: "perf", ..RECORDED };
 /// Scheduling of thru's own threads.
 pub const SCHED: Source = Source { name: "sched", ..RECORDED };
 
-/// Every source, in the order in which the observers read.
+/// The sources whose facts documents do not carry, in the order in which the observers read. No entry is added.
 pub const SOURCES: [Source; 15] =
     [CPU, STAT, SOFTNET, SNMP, NETSTAT, SNMP6, SOCKSTAT, MEMINFO, DEV, QDISC, ETHTOOL, IRQ, RAPL, PERF, SCHED];
 
 impl Source {
-    /// The source of a counter or of an entry of [`Observed::missing`](crate::Observed); `None` if its name is unknown.
+    /// The source among these of a counter or of an entry of [`Observed::missing`]; `None` if it is another.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
-        let first = name.split(['.', ':']).next();
-        SOURCES.iter().find(|source| first == Some(source.name))
+        SOURCES.iter().find(|source| source.has(name))
+    }
+
+    /// Whether a counter, or an entry of [`Observed::missing`], is about this source.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        first_part(name) == self.name
     }
 
     /// Whether a counter is one of this source.
@@ -114,10 +149,40 @@ impl Source {
     /// these are left out.
     #[must_use]
     pub fn is_loss(&self, counter: &str) -> bool {
-        match self.device(counter) {
-            Some((device, column)) => !device.contains(':') && self.losses.contains(&column),
-            None => self.losses.contains(&counter),
+        self.owns(counter) && is_loss(counter, self.per_device, self.losses)
+    }
+}
+
+impl Observed {
+    /// Whether a counter is one of losses and full buffers; false for those of an unknown source.
+    #[must_use]
+    pub fn is_loss(&self, counter: &str) -> bool {
+        let other = || self.source_facts.get(first_part(counter));
+        match Source::of(counter) {
+            Some(source) => source.is_loss(counter),
+            None => other().is_some_and(|source| is_loss(counter, source.per_device, &source.losses)),
         }
+    }
+
+    /// Whether an entry of [`missing`](Self::missing) is about a source by which limits are judged.
+    #[must_use]
+    pub fn is_evidence(&self, gap: &str) -> bool {
+        let other = || self.source_facts.get(first_part(gap)).is_some_and(|source| source.is_evidence);
+        Source::of(gap).map_or_else(other, |source| source.is_evidence)
+    }
+}
+
+/// The name of the source of a counter or of an entry of the missing ones.
+fn first_part(name: &str) -> &str {
+    name.split(['.', ':']).next().unwrap_or(name)
+}
+
+fn is_loss(counter: &str, per_device: bool, losses: &[impl AsRef<str>]) -> bool {
+    let listed = |name: &str| losses.iter().any(|loss| loss.as_ref() == name);
+    let rest = counter.split_once('.').map_or("", |(_, rest)| rest);
+    match rest.rsplit_once('.').filter(|_| per_device) {
+        Some((device, column)) => !device.contains(':') && listed(column),
+        None => listed(counter),
     }
 }
 
@@ -244,5 +309,15 @@ mod tests {
         assert_eq!((DEV.device("qdisc.eth0.drops"), STAT.device("stat.intr")), (None, None));
         assert!(QDISC.is_loss("qdisc.eth0.drops") && !QDISC.is_loss("qdisc.eth0.1:10.drops"));
         assert!(DEV.is_loss("dev.eth0.rx_errors") && !DEV.is_loss("dev.eth0.rx_bytes"));
+    }
+
+    #[test]
+    fn a_document_carries_the_facts_of_a_source_that_its_readers_may_not_know() {
+        let port = Source { name: "port", per_device: true, is_evidence: true, losses: &["lost"], ..RECORDED };
+        let seen = Observed { source_facts: [("port".to_owned(), (&port).into())].into(), ..Observed::default() };
+        let read: Observed = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+        assert!(read.is_loss("port.p1.lost") && !read.is_loss("port.p1.sent") && !read.is_loss("other.p1.lost"));
+        assert!(read.is_evidence("port: no such file") && !read.is_evidence("other: no such file"));
+        assert!(read.is_loss("dev.eth0.rx_errors") && read.is_evidence("dev: no such file"), "without facts, too");
     }
 }
