@@ -83,6 +83,32 @@ pub fn served_help() -> String {
     )
 }
 
+/// Help of --inetd.
+pub fn inetd_help() -> String {
+    format!(
+        "Serve one client on standard input and exit, started by inetd (stream tcp nowait) or systemd (Accept=yes). Needs \
+         --speak {}",
+        peers::started_by_inetd()
+    )
+}
+
+/// The transports between hosts whose connections do not come through the agent's port.
+pub fn own_ports() -> String {
+    let between_hosts = |entry: &dyn Transport| !entry.facts().one_host && entry.launcher().is_none();
+    names(|entry| between_hosts(entry) && entry.capabilities().shared_port.is_none())
+}
+
+/// The formats that `thru report` writes, by their extensions: `.html, .md, .svg or .png`.
+pub fn page_extensions() -> String {
+    let pages = FORMATS.iter().filter(|format| format.is_page);
+    alternatives(&pages.filter_map(|format| Some(format!(".{}", format.extensions.first()?))).collect::<Vec<_>>())
+}
+
+/// Help of -o of `thru report`.
+pub fn page_help() -> String {
+    format!("File to write; its extension is the format: {}", page_extensions())
+}
+
 /// Help of --as.
 pub fn form_help() -> String {
     let other: Vec<&str> = FORMATS.iter().filter(|format| format.program.is_some()).map(|format| format.name).collect();
@@ -171,6 +197,8 @@ mod tests {
         assert!(block_help().ends_with("[default: 128KiB; udp: 1472, over IPv6 1452; unix-dgram: 8KiB]"));
         assert!(host_help().contains("unix, unix-dgram, memcpy or shm"), "{}", host_help());
         assert!(speak_help("rr").contains(": netperf (netserver) or stamp ("), "{}", speak_help("rr"));
+        assert!(inetd_help().ends_with("Needs --speak netperf, nttcp or nuttcp"), "{}", inetd_help());
+        assert_eq!((own_ports().as_str(), page_extensions().as_str()), ("mptcp, tls, quic or vsock", ".html, .md, .svg or .png"));
         assert!(form_help().contains("iperf3, iperf3-json, netperf, netperf-k"), "{}", form_help());
     }
 }

@@ -38,8 +38,10 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
             format!("--drain for {} on {}", spec.pattern, spec.transport),
-            "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over \
-                tcp, tls or unix",
+            format!(
+                "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
+                names(|other| other.capabilities().is_stream_between_two())
+            ),
         ));
     }
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {

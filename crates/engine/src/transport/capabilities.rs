@@ -35,6 +35,12 @@ impl Capabilities {
         reconnects: false,
         delays_reads: false,
     };
+
+    /// Whether it carries a stream of bytes between two ends.
+    #[must_use]
+    pub const fn is_stream_between_two(&self) -> bool {
+        !self.datagram && !self.single_ended
+    }
 }
 
 /// The agent's shared sockets.
