@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use analysis::stats::SplitMix64;
+use model::SplitMix64;
 use anyhow::{Context, Result, bail};
 
 use crate::judge;

@@ -27,6 +27,7 @@ pub mod path;
 mod plain;
 pub mod plan;
 pub mod probe;
+pub mod random;
 pub mod run;
 pub mod schema;
 pub mod selftest;
@@ -69,6 +70,7 @@ pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
 };
 pub use probe::Responsiveness;
+pub use random::SplitMix64;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest};
 pub use selftest_citation::SelfTestCitation;

@@ -35,7 +35,7 @@ pub struct Job<'a> {
 pub fn header(job: &Job<'_>, specs: Vec<Spec>, pair: &Pair) -> Result<RunHeader, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let started_unix_ns = now.as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     let far = pair.far.as_ref().unwrap_or(&pair.near);
     Ok(RunHeader {
         id: store::new_run_id(started_unix_ns, entropy),

@@ -106,7 +106,7 @@ fn correlation_sum(r: f64, n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::interval::t_interval;
-    use super::super::random::SplitMix64;
+    use model::SplitMix64;
     use super::*;
     use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::random::SplitMix64;
+use model::SplitMix64;
 use super::summary::{mean, median, quantile_of_sorted, sample_sd};
 
 /// An interval for a true value, in the unit of the values.

@@ -76,7 +76,8 @@ fn effect(deviations: &[Vec<PassValue>], cell: usize, pass: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SplitMix64, t_interval};
+    use model::SplitMix64;
+    use super::super::t_interval;
     use super::*;
 
     /// A curve of `cells` sizes and `passes` passes: passes differ by `between` and drift, trials by `within`.

@@ -34,7 +34,7 @@ pub fn passes_needed(values: &[f64], rule: &Stopping) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::SplitMix64;
+    use model::SplitMix64;
     use super::*;
     use proptest::prelude::*;
 

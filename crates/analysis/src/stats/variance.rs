@@ -53,7 +53,7 @@ pub fn variance_split<G: AsRef<[f64]>>(groups: &[G]) -> Option<VarianceSplit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::SplitMix64;
+    use model::SplitMix64;
     use super::*;
     use proptest::prelude::*;
 

@@ -181,7 +181,7 @@ fn header(
     fleet: &Fleet,
 ) -> Result<RunHeader, Failure> {
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is not connected"))?;
     let far = fleet.end(first.far).unwrap_or(near);
