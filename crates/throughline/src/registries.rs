@@ -198,7 +198,10 @@ mod tests {
         assert!(host_help().contains("unix, unix-dgram, memcpy or shm"), "{}", host_help());
         assert!(speak_help("rr").contains(": netperf (netserver) or stamp ("), "{}", speak_help("rr"));
         assert!(inetd_help().ends_with("Needs --speak netperf, nttcp or nuttcp"), "{}", inetd_help());
-        assert_eq!((own_ports().as_str(), page_extensions().as_str()), ("mptcp, tls, quic or vsock", ".html, .md, .svg or .png"));
+        assert_eq!(
+            (own_ports().as_str(), page_extensions().as_str()),
+            ("mptcp, tls, quic or vsock", ".html, .md, .svg or .png")
+        );
         assert!(form_help().contains("iperf3, iperf3-json, netperf, netperf-k"), "{}", form_help());
     }
 }

@@ -53,7 +53,10 @@ fn an_added_transport_runs_every_pattern_between_a_client_and_an_agent() {
         let of_ceiling = |outcome: &&Outcome| outcome.spec.transport == *Spec::CEILING;
         assert!(doc.run.outcomes.iter().any(|outcome| outcome.spec.transport == *"sluice"), "{args:?}");
         for outcome in doc.run.outcomes.iter().filter(|outcome| !of_ceiling(outcome)) {
-            assert!(outcome.summary.trust.is_some() && outcome.summary.bytes_received > Some(0), "{args:?}: {outcome:?}");
+            assert!(
+                outcome.summary.trust.is_some() && outcome.summary.bytes_received > Some(0),
+                "{args:?}: {outcome:?}"
+            );
         }
     }
 }
@@ -71,7 +74,8 @@ fn readers_without_an_added_transport_have_its_facts_from_the_document() {
     // Of a transport over TCP, what limits it is judged by TCP_INFO over time. Here it was lost, or there was none to record.
     let [mut known, mut unknown] = [(); 2].map(|()| doc.outcome().clone());
     for outcome in [&mut known, &mut unknown] {
-        for flow in outcome.trials.iter_mut().flat_map(|trial| trial.near.flows.iter_mut().chain(&mut trial.far.flows)) {
+        for flow in outcome.trials.iter_mut().flat_map(|trial| trial.near.flows.iter_mut().chain(&mut trial.far.flows))
+        {
             flow.tcp.clear();
         }
     }

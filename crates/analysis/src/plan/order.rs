@@ -31,7 +31,6 @@ impl Slot {
     }
 }
 
-
 /// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
 /// these each combination of the other levels takes its pairs of hosts in steps.
 ///

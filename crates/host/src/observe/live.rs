@@ -36,7 +36,11 @@ impl Live {
         let before = std::mem::replace(&mut self.before, now);
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let seen = watched(&before, &self.before, cpu);
-        Watched { at_unix_ns: clock.as_nanos() as u64, missing: self.recorder.missing_of_watched().cloned().collect(), ..seen }
+        Watched {
+            at_unix_ns: clock.as_nanos() as u64,
+            missing: self.recorder.missing_of_watched().cloned().collect(),
+            ..seen
+        }
     }
 }
 

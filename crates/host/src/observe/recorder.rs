@@ -6,8 +6,8 @@ use std::sync::Arc;
 use model::{Observed, Source};
 
 use super::reading::{Files, Kind, Value, belongs};
-use super::series::Series;
 use super::registry::{Entry, entries};
+use super::series::Series;
 use super::{Observer, Own, Reading, cpu};
 use crate::sys::Sys;
 

@@ -6,8 +6,8 @@ mod parts;
 
 use model::{
     Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, FlowTally, Histogram, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample, TimeSequence, Trial,
-    Trust,
+    FindingKind, FlowTally, Histogram, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample,
+    TimeSequence, Trial, Trust,
 };
 
 pub(crate) use curves::*;

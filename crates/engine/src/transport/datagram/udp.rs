@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec, NamedTransport};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::DatagramChannel;

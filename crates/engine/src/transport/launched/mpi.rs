@@ -8,7 +8,7 @@ mod rank;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Direction, SocketFacts, Spec, NamedTransport};
+use model::{Direction, NamedTransport, SocketFacts, Spec};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};

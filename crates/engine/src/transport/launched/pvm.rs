@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use model::{Direction, SocketFacts, Spec, NamedTransport};
+use model::{Direction, NamedTransport, SocketFacts, Spec};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};

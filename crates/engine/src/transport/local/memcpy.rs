@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{SocketFacts, Spec, NamedTransport};
+use model::{NamedTransport, SocketFacts, Spec};
 
 use crate::core::EngineError;
 use crate::transport::{

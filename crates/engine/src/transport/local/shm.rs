@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use model::{EndOptions, SocketFacts, Spec, NamedTransport};
+use model::{EndOptions, NamedTransport, SocketFacts, Spec};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use crate::core::EngineError;

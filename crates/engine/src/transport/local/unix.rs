@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::{ReceiveBy, SendBy, Spec, NamedTransport};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec};
 
 use crate::core::EngineError;
 use crate::transport::datagram::DatagramChannel;

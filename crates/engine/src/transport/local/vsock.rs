@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use model::{Spec, NamedTransport};
+use model::{NamedTransport, Spec};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::core::{EngineError, now_ns};

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec, Strategy, NamedTransport};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec, Strategy};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use model::{Spec, NamedTransport};
+use model::{NamedTransport, Spec};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Tcp;

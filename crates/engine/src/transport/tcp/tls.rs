@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec, NamedTransport};
+use model::{Encryption, NamedTransport, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::{Domain, Socket, Type};
 

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use model::{Spec, NamedTransport};
+use model::{NamedTransport, Spec};
 use quinn_proto::ServerConfig;
 use socket2::{Domain, Socket, Type};
 
