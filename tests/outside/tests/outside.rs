@@ -10,7 +10,7 @@ use std::process::Command;
 use model::{Framing, Outcome, Spec, TransportFacts};
 use program::{Agent, Doc, Finished, Running, Sandbox, check};
 
-const OUTSIDE: &str = env!("CARGO_BIN_EXE_thru-outside");
+const OUTSIDE: &str = env!("CARGO_BIN_EXE_thru_outside");
 
 /// The program with the transport, and its agent.
 struct Bed {
