@@ -7,8 +7,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Observed;
-
 /// A source of counters: its name and what is known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
@@ -37,6 +35,14 @@ pub struct SourceFacts {
     /// Counters of losses and of full buffers, or such columns of a source with devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
+}
+
+impl SourceFacts {
+    /// Whether a counter of this source is one of losses and full buffers.
+    #[must_use]
+    pub fn is_loss(&self, counter: &str) -> bool {
+        is_loss(counter, self.per_device, &self.losses)
+    }
 }
 
 impl From<&Source> for SourceFacts {
@@ -117,13 +123,13 @@ pub const SOURCES: [Source; 15] =
     [CPU, STAT, SOFTNET, SNMP, NETSTAT, SNMP6, SOCKSTAT, MEMINFO, DEV, QDISC, ETHTOOL, IRQ, RAPL, PERF, SCHED];
 
 impl Source {
-    /// The source among these of a counter or of an entry of [`Observed::missing`]; `None` if it is another.
+    /// The source among these of a counter or of an entry of [`Observed::missing`](crate::Observed); `None` if it is another.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         SOURCES.iter().find(|source| source.has(name))
     }
 
-    /// Whether a counter, or an entry of [`Observed::missing`], is about this source.
+    /// Whether a counter, or an entry of [`Observed::missing`](crate::Observed), is about this source.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         first_part(name) == self.name
@@ -153,27 +159,9 @@ impl Source {
     }
 }
 
-impl Observed {
-    /// Whether a counter is one of losses and full buffers; false for those of an unknown source.
-    #[must_use]
-    pub fn is_loss(&self, counter: &str) -> bool {
-        let other = || self.source_facts.get(first_part(counter));
-        match Source::of(counter) {
-            Some(source) => source.is_loss(counter),
-            None => other().is_some_and(|source| is_loss(counter, source.per_device, &source.losses)),
-        }
-    }
-
-    /// Whether an entry of [`missing`](Self::missing) is about a source by which limits are judged.
-    #[must_use]
-    pub fn is_evidence(&self, gap: &str) -> bool {
-        let other = || self.source_facts.get(first_part(gap)).is_some_and(|source| source.is_evidence);
-        Source::of(gap).map_or_else(other, |source| source.is_evidence)
-    }
-}
-
-/// The name of the source of a counter or of an entry of the missing ones.
-fn first_part(name: &str) -> &str {
+/// The name of the source of a counter, or of an entry of [`Observed::missing`](crate::Observed).
+#[must_use]
+pub fn first_part(name: &str) -> &str {
     name.split(['.', ':']).next().unwrap_or(name)
 }
 
@@ -309,15 +297,5 @@ mod tests {
         assert_eq!((DEV.device("qdisc.eth0.drops"), STAT.device("stat.intr")), (None, None));
         assert!(QDISC.is_loss("qdisc.eth0.drops") && !QDISC.is_loss("qdisc.eth0.1:10.drops"));
         assert!(DEV.is_loss("dev.eth0.rx_errors") && !DEV.is_loss("dev.eth0.rx_bytes"));
-    }
-
-    #[test]
-    fn a_document_carries_the_facts_of_a_source_that_its_readers_may_not_know() {
-        let port = Source { name: "port", per_device: true, is_evidence: true, losses: &["lost"], ..RECORDED };
-        let seen = Observed { source_facts: [("port".to_owned(), (&port).into())].into(), ..Observed::default() };
-        let read: Observed = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
-        assert!(read.is_loss("port.p1.lost") && !read.is_loss("port.p1.sent") && !read.is_loss("other.p1.lost"));
-        assert!(read.is_evidence("port: no such file") && !read.is_evidence("other: no such file"));
-        assert!(read.is_loss("dev.eth0.rx_errors") && read.is_evidence("dev: no such file"), "without facts, too");
     }
 }

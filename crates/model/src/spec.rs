@@ -2,6 +2,7 @@
 
 mod choices;
 mod exchanges;
+mod facts;
 
 use std::net::IpAddr;
 
@@ -365,7 +366,7 @@ impl Spec {
     }
 
     /// The transport of a curve's memory ceiling: a reference, not a result.
-    pub const CEILING: &str = "memcpy";
+    pub const CEILING: &str = crate::transport::MEMCPY.name;
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// Most outstanding probes: they fit into TCP's initial window of 10 segments (RFC 6928).
