@@ -4,8 +4,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use analysis::stats::SplitMix64;
 use anyhow::{Context, Result, bail};
+use model::SplitMix64;
 
 use crate::judge;
 use crate::machine::{self, Machine};

@@ -154,7 +154,8 @@ pub(crate) mod testing {
     use model::{Cell, NetpipeSizes, Outcome, Spec, Stopping, Trial};
 
     use crate::outcome::{Context, outcome};
-    use crate::stats::{Decision, Sequential, SplitMix64};
+    use crate::stats::{Decision, Sequential};
+    use model::SplitMix64;
 
     /// NetPIPE's default sizes.
     pub(crate) fn netpipe() -> Vec<u64> {

@@ -6,7 +6,7 @@
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
 use analysis::advice::{Confirmation, Confirmed, Search, SearchRule, TrialScore};
-use analysis::stats::SplitMix64;
+use model::SplitMix64;
 
 /// Runs of a quick test, and of the contract.
 const RUNS: [u64; 2] = [200, 2_000];

@@ -3,7 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{SplitMix64, bootstrap_interval, mean, median, t_interval};
+use analysis::stats::{bootstrap_interval, mean, median, t_interval};
+use model::SplitMix64;
 
 #[test]
 fn student_covers_at_small_counts_where_the_bootstrap_does_not() {

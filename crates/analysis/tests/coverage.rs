@@ -4,7 +4,8 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{Decision, Sequential, SplitMix64, mean, t_interval};
+use analysis::stats::{Decision, Sequential, mean, t_interval};
+use model::SplitMix64;
 use model::Stopping;
 
 const RUNS: u64 = 2_000;

@@ -5,7 +5,8 @@
 //! quotes. Without that variable the tests take 200 runs and widen the bounds by three standard errors.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{Paired, PairedDecision, SplitMix64};
+use analysis::stats::{Paired, PairedDecision};
+use model::SplitMix64;
 use model::Stopping;
 
 /// Runs of a quick test, and of the contract.

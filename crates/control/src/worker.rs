@@ -182,7 +182,10 @@ fn check_machine(transport: &dyn Transport, target: &WireRendezvous) -> Result<(
     if transport.facts().one_host && target.boot_id.is_some() && target.boot_id != here {
         return Err(EngineError::Unsupported {
             what: format!("{} between two machines", transport.name()),
-            remedy: "it works within one machine only; use tcp or udp".into(),
+            remedy: format!(
+                "it works within one machine only; use {}",
+                engine::transport::names(|other| other.facts().ip.is_some())
+            ),
         });
     }
     Ok(())

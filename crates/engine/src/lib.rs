@@ -11,5 +11,5 @@ pub mod pattern;
 pub mod runner;
 pub mod transport;
 
-pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, wall_error};
+pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, random, wall_error};
 pub use runner::{LegTally, run};

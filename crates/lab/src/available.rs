@@ -19,7 +19,7 @@ const NEEDED: [(CapabilitySet, &str); 2] =
 /// namespaces and veth links.
 pub fn available() -> Result<(), LabError> {
     let ip = privileged_ip()?;
-    let lab = format!("thru-probe-{:08x}", random() as u32);
+    let lab = format!("thru-probe-{:08x}", random()? as u32);
     let namespace = format!("{lab}-a");
     let record = Record { namespaces: vec![namespace.clone()], ..Record::of(lab) };
     let scope = Scope::open(ip, &Journal::open()?, record)?;

@@ -95,7 +95,7 @@ impl Lab {
             Some(subnets) => subnets,
             None => Subnets::choose(&taken(&ip, &journal)?)?,
         };
-        let name = format!("{}-{:08x}", spec.prefix, random() as u32);
+        let name = format!("{}-{:08x}", spec.prefix, random()? as u32);
         let hosts = [("a", 1), ("b", 2)].map(|(host, number)| {
             let (v4, v6) = subnets.host(number);
             let namespace = format!("{name}-{host}");

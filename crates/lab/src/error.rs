@@ -30,6 +30,12 @@ pub enum LabError {
         /// Its error message.
         reason: String,
     },
+    /// The kernel gives no random numbers, of which names and addresses are made.
+    #[error("cannot draw a random number: {source}")]
+    Random {
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// A command failed.
     #[error("`{command}` failed: {reason}")]
     Command {

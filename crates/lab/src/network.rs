@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use model::{EmulatedDirection, LabReport, ShapedDirection};
+use model::{EmulatedDirection, LabReport, ShapedDirection, SplitMix64};
 
 use crate::LabError;
 use crate::available::privileged_ip;
@@ -80,7 +80,7 @@ impl Network {
         let layout = Layout::of(topology, block)?;
         let name = match name {
             Some(name) => chosen(name, &journal)?,
-            None => format!("{}-{:08x}", topology.name, random() as u32),
+            None => format!("{}-{:08x}", topology.name, random()? as u32),
         };
         let namespace = |index: usize| format!("{name}-{}", topology.nodes[index].name);
         let of_kind = |kind| (0..topology.nodes.len()).filter(move |index| topology.nodes[*index].kind == kind);
@@ -278,7 +278,7 @@ impl Network {
             }
             Carrier::Emulator => {
                 // Each link makes its own random choices, the same ones each time.
-                let seed = self.topology.seed.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let seed = self.topology.seed.wrapping_add((index as u64).wrapping_mul(SplitMix64::STEP));
                 let emulator =
                     Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
                 self.emulators.push((index, emulator.map_err(|source| LabError::Emulator { source })?));

@@ -1,8 +1,8 @@
 //! Addresses for a lab that are not in use on this machine.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use model::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -38,7 +38,9 @@ impl Subnets {
     pub(crate) fn choose(routes: &[String]) -> Result<Self, LabError> {
         let routes: Vec<(IpAddr, u8)> = routes.iter().filter_map(|route| prefix(route)).collect();
         let free = |pair: &Self| !routes.iter().any(|(network, length)| pair.meets(*network, *length));
-        (0..Self::TRIES).map(|_| Self::numbered((random() % Self::COUNT) as u16)).find(free).ok_or(LabError::NoSubnet)
+        let mut random = SplitMix64::new(random()?);
+        let drawn = std::iter::repeat_with(|| Self::numbered((random.next_u64() % Self::COUNT) as u16));
+        drawn.take(Self::TRIES).find(free).ok_or(LabError::NoSubnet)
     }
 
     /// Address of host `number` (1 or 2) in each subnet.
@@ -98,9 +100,9 @@ pub(crate) fn prefix(destination: &str) -> Option<(IpAddr, u8)> {
     Some((network, length))
 }
 
-/// A random number; the standard library seeds each new hasher differently.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// A random number of the kernel: labs of one host need different names and addresses.
+pub(crate) fn random() -> Result<u64, LabError> {
+    getrandom::u64().map_err(|error| LabError::Random { source: std::io::Error::other(error.to_string()) })
 }
 
 #[cfg(test)]

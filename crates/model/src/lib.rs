@@ -27,6 +27,7 @@ pub mod path;
 mod plain;
 pub mod plan;
 pub mod probe;
+pub mod random;
 pub mod run;
 pub mod schema;
 pub mod selftest;
@@ -69,12 +70,13 @@ pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
 };
 pub use probe::Responsiveness;
+pub use random::SplitMix64;
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::{Check, Claim, SelfTest};
 pub use selftest_citation::SelfTestCitation;
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
-pub use source::Source;
+pub use source::{Source, SourceFacts};
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use stopping::{Order, Stopping};
@@ -83,7 +85,7 @@ pub use tally::{
     SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
-pub use transport::{Framing, IpProtocol, TransportFacts};
+pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuUse;
+use crate::source::first_part;
+use crate::{CpuUse, Source, SourceFacts};
 
 /// What the observers of both ends read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,9 @@ pub struct Observed {
     /// Sources, devices and counters that could not be read, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// What the sources are whose facts readers may not know; absent for the sources of version 0.1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_facts: BTreeMap<String, SourceFacts>,
     /// The increase of each counter that changed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
@@ -66,6 +70,25 @@ impl Observed {
         let read =
             self.sources.iter().any(|read| read == source) && !self.missing.iter().any(|gap| covers(gap, counter));
         read.then_some(0)
+    }
+}
+
+impl Observed {
+    /// Whether a counter is one of losses and full buffers; false for those of an unknown source.
+    #[must_use]
+    pub fn is_loss(&self, counter: &str) -> bool {
+        let other = || self.source_facts.get(first_part(counter));
+        match Source::of(counter) {
+            Some(source) => source.is_loss(counter),
+            None => other().is_some_and(|source| source.is_loss(counter)),
+        }
+    }
+
+    /// Whether an entry of [`missing`](Self::missing) is about a source by which limits are judged.
+    #[must_use]
+    pub fn is_evidence(&self, gap: &str) -> bool {
+        let other = || self.source_facts.get(first_part(gap)).is_some_and(|source| source.is_evidence);
+        Source::of(gap).map_or_else(other, |source| source.is_evidence)
     }
 }
 
@@ -177,5 +200,16 @@ mod tests {
         assert_eq!(seen.grew("rapl.package-0"), None);
         assert_eq!((seen.grew("dev.eth1.rx_bytes"), seen.grew("dev.eth10.rx_bytes")), (None, Some(0)));
         assert_eq!((seen.grew("dev.eth2.rx_bytes"), seen.grew("dev.eth2.tx_bytes")), (None, Some(0)));
+    }
+
+    #[test]
+    fn a_document_carries_the_facts_of_a_source_that_its_readers_may_not_know() {
+        let port =
+            Source { name: "port", per_device: true, is_evidence: true, losses: &["lost"], ..crate::source::RECORDED };
+        let seen = Observed { source_facts: [("port".to_owned(), (&port).into())].into(), ..Observed::default() };
+        let read: Observed = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+        assert!(read.is_loss("port.p1.lost") && !read.is_loss("port.p1.sent") && !read.is_loss("other.p1.lost"));
+        assert!(read.is_evidence("port: no such file") && !read.is_evidence("other: no such file"));
+        assert!(read.is_loss("dev.eth0.rx_errors") && read.is_evidence("dev: no such file"), "without facts, too");
     }
 }

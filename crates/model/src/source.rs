@@ -1,7 +1,13 @@
 //! The sources of a host's counters, and the counters that are used by name: each name stands here only. The observers are in
 //! host, whose registry refers to these sources.
+//!
+//! The constants are the sources whose facts documents do not carry: documents were released without them. This list is closed. A
+//! further source states its facts in its observer's entry, and documents carry them.
 
-/// A source of counters.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A source of counters: its name and what is known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// Its name, the first part of its counters' names.
@@ -16,8 +22,38 @@ pub struct Source {
     pub losses: &'static [&'static str],
 }
 
-/// A source that is recorded only.
-const RECORDED: Source = Source { name: "", per_device: false, is_evidence: false, is_watched: false, losses: &[] };
+/// What readers of a document need to know of a source that has no constant here ([`Observed::source_facts`](crate::Observed)).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SourceFacts {
+    /// Its counters are those of devices: `SOURCE.DEVICE.COLUMN`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub per_device: bool,
+    /// What limits the measurement is judged by its counters, so a failure to read it is worth a note.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_evidence: bool,
+    /// Counters of losses and of full buffers, or such columns of a source with devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
+}
+
+impl SourceFacts {
+    /// Whether a counter of this source is one of losses and full buffers.
+    #[must_use]
+    pub fn is_loss(&self, counter: &str) -> bool {
+        is_loss(counter, self.per_device, &self.losses)
+    }
+}
+
+impl From<&Source> for SourceFacts {
+    fn from(source: &Source) -> Self {
+        let losses = source.losses.iter().map(|name| (*name).to_owned()).collect();
+        Self { per_device: source.per_device, is_evidence: source.is_evidence, losses }
+    }
+}
+
+/// A source that is recorded only; further sources state how they differ.
+pub const RECORDED: Source = Source { name: "", per_device: false, is_evidence: false, is_watched: false, losses: &[] };
 
 /// CPU time of each core.
 pub const CPU: Source = Source { name: "cpu", ..RECORDED };
@@ -82,16 +118,21 @@ pub const PERF: Source = Source { name: "perf", ..RECORDED };
 /// Scheduling of thru's own threads.
 pub const SCHED: Source = Source { name: "sched", ..RECORDED };
 
-/// Every source, in the order in which the observers read.
+/// The sources whose facts documents do not carry, in the order in which the observers read. No entry is added.
 pub const SOURCES: [Source; 15] =
     [CPU, STAT, SOFTNET, SNMP, NETSTAT, SNMP6, SOCKSTAT, MEMINFO, DEV, QDISC, ETHTOOL, IRQ, RAPL, PERF, SCHED];
 
 impl Source {
-    /// The source of a counter or of an entry of [`Observed::missing`](crate::Observed); `None` if its name is unknown.
+    /// The source among these of a counter or of an entry of [`Observed::missing`](crate::Observed); `None` if it is another.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
-        let first = name.split(['.', ':']).next();
-        SOURCES.iter().find(|source| first == Some(source.name))
+        SOURCES.iter().find(|source| source.has(name))
+    }
+
+    /// Whether a counter, or an entry of [`Observed::missing`](crate::Observed), is about this source.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        first_part(name) == self.name
     }
 
     /// Whether a counter is one of this source.
@@ -114,10 +155,22 @@ impl Source {
     /// these are left out.
     #[must_use]
     pub fn is_loss(&self, counter: &str) -> bool {
-        match self.device(counter) {
-            Some((device, column)) => !device.contains(':') && self.losses.contains(&column),
-            None => self.losses.contains(&counter),
-        }
+        self.owns(counter) && is_loss(counter, self.per_device, self.losses)
+    }
+}
+
+/// The name of the source of a counter, or of an entry of [`Observed::missing`](crate::Observed).
+#[must_use]
+pub fn first_part(name: &str) -> &str {
+    name.split(['.', ':']).next().unwrap_or(name)
+}
+
+fn is_loss(counter: &str, per_device: bool, losses: &[impl AsRef<str>]) -> bool {
+    let listed = |name: &str| losses.iter().any(|loss| loss.as_ref() == name);
+    let rest = counter.split_once('.').map_or("", |(_, rest)| rest);
+    match rest.rsplit_once('.').filter(|_| per_device) {
+        Some((device, column)) => !device.contains(':') && listed(column),
+        None => listed(counter),
     }
 }
 

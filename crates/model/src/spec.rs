@@ -2,6 +2,7 @@
 
 mod choices;
 mod exchanges;
+mod facts;
 
 use std::net::IpAddr;
 
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
-use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule};
+use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule, TransportFacts};
 
 /// The socket and thread options of one end. Null means the kernel's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +103,9 @@ fn is_observe_interval(ns: &u64) -> bool {
 pub struct Spec {
     /// The transport, by its name in the engine's registry.
     pub transport: Name,
+    /// What the transport is, if it is one whose facts readers may not know; absent for the transports of version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport_facts: Option<TransportFacts>,
     /// The pattern, by its name in the engine's registry.
     pub pattern: Name,
     /// Bytes of one application send; the request of a transaction.
@@ -190,6 +194,7 @@ impl Spec {
     pub fn new(transport: &str, pattern: &str) -> Self {
         Self {
             transport: transport.into(),
+            transport_facts: None,
             pattern: pattern.into(),
             block: 128 << 10,
             reply: None,
@@ -361,7 +366,7 @@ impl Spec {
     }
 
     /// The transport of a curve's memory ceiling: a reference, not a result.
-    pub const CEILING: &str = "memcpy";
+    pub const CEILING: &str = crate::transport::MEMCPY.name;
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// Most outstanding probes: they fit into TCP's initial window of 10 segments (RFC 6928).

@@ -1,25 +1,38 @@
-//! The facts of each transport that analysis and control need. Its code and its capabilities are in the engine, whose registry
-//! refers to these constants; each fact stands here only.
+//! What a transport is, for code that does not have the transport itself. A spec carries these facts
+//! ([`Spec::transport_facts`](crate::Spec)), so that a reader of documents needs no list of transports.
+//!
+//! The constants are the transports whose specs carry no facts: documents were released without them. This list is closed. The
+//! entries of the engine's registry refer to these constants; a further transport states its facts in its entry.
 
-use crate::Spec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What is known of a transport without its code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct TransportFacts {
-    /// Its name in specs and on the command line.
-    pub name: &'static str,
-    /// The protocol over IP that carries its bytes; `None` for other carriers.
+    /// The protocol over IP that carries its bytes; null for other carriers.
     pub ip: Option<IpProtocol>,
     /// A connection may have several paths.
     pub multipath: bool,
     /// Both ends are threads or processes of one host, without a network between them.
     pub one_host: bool,
-    /// The headers around its payload; `None` if they are unknown.
+    /// The headers around its payload; null if they are unknown.
     pub framing: Option<Framing>,
 }
 
-/// A protocol over IP.
+/// A transport's name and facts: its entry in a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedTransport {
+    /// Its name in specs and on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub facts: TransportFacts,
+}
+
+/// A protocol over IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum IpProtocol {
     /// TCP, in the kernel.
     Tcp,
@@ -39,7 +52,8 @@ impl IpProtocol {
 }
 
 /// The headers around a transport's payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// TCP segments.
     Tcp,
@@ -51,49 +65,15 @@ pub enum Framing {
     Quic,
 }
 
-/// A carrier other than IP, between hosts.
-const OTHER: TransportFacts = TransportFacts { name: "", ip: None, multipath: false, one_host: false, framing: None };
-/// Within one host.
-const LOCAL: TransportFacts = TransportFacts { one_host: true, ..OTHER };
-
-/// TCP.
-pub const TCP: TransportFacts =
-    TransportFacts { name: "tcp", ip: Some(IpProtocol::Tcp), framing: Some(Framing::Tcp), ..OTHER };
-/// Multipath TCP. The headers depend on the number of paths.
-pub const MPTCP: TransportFacts = TransportFacts { name: "mptcp", ip: Some(IpProtocol::Tcp), multipath: true, ..OTHER };
-/// TLS over TCP.
-pub const TLS: TransportFacts =
-    TransportFacts { name: "tls", ip: Some(IpProtocol::Tcp), framing: Some(Framing::Tls), ..OTHER };
-/// UDP.
-pub const UDP: TransportFacts =
-    TransportFacts { name: "udp", ip: Some(IpProtocol::Udp), framing: Some(Framing::Udp), ..OTHER };
-/// QUIC.
-pub const QUIC: TransportFacts =
-    TransportFacts { name: "quic", ip: Some(IpProtocol::Udp), framing: Some(Framing::Quic), ..OTHER };
-/// Unix domain stream sockets.
-pub const UNIX: TransportFacts = TransportFacts { name: "unix", ..LOCAL };
-/// Unix domain datagram sockets.
-pub const UNIX_DGRAM: TransportFacts = TransportFacts { name: "unix-dgram", ..LOCAL };
-/// Sockets between a virtual machine and its host.
-pub const VSOCK: TransportFacts = TransportFacts { name: "vsock", ..OTHER };
-/// Copies in memory.
-pub const MEMCPY: TransportFacts = TransportFacts { name: Spec::CEILING, ..LOCAL };
-/// A ring in shared memory.
-pub const SHM: TransportFacts = TransportFacts { name: "shm", ..LOCAL };
-/// MPI messages.
-pub const MPI: TransportFacts = TransportFacts { name: "mpi", ..OTHER };
-/// PVM messages.
-pub const PVM: TransportFacts = TransportFacts { name: "pvm", ..OTHER };
-
-/// Every transport, in the order of the manual.
-pub const TRANSPORTS: [TransportFacts; 12] =
-    [TCP, MPTCP, TLS, UDP, QUIC, UNIX, UNIX_DGRAM, VSOCK, MEMCPY, SHM, MPI, PVM];
-
 impl TransportFacts {
-    /// The facts of the transport called `name`; `None` for an unknown one, such as that of an imported result.
-    #[must_use]
-    pub fn of(name: &str) -> Option<&'static Self> {
-        TRANSPORTS.iter().find(|facts| facts.name == name)
+    /// A carrier other than IP, between hosts; the transports state how they differ.
+    pub const OTHER: Self = Self { ip: None, multipath: false, one_host: false, framing: None };
+    /// A carrier within one host.
+    pub const LOCAL: Self = Self { one_host: true, ..Self::OTHER };
+
+    /// Over this protocol, with these headers.
+    const fn over(ip: IpProtocol, framing: Framing) -> Self {
+        Self { ip: Some(ip), framing: Some(framing), ..Self::OTHER }
     }
 
     /// Whether its connections are the kernel's TCP sockets.
@@ -103,31 +83,47 @@ impl TransportFacts {
     }
 }
 
-impl Spec {
-    /// The facts of its transport; `None` for an unknown one.
-    #[must_use]
-    pub fn transport_facts(&self) -> Option<&'static TransportFacts> {
-        TransportFacts::of(self.transport.as_str())
+impl NamedTransport {
+    const fn new(name: &'static str, facts: TransportFacts) -> Self {
+        Self { name, facts }
     }
 
-    /// Whether its connections are the kernel's TCP sockets.
+    /// The transport called `name` among those whose specs carry no facts.
     #[must_use]
-    pub fn is_over_tcp(&self) -> bool {
-        self.transport_facts().is_some_and(TransportFacts::is_over_tcp)
+    pub fn of(name: &str) -> Option<&'static Self> {
+        TRANSPORTS.iter().find(|transport| transport.name == name)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// TCP.
+pub const TCP: NamedTransport = NamedTransport::new("tcp", TransportFacts::over(IpProtocol::Tcp, Framing::Tcp));
+/// Multipath TCP. The headers depend on the number of paths.
+pub const MPTCP: NamedTransport = NamedTransport::new(
+    "mptcp",
+    TransportFacts { ip: Some(IpProtocol::Tcp), multipath: true, ..TransportFacts::OTHER },
+);
+/// TLS over TCP.
+pub const TLS: NamedTransport = NamedTransport::new("tls", TransportFacts::over(IpProtocol::Tcp, Framing::Tls));
+/// UDP.
+pub const UDP: NamedTransport = NamedTransport::new("udp", TransportFacts::over(IpProtocol::Udp, Framing::Udp));
+/// QUIC.
+pub const QUIC: NamedTransport = NamedTransport::new("quic", TransportFacts::over(IpProtocol::Udp, Framing::Quic));
+/// Unix domain stream sockets.
+pub const UNIX: NamedTransport = NamedTransport::new("unix", TransportFacts::LOCAL);
+/// Unix domain datagram sockets.
+pub const UNIX_DGRAM: NamedTransport = NamedTransport::new("unix-dgram", TransportFacts::LOCAL);
+/// Sockets between a virtual machine and its host.
+pub const VSOCK: NamedTransport = NamedTransport::new("vsock", TransportFacts::OTHER);
+/// Copies in memory.
+pub const MEMCPY: NamedTransport = NamedTransport::new("memcpy", TransportFacts::LOCAL);
+/// A ring in shared memory.
+pub const SHM: NamedTransport = NamedTransport::new("shm", TransportFacts::LOCAL);
+/// MPI messages.
+pub const MPI: NamedTransport = NamedTransport::new("mpi", TransportFacts::OTHER);
+/// PVM messages.
+pub const PVM: NamedTransport = NamedTransport::new("pvm", TransportFacts::OTHER);
 
-    #[test]
-    fn facts_belong_to_the_transport_of_a_spec() {
-        let over_tcp = |name: &str| Spec::new(name, "stream").is_over_tcp();
-        assert!(over_tcp("tcp") && over_tcp("mptcp") && over_tcp("tls"));
-        assert!(!over_tcp("quic") && !over_tcp("unix") && !over_tcp("icmp"));
-        let names: std::collections::BTreeSet<&str> = TRANSPORTS.iter().map(|facts| facts.name).collect();
-        assert_eq!(names.len(), TRANSPORTS.len(), "names are unique");
-        assert!(TRANSPORTS.iter().all(|facts| !(facts.one_host && facts.ip.is_some())));
-    }
-}
+/// The transports whose specs carry no facts, in the order of the manual. No entry is added: a further transport's facts stand in
+/// its registry entry, and its specs carry them.
+pub const TRANSPORTS: [NamedTransport; 12] =
+    [TCP, MPTCP, TLS, UDP, QUIC, UNIX, UNIX_DGRAM, VSOCK, MEMCPY, SHM, MPI, PVM];

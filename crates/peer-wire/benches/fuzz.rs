@@ -17,7 +17,7 @@ fn main() {
     let each: u64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(INPUTS);
     let targets = fuzz::targets();
     let inputs = each * targets.len() as u64;
-    let mut random = fuzz::Random::new(inputs);
+    let mut random = model::SplitMix64::new(inputs);
     let mut sums = vec![fuzz::Tally::default(); targets.len()];
     let start = std::time::Instant::now();
     let mut left = inputs;

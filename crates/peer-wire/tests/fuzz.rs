@@ -15,7 +15,7 @@ const LONG: u64 = 60_000;
 
 fn withstand(seed: u64, each: u64) {
     let targets = fuzz::targets();
-    let tallies = fuzz::run(&targets, each * targets.len() as u64, &mut fuzz::Random::new(seed));
+    let tallies = fuzz::run(&targets, each * targets.len() as u64, &mut model::SplitMix64::new(seed));
     for (target, tally) in targets.iter().zip(tallies) {
         assert_eq!(tally.inputs, each, "{} {}", target.peer, target.role);
         let never = target.role == "datagrams";

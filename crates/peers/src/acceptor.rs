@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use engine::transport::foreign;
 use model::EndOptions;
+use peer_wire::SpeakError;
 
-use crate::line::{Input, Line};
+use crate::line::{Input, Line, Wait};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{Admission, InteropError, Service, plain};
 
@@ -39,6 +40,23 @@ impl ClientSession<'_> {
         move || {
             let left = matches!(line.try_receive(&mut [0; 64]), Ok(Input::Ended) | Err(_));
             !left && !session_deadline.is_over() && !service.stopping()
+        }
+    }
+
+    /// Waits for the client's next bytes on its control connection. `ended` says what is wrong with its end there.
+    pub(crate) fn receive(
+        &mut self,
+        program: &'static str,
+        limit: Duration,
+        buffer: &mut [u8],
+        ended: impl FnOnce() -> Result<(), SpeakError>,
+    ) -> Result<usize, InteropError> {
+        let service = self.service;
+        let cancelled = || service.stopping();
+        let wait = Wait { program, limit, during: "on its control connection", cancelled: &cancelled };
+        match self.line.wait(buffer, &wait)? {
+            Some(count) => Ok(count),
+            None => Err(ended().err().map_or(InteropError::Interrupted, |error| self.line.peer_error(error))),
         }
     }
 

@@ -174,18 +174,34 @@ pub trait PeerProtocol: Sync {
     /// Where it cannot listen.
     fn serve(&self, service: &Service) -> Result<(), InteropError>;
 
-    /// Serves the client of one connection that inetd has accepted. Ignores the service's addresses.
-    ///
-    /// # Errors
-    /// Where it fails, or the program's server needs its own port.
-    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
-        let _ = (service, socket);
-        let name = self.name();
-        Err(InteropError::unsupported(
-            format!("--inetd with --speak {name}"),
-            "its server needs its own port; leave --inetd out (it works with netperf, nttcp and nuttcp)",
-        ))
+    /// What serves the client of one connection that inetd has accepted; `None` if the program's server needs its own port.
+    fn of_inetd(&self) -> Option<ServeOne> {
+        None
     }
+}
+
+/// Serves the client of one connection that inetd has accepted. Ignores the service's addresses.
+pub type ServeOne = fn(&Service, TcpStream) -> Result<(), InteropError>;
+
+/// Serves the client of one connection that inetd has accepted, as the server of a program.
+///
+/// # Errors
+/// Where it fails, or the program's server needs its own port.
+pub fn serve_one(program: &dyn PeerProtocol, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+    match program.of_inetd() {
+        Some(serve) => serve(service, socket),
+        None => Err(InteropError::unsupported(
+            format!("--inetd with --speak {}", program.name()),
+            format!("its server needs its own port; leave --inetd out (it works with {})", started_by_inetd()),
+        )),
+    }
+}
+
+/// The programs whose servers inetd can start, for a message: `netperf, nttcp or nuttcp`.
+#[must_use]
+pub fn started_by_inetd() -> String {
+    let programs = PROTOCOLS.iter().filter(|program| program.of_inetd().is_some());
+    model::alternatives(&programs.map(|program| program.name()).collect::<Vec<_>>())
 }
 
 /// A server of another program.

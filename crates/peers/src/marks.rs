@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use engine::now_ns;
 use engine::transport::foreign;
+use engine::{Signals, now_ns};
 
 /// What a datagram is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,20 @@ impl MarkTimes {
     }
 }
 
+/// For each step of a transfer: stops it when the data is over, and aborts it when it may not continue.
+pub(crate) fn stop_at_end(
+    mark_times: Arc<MarkTimes>,
+    mut may_continue: impl FnMut() -> bool,
+) -> impl FnMut(&Signals, Duration) {
+    move |signals, _| {
+        if !may_continue() {
+            signals.abort();
+        } else if mark_times.ended() {
+            signals.stop();
+        }
+    }
+}
+
 /// Numbers datagrams without a header in order of arrival; losses show only in the byte counts.
 pub(crate) struct MarkedDatagrams<F> {
     sort: F,
@@ -48,6 +63,13 @@ pub(crate) struct MarkedDatagrams<F> {
 impl<F> MarkedDatagrams<F> {
     pub(crate) fn new(sort: F, mark_times: Arc<MarkTimes>) -> Self {
         Self { sort, mark_times, next: 0 }
+    }
+}
+
+impl MarkedDatagrams<fn(&[u8]) -> DatagramKind> {
+    /// For a sender, which gets no mark.
+    pub(crate) fn sent(mark_times: Arc<MarkTimes>) -> Self {
+        Self::new(|_| DatagramKind::Data, mark_times)
     }
 }
 

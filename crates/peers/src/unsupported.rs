@@ -12,9 +12,9 @@ pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or
 /// Remedy for both directions.
 pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use --reverse";
 
-/// The first flag of a spec that no program supports.
-pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
-    let others = [
+/// The first flag of a spec that needs an agent at the far end.
+pub(crate) fn needs_agent(spec: &Spec) -> Option<&'static str> {
+    first(&[
         (spec.processes > 1, "--processes"),
         (spec.probe.is_some(), "--probe"),
         (spec.no_loss, "--find-no-loss"),
@@ -23,6 +23,12 @@ pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
         (spec.capture.is_some(), "--capture"),
         (!spec.settings.is_empty(), "--set"),
         (spec.engine.auto, "--engine auto"),
+    ])
+}
+
+/// The first flag of a spec that no program but netperf supports.
+pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
+    let others = [
         (spec.far.data_addr.is_some(), "--data"),
         (spec.far.device.is_some(), "--device at the far end"),
         (spec.far.port.is_some(), "--data-port at the far end"),
@@ -35,7 +41,12 @@ pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
         (spec.far.pin.len() > 1, "--pin to several cores at the far end"),
         (!spec.near.cc_rules.is_empty() || !spec.far.cc_rules.is_empty(), "--cc-rules"),
     ];
-    others.into_iter().find(|(there, _)| *there).map(|(_, what)| what)
+    needs_agent(spec).or_else(|| first(&others))
+}
+
+/// The first that is there.
+fn first(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+    flags.iter().find(|(there, _)| *there).map(|(_, what)| *what)
 }
 
 /// What one of the older programs can measure: transfers from one buffer.
@@ -100,5 +111,5 @@ pub(crate) fn unsupported_by_simple(spec: &Spec) -> Option<&'static str> {
         (spec.warmup_ns > 0, "--warmup"),
         (spec.far.sndbuf != spec.far.rcvbuf, "--sndbuf and --rcvbuf of different values at the far end"),
     ];
-    unsupported_by_all(spec).or_else(|| others.into_iter().find(|(there, _)| *there).map(|(_, what)| what))
+    unsupported_by_all(spec).or_else(|| first(&others))
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use model::{Interval, Spec, Stop};
+use model::{Interval, Spec, SplitMix64, Stop};
 use peers::{Server, TrialObserver, protocol};
 
 impl Served {
@@ -271,28 +271,21 @@ fn datagrams_of_other_clients_open_no_stream() {
     served.serves();
 }
 
-/// A reproducible pseudo-random sequence (splitmix64).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 16
-}
-
 #[test]
 fn mutated_sessions_do_no_harm() {
     let served = Served::start();
     let json =
         r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":131072,"client_version":"3.12"}"#;
     let good = [framed(json), vec![4], framed(r#"{"streams":[]}"#), vec![16]].concat();
-    let mut state = 7;
+    let mut random = SplitMix64::new(7);
     for _ in 0..150 {
         let mut bytes = good.clone();
-        for _ in 0..=next(&mut state) % 4 {
-            let at = (next(&mut state) as usize) % bytes.len();
-            match next(&mut state) % 3 {
-                0 => bytes[at] = next(&mut state) as u8,
+        for _ in 0..=random.next_u64() % 4 {
+            let at = (random.next_u64() as usize) % bytes.len();
+            match random.next_u64() % 3 {
+                0 => bytes[at] = random.next_u64() as u8,
                 1 => bytes.truncate(at.max(1)),
-                _ => bytes.insert(at, next(&mut state) as u8),
+                _ => bytes.insert(at, random.next_u64() as u8),
             }
         }
         let mut client = served.client();

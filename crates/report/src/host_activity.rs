@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::source::counter;
-use model::{CoreUse, EndPass, Inventory, Pass, Run, Source, Verdict};
+use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
 
 use crate::{host_facts, labels};
 
@@ -99,11 +99,9 @@ impl Host<'_> {
 
     /// The counters of losses that increased.
     fn losses(&self) -> Vec<(&str, i64)> {
-        let lost = |name: &&str| Source::of(name).is_some_and(|source| source.is_loss(name));
-        let sum = |name: &&str| -> i64 {
-            let observed = self.passes.iter().filter_map(|pass| pass.observed.as_ref());
-            observed.filter_map(|seen| seen.counters.get(*name)).sum()
-        };
+        let observed = || self.passes.iter().filter_map(|pass| pass.observed.as_ref());
+        let lost = |name: &&str| observed().any(|seen| seen.is_loss(name));
+        let sum = |name: &&str| -> i64 { observed().filter_map(|seen| seen.counters.get(*name)).sum() };
         self.changed().into_iter().filter(lost).map(|name| (name, sum(&name))).collect()
     }
 

@@ -14,45 +14,6 @@ pub(crate) fn verdicts(list: &[Verdict]) -> String {
     list.iter().map(|one| verdict(*one)).collect::<Vec<_>>().join(", ")
 }
 
-/// The meaning of a verdict in one or two sentences.
-pub(crate) fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Stalled => "no byte moved for the stall time, and the trial was ended: do not use the rate",
-        Verdict::ResolutionLimited => "the trial was too short for its clock or had too few arrivals: measure longer",
-        Verdict::ByteCountMismatch => "the byte counts of the two ends do not balance: do not use the rate",
-        Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
-        Verdict::FewTrials => "fewer than 3 trials: the value has no interval",
-        Verdict::CutShort => {
-            "ended before its stop rule was met: it was interrupted, or the peer closed the connection"
-        }
-        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
-        Verdict::BatchTimed => "round trips were timed in batches: percentiles are those of batch means",
-        Verdict::SocketDrops => "the receiver's socket dropped datagrams: the limit is the host, not the path",
-        Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were not measured (self-limit or budget)",
-        Verdict::OneHost => "both ends are on one host, without a network between them",
-        Verdict::MetricsKept => {
-            "the TCP metrics cache of a sending end was on: a trial may start with values from an earlier one"
-        }
-        Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
-        Verdict::Unmet => "a requirement of the plan did not hold before a trial, which was left out",
-        Verdict::EmulatorLate => {
-            "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
-        }
-        Verdict::EmulatorUnreported => {
-            "the lab did not report whether its emulator was on time: repeat on an idle machine"
-        }
-        Verdict::Starved => "a flow received nothing in a trial: see the shares of the flows in the JSON document",
-        Verdict::DelayedReads => {
-            "receivers slept between reads (--delayed-reads), unlike an ordinary application: other programs may be slower"
-        }
-        Verdict::OverlapClose => {
-            "each connection was closed during the next transaction (--overlap-close): the rate is above that of sequential transactions"
-        }
-        _ => "unknown to this version: see the manual of the version that measured",
-    }
-}
-
 /// All verdicts of these outcomes, each once, in their own order.
 pub(crate) fn verdicts_of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<Verdict> {
     let mut all: Vec<Verdict> = outcomes.into_iter().flat_map(|outcome| outcome.summary.verdicts.clone()).collect();

@@ -77,9 +77,7 @@ mod tests {
     use model::Delays;
 
     fn of(delays: impl IntoIterator<Item = i64>) -> Delay {
-        let mut all = Delays::default();
-        delays.into_iter().for_each(|ns| all.record(ns));
-        all.digest().unwrap()
+        delays.into_iter().collect::<Delays>().digest().unwrap()
     }
 
     fn lines_of(one_way: OneWay) -> Vec<String> {

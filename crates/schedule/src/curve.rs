@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use analysis::stats::SplitMix64;
+use model::SplitMix64;
 use model::{Cell, Direction, Event, Order, Phase, RunHeader, Spec, Stop};
 
 use crate::cells::CellState;

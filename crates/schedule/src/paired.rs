@@ -4,7 +4,8 @@
 //! cells, which is all that the randomisation test of the analysis needs.
 
 use analysis::compare::log_ratios;
-use analysis::stats::{Paired, PairedDecision, SplitMix64};
+use analysis::stats::{Paired, PairedDecision};
+use model::SplitMix64;
 use model::{Cell, RunHeader};
 
 use crate::state::RunState;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
-use analysis::stats::SplitMix64;
+use model::SplitMix64;
 use model::{
     Cell, Conditions, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally, RunHeader, SendBy,
     SocketFacts, Spec, Stop, Stopping, Trial,

@@ -135,7 +135,7 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
         )));
     }
     let service = service(options, peer, Machine::new(1), Vec::new(), |_| {})?;
-    peer.program.serve_one(&service, socket)?;
+    peers::serve_one(peer.program, &service, socket)?;
     Ok(0)
 }
 

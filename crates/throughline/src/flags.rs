@@ -338,7 +338,7 @@ pub fn spec(
     precision: &Precision,
 ) -> Result<Spec, Failure> {
     sockets.check(load.transport())?;
-    let mut spec = Spec::new(load.transport(), pattern);
+    let mut spec = Spec::over(engine::transport::transport(load.transport())?.named(), pattern);
     spec.flows = load.flows;
     spec.threads = load.threads;
     spec.processes = load.processes;

@@ -1,48 +1,7 @@
-//! `thru`: measures what a network path carries.
-#![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
-
-#[macro_use]
-mod console;
-
-mod args;
-mod commands;
-mod flags;
-mod job;
-mod measure;
-mod output;
-mod password;
-mod plan;
-mod registries;
-mod sinks;
-mod spec_args;
-mod usage;
+//! `thru`: see the library.
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
-
-use session::{Failure, launch, signals};
-
 fn main() -> ExitCode {
-    match run().and_then(|code| console::finish().map(|()| code)) {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            if !launch::is_repeated(&failure) {
-                console::fail(&failure);
-            }
-            ExitCode::from(failure.code())
-        }
-    }
-}
-
-fn run() -> Result<u8, Failure> {
-    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
-        Ok(args) => args,
-        Err(error) => return usage::refuse(&error),
-    };
-    if args.until_input_ends {
-        signals::end_with_input();
-    }
-    control::raise_file_limit();
-    commands::run(args)
+    throughline::main()
 }

@@ -1,14 +1,14 @@
 //! Help texts and accepted values that come from the registries of transports, programs and formats.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use engine::transport::{TRANSPORTS, Transport, names, transport};
+use engine::transport::{Transport, names, transport, transports as all};
 use model::{ByteSize, alternatives};
 use peers::{PROTOCOLS, PeerProtocol};
 use report::{FORMATS, Format};
 
 /// The transports, each with its line of help.
 pub fn transports() -> PossibleValuesParser {
-    TRANSPORTS.iter().map(|entry| PossibleValue::new(entry.name()).help(entry.about())).collect::<Vec<_>>().into()
+    all().map(|entry| PossibleValue::new(entry.name()).help(entry.about())).collect::<Vec<_>>().into()
 }
 
 /// The formats with their file extensions, each with its line of help.
@@ -48,7 +48,7 @@ pub fn block_help() -> String {
     let usual = transport("tcp").map_or(0, |tcp| tcp.default_block(false));
     let size = |bytes| ByteSize(bytes).to_string().replace(" KiB", "KiB").replace(" B", "");
     let mut defaults = size(usual);
-    for entry in TRANSPORTS {
+    for entry in all() {
         let [ipv4, ipv6] = [false, true].map(|ipv6| entry.default_block(ipv6));
         if ipv4 != usual {
             defaults.push_str(&format!("; {}: {}", entry.name(), size(ipv4)));
@@ -81,6 +81,32 @@ pub fn served_help() -> String {
          client's OPTIONS: 'netpipe:-2', 'netpipe=5003:-s -u 100000'",
         alternatives(&list)
     )
+}
+
+/// Help of --inetd.
+pub fn inetd_help() -> String {
+    format!(
+        "Serve one client on standard input and exit, started by inetd (stream tcp nowait) or systemd (Accept=yes). Needs \
+         --speak {}",
+        peers::started_by_inetd()
+    )
+}
+
+/// The transports between hosts whose connections do not come through the agent's port.
+pub fn own_ports() -> String {
+    let between_hosts = |entry: &dyn Transport| !entry.facts().one_host && entry.launcher().is_none();
+    names(|entry| between_hosts(entry) && entry.capabilities().shared_port.is_none())
+}
+
+/// The formats that `thru report` writes, by their extensions: `.html, .md, .svg or .png`.
+pub fn page_extensions() -> String {
+    let pages = FORMATS.iter().filter(|format| format.is_page);
+    alternatives(&pages.filter_map(|format| Some(format!(".{}", format.extensions.first()?))).collect::<Vec<_>>())
+}
+
+/// Help of -o of `thru report`.
+pub fn page_help() -> String {
+    format!("File to write; its extension is the format: {}", page_extensions())
 }
 
 /// Help of --as.
@@ -126,9 +152,9 @@ mod tests {
 
     #[test]
     fn the_manual_has_a_row_for_each_transport() {
-        assert_rows("transports.md", TRANSPORTS.iter().map(|entry| entry.name()));
+        assert_rows("transports.md", all().map(Transport::name));
         let rows = rows("transports.md");
-        for entry in TRANSPORTS {
+        for entry in all() {
             let (facts, capabilities, row) = (entry.facts(), entry.capabilities(), &rows[entry.name()]);
             let largest = match capabilities.max_block {
                 udp @ 65_507 => format!("{},{} B", udp / 1_000, udp % 1_000),
@@ -171,6 +197,11 @@ mod tests {
         assert!(block_help().ends_with("[default: 128KiB; udp: 1472, over IPv6 1452; unix-dgram: 8KiB]"));
         assert!(host_help().contains("unix, unix-dgram, memcpy or shm"), "{}", host_help());
         assert!(speak_help("rr").contains(": netperf (netserver) or stamp ("), "{}", speak_help("rr"));
+        assert!(inetd_help().ends_with("Needs --speak netperf, nttcp or nuttcp"), "{}", inetd_help());
+        assert_eq!(
+            (own_ports().as_str(), page_extensions().as_str()),
+            ("mptcp, tls, quic or vsock", ".html, .md, .svg or .png")
+        );
         assert!(form_help().contains("iperf3, iperf3-json, netperf, netperf-k"), "{}", form_help());
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::{Once, PoisonError, RwLock};
 
-use engine::transport::{Capabilities, TRANSPORTS, transport};
+use engine::transport::{Capabilities, transport};
 use model::{Direction, Verdict};
 use program::{Agent, Doc, Sandbox, check, skip};
 
@@ -24,7 +24,7 @@ impl Carrier {
 
     /// Whether the far end is an agent: of transports within one machine the client itself starts both ends.
     fn agent(&self) -> bool {
-        !model::TransportFacts::of(self.name).is_some_and(|facts| facts.one_host)
+        !transport(self.name).is_ok_and(|transport| transport.facts().one_host)
     }
 
     /// Whether it is looked at with many flows: over IPv6 they show nothing that they do not over IPv4.
@@ -47,7 +47,7 @@ impl Carrier {
 fn transports(bench: &TestBed) -> Vec<Carrier> {
     static SAID: Once = Once::new();
     let mut transports = Vec::new();
-    for transport in TRANSPORTS {
+    for transport in engine::transport::transports() {
         let (name, can) = (transport.name(), transport.capabilities());
         if can.single_ended || transport.launcher().is_some() {
             continue;

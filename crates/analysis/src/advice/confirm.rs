@@ -5,7 +5,8 @@
 //! level that looked best among many, partly by chance. The p-values of all comparisons are corrected together (Holm), so the
 //! probability of any false positive of a run is at most 5 %.
 
-use crate::stats::{Interval, SplitMix64, SubsetMeans, holm, mean};
+use crate::stats::{Interval, SubsetMeans, holm, mean};
+use model::SplitMix64;
 
 use super::search::{Levels, Search, SearchRule, TrialScore};
 

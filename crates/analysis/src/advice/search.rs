@@ -8,7 +8,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::stats::{SplitMix64, mean, t_interval};
+use crate::stats::{mean, t_interval};
+use model::SplitMix64;
 
 /// Rounds of the first stage of a race; each further stage has twice as many.
 const FIRST_STAGE: u32 = 2;

@@ -204,7 +204,7 @@ fn name(run: &Run) -> RunName {
 mod tests {
     use super::*;
     use crate::curve::testing::made;
-    use crate::stats::SplitMix64;
+    use model::SplitMix64;
     use model::{Inventory, Outcome, RunHeader, Stopping, Tool};
 
     fn run(id: &str, outcomes: Vec<Outcome>) -> Run {

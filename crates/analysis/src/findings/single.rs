@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use crate::curve::testing::made;
     use crate::outcome::add_verdict;
-    use crate::stats::SplitMix64;
+    use model::SplitMix64;
     use model::{EndTally, Interval, Verdict};
 
     #[test]

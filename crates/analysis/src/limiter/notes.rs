@@ -1,7 +1,7 @@
 //! Notes on an outcome: stalls, different directions, windows that do not fit the path, and what was not recorded.
 
 use model::units::{bits_per_second, seconds};
-use model::{BoundKind, Direction, EndTally, Outcome, Source, TcpSample};
+use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
 use super::threads;
@@ -169,9 +169,10 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
         if !ends.iter().any(observed) {
             missing.push(format!("the counters of the {name}'s host"));
         }
-        let unread = ends.iter().find_map(|end| Some(&end.pass?.observed.as_ref()?.missing));
-        let used = |gap: &&String| Source::of(gap).is_some_and(|source| source.is_evidence);
-        missing.extend(unread.into_iter().flatten().filter(used).map(|gap| format!("of the {name}'s host: {gap}")));
+        if let Some(seen) = ends.iter().find_map(|end| end.pass?.observed.as_ref()) {
+            let used = seen.missing.iter().filter(|gap| seen.is_evidence(gap));
+            missing.extend(used.map(|gap| format!("of the {name}'s host: {gap}")));
+        }
         if !ends.iter().any(threads::measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));
         }

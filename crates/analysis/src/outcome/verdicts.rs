@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn transports_within_one_host_have_a_verdict() {
-        for facts in model::transport::TRANSPORTS {
-            let verdicts = of_cell(&Cell::new(0, model::Spec::new(facts.name, "stream")), &[], MIN_TRIALS, false);
-            assert_eq!(verdicts.contains(&Verdict::OneHost), facts.one_host, "{}", facts.name);
+        for known in model::transport::TRANSPORTS {
+            let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, "stream")), &[], MIN_TRIALS, false);
+            assert_eq!(verdicts.contains(&Verdict::OneHost), known.facts.one_host, "{}", known.name);
         }
     }
 

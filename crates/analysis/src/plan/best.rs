@@ -163,7 +163,7 @@ mod tests {
     use super::super::of_plan;
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
-    use crate::stats::SplitMix64;
+    use model::SplitMix64;
 
     const BLOCKS: &[&str] = &["1000", "4000", "16000", "64000", "256000"];
 

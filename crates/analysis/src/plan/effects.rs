@@ -271,7 +271,7 @@ fn change(ln: f64, interval: Interval) -> String {
 mod tests {
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
-    use crate::stats::SplitMix64;
+    use model::SplitMix64;
 
     fn statements(run: &PlanRun) -> Vec<String> {
         of_plan(&run.header, &run.outcomes, &run.passes).into_iter().map(|finding| finding.statement).collect()

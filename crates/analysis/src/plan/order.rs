@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::stats::SplitMix64;
+use model::SplitMix64;
 
 use super::steps as host_steps;
 
@@ -30,9 +30,6 @@ impl Slot {
         self.cell..self.cell + self.sizes
     }
 }
-
-/// Spreads the numbers of rounds over the seeds (the odd constant is 2^64 over the golden ratio, the increment of SplitMix64).
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
 /// these each combination of the other levels takes its pairs of hosts in steps.
@@ -78,7 +75,7 @@ pub fn size_order(slot: &Slot, seed: Option<u64>, round: u32) -> Vec<u32> {
 }
 
 fn random_of(seed: u64, round: u32) -> SplitMix64 {
-    SplitMix64::new(SplitMix64::new(seed ^ SPREAD.wrapping_mul(u64::from(round) + 1)).next_u64())
+    SplitMix64::new(SplitMix64::new(seed ^ SplitMix64::STEP.wrapping_mul(u64::from(round) + 1)).next_u64())
 }
 
 fn distinct(values: impl Iterator<Item = usize>) -> Vec<usize> {

@@ -106,8 +106,8 @@ fn correlation_sum(r: f64, n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::interval::t_interval;
-    use super::super::random::SplitMix64;
     use super::*;
+    use model::SplitMix64;
     use proptest::prelude::*;
 
     /// A stationary first-order autoregression with variance 1.

@@ -111,7 +111,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::SplitMix64;
+    use model::SplitMix64;
     use proptest::prelude::*;
 
     fn noisy(n: usize, seed: u64, y: impl Fn(f64) -> f64) -> Vec<MeasuredPoint> {

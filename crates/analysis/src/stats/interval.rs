@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::random::SplitMix64;
 use super::summary::{mean, median, quantile_of_sorted, sample_sd};
+use model::SplitMix64;
 
 /// An interval for a true value, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,7 +7,6 @@ pub mod interval;
 pub mod paired;
 pub mod passes;
 pub mod planning;
-pub mod random;
 pub mod randomisation;
 pub mod sequential;
 pub mod summary;
@@ -19,7 +18,6 @@ pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_
 pub use paired::{Paired, PairedDecision};
 pub use passes::{PassValue, pass_spread, without_pass_effects};
 pub use planning::passes_needed;
-pub use random::SplitMix64;
 pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
 pub use summary::{mean, median, quantile, sample_sd};

@@ -76,8 +76,9 @@ fn effect(deviations: &[Vec<PassValue>], cell: usize, pass: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SplitMix64, t_interval};
+    use super::super::t_interval;
     use super::*;
+    use model::SplitMix64;
 
     /// A curve of `cells` sizes and `passes` passes: passes differ by `between` and drift, trials by `within`.
     fn curve(seed: u64, cells: usize, passes: u32, between: f64, within: f64) -> Vec<Vec<PassValue>> {

@@ -34,8 +34,8 @@ pub fn passes_needed(values: &[f64], rule: &Stopping) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::SplitMix64;
     use super::*;
+    use model::SplitMix64;
     use proptest::prelude::*;
 
     fn noisy(noise: f64, length: usize, seed: u64) -> Vec<f64> {

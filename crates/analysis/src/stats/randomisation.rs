@@ -7,7 +7,7 @@
 //! of subsets works as well as all of them (Hartigan, 1969, "Using subsample values as typical values").
 
 use super::interval::Interval;
-use super::random::SplitMix64;
+use model::SplitMix64;
 
 /// Up to this many differences all subsets are used.
 const ENUMERATED: usize = 11;

@@ -73,8 +73,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::SplitMix64;
     use super::*;
+    use model::SplitMix64;
     use proptest::prelude::*;
 
     #[test]

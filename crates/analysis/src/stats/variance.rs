@@ -53,8 +53,8 @@ pub fn variance_split<G: AsRef<[f64]>>(groups: &[G]) -> Option<VarianceSplit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::SplitMix64;
     use super::*;
+    use model::SplitMix64;
     use proptest::prelude::*;
 
     #[test]

@@ -16,7 +16,7 @@ impl Session {
         let ToAgent::Hello(theirs) = self.wire.recv().await? else {
             return Err(self.refuse("the first message must be `hello`").await);
         };
-        let nonce = auth::hex(&auth::random::<16>().map_err(|error| error.to_string())?);
+        let nonce = auth::hex(&engine::random::<16>().map_err(|error| error.to_string())?);
         let token = self.shared.options.token.clone();
         let mut ours = hello(nonce.clone(), self.shared.instance.clone());
         ours.version.clone_from(&self.shared.options.version);

@@ -178,7 +178,7 @@ impl Shared {
             welcomes: SharedReading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.
-            instance: auth::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
+            instance: engine::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
             options,
         }
     }

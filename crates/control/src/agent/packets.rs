@@ -115,7 +115,7 @@ fn is_multipath(spec: &Spec) -> bool {
 /// A unique name for each capture: time, trial and end.
 pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let mark = auth::random::<3>().map(|bytes| auth::hex(&bytes)).unwrap_or_default();
+    let mark = engine::random::<3>().map(|bytes| auth::hex(&bytes)).unwrap_or_default();
     let end = match role {
         Role::Active => "near",
         Role::Passive => "far",

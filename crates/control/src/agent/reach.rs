@@ -181,7 +181,7 @@ impl IssuedTokens {
         let cookie = match &self.cookie {
             Some((cookie, _)) => *cookie,
             None => {
-                let cookie: Cookie = auth::random().map_err(|error| error.to_string())?;
+                let cookie: Cookie = engine::random().map_err(|error| error.to_string())?;
                 self.cookie = Some((cookie, shared.data_acceptor.register_token(cookie)));
                 cookie
             }

@@ -301,7 +301,7 @@ impl Session {
             Some(running) if running.len() == count => running,
             slot => slot.insert(WorkerPool::start(&self.shared.options.workers, count)?),
         };
-        let cookie: Cookie = auth::random().map_err(|source| ControlError::io("draw a random number", source))?;
+        let cookie: Cookie = engine::random().map_err(|source| ControlError::io("draw a random number", source))?;
         let through_shared_port = prepare.role == Role::Passive && self.by_shared_port(spec)?;
         let mut expected = Vec::new();
         for index in 0..count {

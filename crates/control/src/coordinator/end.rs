@@ -93,7 +93,7 @@ impl End {
         token: Option<&Token>,
     ) -> Result<Self, ControlError> {
         let nonce =
-            auth::hex(&auth::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
+            auth::hex(&engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
         // An agent without a token may send its welcome at once.

@@ -137,7 +137,7 @@ pub async fn run_plan(
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
-    let single_ended = engine::transport::TRANSPORTS.iter().filter(|one| one.capabilities().single_ended);
+    let single_ended = engine::transport::transports().filter(|one| one.capabilities().single_ended);
     let single_ended = single_ended.map(|one| one.name().to_owned()).collect();
     let spent = Duration::from_nanos(plan.spent_ns());
     let schedule = Run::plan(header, plan.clone(), single_ended, drive::unix_ns());

@@ -30,7 +30,7 @@ impl Token {
     /// # Errors
     /// If the kernel gives no random bits.
     pub fn fresh() -> Result<String, std::io::Error> {
-        Ok(hex(&random::<32>()?))
+        Ok(hex(&engine::random::<32>()?))
     }
 
     /// The proof that `side` ("coordinator" or "agent") knows the token in the connection with these nonces, in hex.
@@ -67,13 +67,6 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(...)")
     }
-}
-
-/// Random bytes from the kernel.
-pub fn random<const N: usize>() -> Result<[u8; N], std::io::Error> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(bytes)
 }
 
 /// Lower-case hexadecimal.

@@ -68,12 +68,14 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A failed call on a socket.
     #[allow(clippy::needless_pass_by_value, reason = "callers hand over addresses, paths and numbers alike")]
-    pub(crate) fn socket(operation: &'static str, address: impl ToString, source: impl Into<io::Error>) -> Self {
+    pub fn socket(operation: &'static str, address: impl ToString, source: impl Into<io::Error>) -> Self {
         Self::Socket { operation, address: address.to_string(), source: source.into() }
     }
 
-    pub(crate) fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// What is not supported, and the remedy.
+    pub fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), remedy: remedy.into() }
     }
 }

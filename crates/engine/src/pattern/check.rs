@@ -18,6 +18,12 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
     }
     let transport = transport(spec.transport.as_str())?;
+    if spec.transport_facts() != Some(*transport.facts()) {
+        return Err(EngineError::unsupported(
+            format!("transport {} as the spec describes it", transport.name()),
+            "use the same version of the program at both ends",
+        ));
+    }
     let capabilities = transport.capabilities();
     if spec.block.max(spec.reply_bytes()) > capabilities.max_block {
         return Err(EngineError::unsupported(
@@ -32,8 +38,10 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
             format!("--drain for {} on {}", spec.pattern, spec.transport),
-            "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over \
-                tcp, tls or unix",
+            format!(
+                "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
+                names(|other| other.capabilities().is_stream_between_two())
+            ),
         ));
     }
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {

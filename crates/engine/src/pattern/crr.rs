@@ -7,7 +7,7 @@ use model::{Direction, Spec, Strategy};
 use super::definition::{Pattern, refuse_rate};
 use super::machine::{Env, Machine, Part, QUANTUM};
 use crate::core::{EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
-use crate::transport::Channel;
+use crate::transport::{Channel, names};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "crr",
@@ -15,7 +15,8 @@ pub(crate) const PATTERN: Pattern = Pattern {
     check: |spec, capabilities| {
         refuse_rate(spec)?;
         if !capabilities.reconnects {
-            return Err(EngineError::unsupported(format!("--connect on {}", spec.transport), "use --transport tcp"));
+            let others = names(|other| other.capabilities().reconnects);
+            return Err(EngineError::unsupported(format!("--connect on {}", spec.transport), format!("use {others}")));
         }
         if spec.direction != Direction::Send {
             return Err(EngineError::unsupported("--connect in another direction", "run it from the other host"));

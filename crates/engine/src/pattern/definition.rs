@@ -3,7 +3,7 @@
 use model::{Direction, Spec};
 
 use crate::core::EngineError;
-use crate::transport::Capabilities;
+use crate::transport::{Capabilities, names};
 
 /// A pattern's description.
 pub struct Pattern {
@@ -19,7 +19,7 @@ pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str
     if capabilities.datagram {
         return Err(EngineError::unsupported(
             format!("{what} on {}", spec.transport),
-            "use tcp, unix, shm or another stream",
+            format!("use {}", names(|other| other.capabilities().is_stream_between_two())),
         ));
     }
     Ok(())

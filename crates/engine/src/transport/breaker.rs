@@ -8,10 +8,12 @@ use super::tcp_info::TcpInfo;
 
 /// Breaks a connection from another thread, so that a blocked call on it returns.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Breaker(Option<Arc<AtomicI32>>);
+pub struct Breaker(Option<Arc<AtomicI32>>);
 
 impl Breaker {
-    pub(crate) fn of(slot: &Arc<AtomicI32>) -> Self {
+    /// A breaker of the socket whose number is in `slot`; -1 once it is closed.
+    #[must_use]
+    pub fn of(slot: &Arc<AtomicI32>) -> Self {
         Self(Some(slot.clone()))
     }
 

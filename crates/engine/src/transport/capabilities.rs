@@ -25,7 +25,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// Capabilities of a stream socket between two hosts; the transports state how they differ.
-    pub(crate) const STREAM: Self = Self {
+    pub const STREAM: Self = Self {
         datagram: false,
         pollable: true,
         single_ended: false,
@@ -35,6 +35,12 @@ impl Capabilities {
         reconnects: false,
         delays_reads: false,
     };
+
+    /// Whether it carries a stream of bytes between two ends.
+    #[must_use]
+    pub const fn is_stream_between_two(&self) -> bool {
+        !self.datagram && !self.single_ended
+    }
 }
 
 /// The agent's shared sockets.

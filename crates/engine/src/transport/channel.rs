@@ -15,7 +15,7 @@ use crate::core::{EngineError, Turn};
 
 /// The kinds of channel that patterns distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A byte stream without message boundaries, in order, without loss.
     Stream,
     /// Messages with boundaries that may be lost, duplicated or reordered.
@@ -26,7 +26,10 @@ pub(crate) enum Kind {
 
 /// The system calls of one open connection. Errors of kind `WouldBlock` mean "not now", also from a blocking call that
 /// timed out.
-pub(crate) trait Channel: Send + 'static {
+///
+/// The methods with a type that only this crate names are for its own transports; all of them have a default.
+#[allow(private_interfaces, reason = "so that other crates cannot implement them")]
+pub trait Channel: Send + 'static {
     /// Its kind, known when a pattern is compiled for it.
     const KIND: Kind;
 

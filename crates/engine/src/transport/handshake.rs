@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::core::{EngineError, LegHeader};
+use crate::core::{EngineError, LegHeader, random};
 
 /// Length of a hello on the wire: magic, nonce, tag, trial and link (masked).
 pub const HELLO_BYTES: usize = 32;
@@ -94,12 +94,6 @@ impl FlowHello {
     fn mac(&self, text: &[u8]) -> [u8; 32] {
         keyed(&self.cookie, &[text, &self.nonce.to_be_bytes()])
     }
-}
-
-fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(bytes)
 }
 
 #[allow(clippy::expect_used, reason = "HMAC takes keys of any length")]

@@ -1,5 +1,5 @@
 //! The hello and its answer over channels whose protocol runs in this process (tls, quic): there they are encrypted like
-//! everything else.
+//! everything else. Transports of other crates use them, too.
 
 use std::io;
 
@@ -8,8 +8,11 @@ use super::stream::HELLO_LIMIT;
 use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
 use crate::core::{EngineError, not_now, now_ns};
 
-/// Active side: sends the hello and waits until the passive end has accepted the connection. The channel must block.
-pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+/// Active side: sends the hello and waits until the passive end, at `address`, has accepted the connection.
+///
+/// # Errors
+/// The other end did not answer, or is none that waits for this hello.
+pub fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
     let deadline = deadline();
     let mut answer = [0; 1];
     let result = write_all(channel, &hello.encode(), deadline).and_then(|()| read_all(channel, &mut answer, deadline));
@@ -28,14 +31,20 @@ pub(super) fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, addr
 }
 
 /// Passive side: reads the hello; `None` for anything else, or one without the cookie.
-pub(super) fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
+///
+/// # Errors
+/// The connection failed, or nothing came in time.
+pub fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
     let mut bytes = [0; HELLO_BYTES];
     read_all(channel, &mut bytes, deadline())?;
     Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
 /// Passive side: confirms to the active end that its connection was accepted.
-pub(super) fn welcome(channel: &mut impl Channel) -> io::Result<()> {
+///
+/// # Errors
+/// The connection failed.
+pub fn welcome(channel: &mut impl Channel) -> io::Result<()> {
     write_all(channel, &[WELCOME], deadline())
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use model::{ReceiveBy, Role, SendBy, Spec, TransportFacts};
+use model::{NamedTransport, ReceiveBy, Role, SendBy, Spec, TransportFacts};
 
 use super::capabilities::Capabilities;
 use super::handshake::{Cookie, FlowHello};
@@ -16,12 +16,17 @@ const DEFAULT_BLOCK: u64 = 128 << 10;
 
 /// A method of carrying bytes between two ends.
 pub trait Transport: Sync {
-    /// What other crates know of it.
-    fn facts(&self) -> &'static TransportFacts;
+    /// Its name and what it is. Other code has these facts from here, or from a spec that carries them.
+    fn named(&self) -> &'static NamedTransport;
+
+    /// What it is.
+    fn facts(&self) -> &'static TransportFacts {
+        &self.named().facts
+    }
 
     /// Its name on the command line.
     fn name(&self) -> &'static str {
-        self.facts().name
+        self.named().name
     }
 
     /// One line for the help.

@@ -37,7 +37,8 @@ impl<C: Channel> IntoFlow for OpenChannel<C> {
 }
 
 impl Link {
-    pub(crate) fn of<C: Channel>(channel: C) -> Self {
+    /// A link over this channel.
+    pub fn of<C: Channel>(channel: C) -> Self {
         Self(Box::new(OpenChannel(channel)))
     }
 

@@ -1,4 +1,5 @@
-//! What carries the bytes. Each transport is one file with a [`Transport`] and one line in [`TRANSPORTS`].
+//! What carries the bytes. Each transport is one file with a [`Transport`] and one line: an entry in `TRANSPORTS` (`registry.rs`),
+//! or [`add`] in a program that has a transport of its own.
 //!
 //! A transport yields [`Link`]s: open connections whose system calls are behind the [`Channel`] trait. Patterns are
 //! compiled for each kind of channel and called once per batch of work, not through a table for each message.
@@ -27,20 +28,21 @@ mod sys;
 mod tcp;
 mod tcp_info;
 
-pub(crate) use breaker::Breaker;
+pub use breaker::Breaker;
 pub use capabilities::{Capabilities, SharedPort};
-pub(crate) use channel::{Channel, Kind};
+pub use channel::{Channel, Kind};
 pub use check::check_end as check_options;
 pub use datagram::udp;
 pub(crate) use flow::{BoxFlow, Flow, FlowLeg, FlowSetup, Scratch};
 pub use handshake::{Admission, Cookie, DatagramListener, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES};
 pub(crate) use handshake::{SIGNAL_BYTES, Signal};
+pub use hello_exchange::{exchange_hello, read_hello, welcome};
 pub use interface::{Launcher, ListenOptions, Listener, Rendezvous, Transport};
 pub use launched::{mpi, pvm};
 pub use link::Link;
 pub(crate) use operations::Operations;
-pub use registry::{TRANSPORTS, names, transport};
-pub(crate) use sys::batch::Mark;
+pub use registry::{add, names, transport, transports};
+pub use sys::batch::Mark;
 pub(crate) use sys::uring;
 pub(crate) use tcp_info::TcpInfo;
 pub use tcp_info::tcp_round_trip;

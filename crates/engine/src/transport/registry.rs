@@ -1,11 +1,15 @@
-//! The transports of this build.
+//! The transports of this program: those of this crate, and those that the program adds.
+
+use std::sync::{PoisonError, RwLock};
+
+use model::NamedTransport;
 
 use super::interface::Transport;
 use super::{datagram, launched, local, tcp};
 use crate::core::EngineError;
 
-/// Every transport of this build, in the order of the manual.
-pub static TRANSPORTS: &[&dyn Transport] = &[
+/// Every transport of this crate, in the order of the manual.
+static TRANSPORTS: &[&dyn Transport] = &[
     &tcp::Tcp,
     &tcp::mptcp::Mptcp,
     &tcp::tls::Tls,
@@ -20,31 +24,58 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &launched::pvm::VirtualMachine,
 ];
 
+/// Those that the program has added.
+static ADDED: RwLock<Vec<&'static dyn Transport>> = RwLock::new(Vec::new());
+
+/// Adds a transport to this process, for a program that has one of its own. Its workers are the same program, so its `main` adds
+/// it before anything else.
+///
+/// # Errors
+/// The name is taken.
+pub fn add(transport: &'static dyn Transport) -> Result<(), EngineError> {
+    let name = transport.name();
+    let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    let taken = TRANSPORTS.iter().chain(added.iter()).any(|other| other.name() == name);
+    if taken || NamedTransport::of(name).is_some() {
+        return Err(EngineError::unsupported(format!("a second transport called '{name}'"), "give it another name"));
+    }
+    added.push(transport);
+    Ok(())
+}
+
+/// Every transport: those of this crate in the order of the manual, then the added ones.
+pub fn transports() -> impl Iterator<Item = &'static dyn Transport> {
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    TRANSPORTS.iter().copied().chain(added)
+}
+
 /// The transport called `name`.
 pub fn transport(name: &str) -> Result<&'static dyn Transport, EngineError> {
-    TRANSPORTS.iter().copied().find(|transport| transport.name() == name).ok_or_else(|| EngineError::Unknown {
+    transports().find(|transport| transport.name() == name).ok_or_else(|| EngineError::Unknown {
         kind: "transport",
         name: name.into(),
-        known: TRANSPORTS.iter().map(|transport| transport.name()).collect::<Vec<_>>().join(", "),
+        known: transports().map(Transport::name).collect::<Vec<_>>().join(", "),
     })
 }
 
 /// The names of the transports that `fits` accepts, for a message: `tcp, mptcp or unix`.
 pub fn names(fits: impl Fn(&dyn Transport) -> bool) -> String {
-    let fitting = TRANSPORTS.iter().filter(|transport| fits(**transport));
-    model::alternatives(&fitting.map(|transport| transport.name()).collect::<Vec<_>>())
+    model::alternatives(&transports().filter(|transport| fits(*transport)).map(Transport::name).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
-    use model::TransportFacts;
-
     use super::*;
 
     #[test]
-    fn the_registry_and_the_table_of_facts_have_the_same_transports() {
-        let facts: Vec<TransportFacts> = TRANSPORTS.iter().map(|transport| *transport.facts()).collect();
-        assert_eq!(facts, model::transport::TRANSPORTS);
+    fn the_transports_without_facts_in_specs_are_the_first_of_the_registry() {
+        let named = TRANSPORTS.iter().map(|transport| *transport.named());
+        assert!(named.take(model::transport::TRANSPORTS.len()).eq(model::transport::TRANSPORTS));
+    }
+
+    #[test]
+    fn a_name_is_taken_once() {
+        assert!(add(&tcp::Tcp).is_err_and(|error| error.to_string().contains("'tcp'")));
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Pair {
 /// The transports whose ends need no launcher and that this machine can run within itself; prints a line for each that
 /// it cannot.
 pub(crate) fn transports() -> impl Iterator<Item = &'static dyn Transport> {
-    engine::transport::TRANSPORTS.iter().copied().filter(|transport| transport.launcher().is_none()).filter(
+    engine::transport::transports().filter(|transport| transport.launcher().is_none()).filter(
         |transport| match missing(*transport) {
             Some(reason) => {
                 println!("SKIPPED: {} between two ends of one machine: {reason}", transport.name());

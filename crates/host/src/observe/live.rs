@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model::source::{DEV, column, counter};
 use model::{CpuUse, Watched, WatchedInterface};
 
-use super::recorder::is_watched;
 use super::{CpuObserver, Reading, Recorder};
 use crate::sys::Sys;
 
@@ -36,9 +35,12 @@ impl Live {
         self.cpu = CpuObserver::start(&*self.sys).ok();
         let before = std::mem::replace(&mut self.before, now);
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let missing = self.recorder.missing().iter().filter(|gap| is_watched(gap));
         let seen = watched(&before, &self.before, cpu);
-        Watched { at_unix_ns: clock.as_nanos() as u64, missing: missing.cloned().collect(), ..seen }
+        Watched {
+            at_unix_ns: clock.as_nanos() as u64,
+            missing: self.recorder.missing_of_watched().cloned().collect(),
+            ..seen
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sys::{KeptFile, Sys};
 
 /// The meaning of a value, and so of its difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A total that started before the watch.
     Counter,
     /// A total that the observer counts itself, from 0 at its first reading.
@@ -68,7 +68,7 @@ impl Reading {
     }
 
     /// Whether everything is read.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.whole
     }
 
@@ -76,7 +76,7 @@ impl Reading {
     ///
     /// # Errors
     /// The kernel's error, with the path.
-    pub(super) fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
+    pub fn file(&mut self, sys: &dyn Sys, path: &'static str) -> io::Result<Arc<str>> {
         let files = &mut self.files.0;
         let index = files.iter().position(|file| file.path == path).unwrap_or_else(|| {
             files.push(File { path, kept: KeptFile::default(), text: None });
@@ -91,22 +91,22 @@ impl Reading {
     }
 
     /// A total kept by the kernel.
-    pub(super) fn counter(&mut self, name: Arguments<'_>, number: u64) {
+    pub fn counter(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Counter, number, unit: None });
     }
 
     /// A total kept by the observer.
-    pub(super) fn tally(&mut self, name: Arguments<'_>, number: u64) {
+    pub fn tally(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Tally, number, unit: None });
     }
 
     /// A level.
-    pub(super) fn level(&mut self, name: Arguments<'_>, number: u64) {
+    pub fn level(&mut self, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind: Kind::Level, number, unit: None });
     }
 
     /// The same with a line in the series, in `unit` (of a second for totals).
-    pub(super) fn traced(&mut self, kind: Kind, unit: &'static str, name: Arguments<'_>, number: u64) {
+    pub fn traced(&mut self, kind: Kind, unit: &'static str, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind, number, unit: Some(unit) });
     }
 

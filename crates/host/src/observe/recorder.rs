@@ -3,17 +3,20 @@
 use std::io;
 use std::sync::Arc;
 
-use model::Observed;
+use model::{Observed, Source};
 
 use super::reading::{Files, Kind, Value, belongs};
+use super::registry::{Entry, entries};
 use super::series::Series;
-use super::{OBSERVERS, Observer, Own, Reading, cpu};
+use super::{Observer, Own, Reading, cpu};
 use crate::sys::Sys;
 
 /// Reads all sources at its start and at its end, and the cheap ones in between, on request.
 pub struct Recorder {
     sys: Arc<dyn Sys>,
-    sources: Vec<Source>,
+    sources: Vec<ReadSource>,
+    /// All sources, also those that cannot be read.
+    known: Vec<Source>,
     missing: Vec<String>,
     first: Reading,
     files: Files,
@@ -21,8 +24,8 @@ pub struct Recorder {
     cost_ns: u64,
 }
 
-struct Source {
-    name: &'static str,
+struct ReadSource {
+    source: Source,
     often: bool,
     observer: Box<dyn Observer>,
 }
@@ -33,15 +36,18 @@ impl Recorder {
     pub fn start(sys: Arc<dyn Sys>, processes: &[Own]) -> Self {
         let begun = sys.thread_ns();
         let (mut sources, mut missing) = (Vec::new(), Vec::new());
-        for entry in OBSERVERS {
-            match (entry.start)(&*sys, processes) {
-                Ok(observer) => sources.push(Source { name: entry.source.name, often: entry.often, observer }),
-                Err(error) => missing.push(missed(entry.source.name, &error)),
+        let mut known = Vec::new();
+        for Entry { source, often, start } in entries() {
+            known.push(source);
+            match start(&*sys, processes) {
+                Ok(observer) => sources.push(ReadSource { source, often, observer }),
+                Err(error) => missing.push(missed(source.name, &error)),
             }
         }
         let mut recorder = Self {
             sys,
             sources,
+            known,
             missing,
             first: Reading::default(),
             files: Files::default(),
@@ -62,7 +68,7 @@ impl Recorder {
         for source in self.sources.iter_mut().filter(|source| source.often) {
             // A failure leaves no value at this moment; the last reading shows whether the source has disappeared.
             if source.observer.read(&*self.sys, &mut reading).is_err() {
-                reading.forget(source.name);
+                reading.forget(source.source.name);
             }
         }
         self.files = reading.leave_files();
@@ -84,11 +90,17 @@ impl Recorder {
             sources: self
                 .sources
                 .iter()
-                .map(|source| source.name.to_owned())
+                .map(|read| read.source.name.to_owned())
                 .filter(|name| name != cpu::SOURCE)
                 .collect(),
             missing: self.missing,
-            series: self.series.finish(),
+            series: self.series.finish(&self.known),
+            source_facts: self
+                .known
+                .iter()
+                .filter(|source| Source::of(source.name).is_none())
+                .map(|source| (source.name.to_owned(), source.into()))
+                .collect(),
             ..Observed::default()
         };
         differ(&self.first, &last, &mut seen);
@@ -103,8 +115,8 @@ impl Recorder {
         self.sources.retain_mut(|source| match source.observer.read(sys, &mut reading) {
             Ok(()) => true,
             Err(error) => {
-                reading.forget(source.name);
-                missing.push(missed(source.name, &error));
+                reading.forget(source.source.name);
+                missing.push(missed(source.source.name, &error));
                 false
             }
         });
@@ -114,19 +126,15 @@ impl Recorder {
 
     /// A reading of the sources of a live view only.
     pub(super) fn read_watched(&mut self) -> Reading {
-        self.sources.retain(|source| is_watched(source.name));
+        self.sources.retain(|read| read.source.is_watched);
         self.read(true)
     }
 
-    /// What could not be read.
-    pub(super) fn missing(&self) -> &[String] {
-        &self.missing
+    /// What could not be read of the sources of a live view.
+    pub(super) fn missing_of_watched(&self) -> impl Iterator<Item = &String> {
+        let watched = |gap: &str| self.known.iter().any(|source| source.is_watched && source.has(gap));
+        self.missing.iter().filter(move |gap| watched(gap))
     }
-}
-
-/// Whether a live view shows the source of this name or entry of the missing ones.
-pub(super) fn is_watched(name: &str) -> bool {
-    model::Source::of(name).is_some_and(|source| source.is_watched)
 }
 
 fn missed(source: &str, error: &io::Error) -> String {

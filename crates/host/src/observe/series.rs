@@ -55,8 +55,8 @@ impl Series {
         self.at_ns.last().copied()
     }
 
-    /// The rates and levels; `None` if there is no reading after the first.
-    pub(super) fn finish(self) -> Option<HostSeries> {
+    /// The rates and levels of these sources; `None` if there is no reading after the first.
+    pub(super) fn finish(self, sources: &[Source]) -> Option<HostSeries> {
         let (start, rest) = self.at_ns.split_first()?;
         if rest.is_empty() {
             return None;
@@ -70,7 +70,7 @@ impl Series {
                 .map(|(totals, at)| value(line.kind, totals[0], totals[1], at[1].saturating_sub(at[0])))
                 .collect();
             // Devices without activity are left out.
-            let idle = Source::of(&name).is_some_and(|source| source.per_device);
+            let idle = sources.iter().any(|source| source.per_device && source.has(&name));
             let nothing = values.iter().all(|value| value.is_none_or(|value| value == 0.0));
             (!(idle && nothing)).then(|| SeriesLine { name, unit: line.unit.to_owned(), values })
         });
@@ -135,7 +135,7 @@ mod tests {
         series.add(&at(1_000, 5, 9, 0));
         series.add(&at(1_000 + 100_000_000, 25, 8, 50_000_000));
         series.add(&at(1_000 + 300_000_000, 20, 7, 260_000_000));
-        let done = series.finish().unwrap();
+        let done = series.finish(&model::source::SOURCES).unwrap();
         assert_eq!(done.at_ns, [100_000_000, 300_000_000]);
         assert_eq!(values(&done, "a"), [Some(200.0), None], "a total that steps back has no rate");
         assert_eq!(values(&done, "l"), [Some(8.0), Some(7.0)]);
@@ -151,7 +151,7 @@ mod tests {
             &[("dev.a.rx_bytes", Kind::Counter, 7), ("dev.b.rx_bytes", Kind::Counter, 5), ("n", Kind::Tally, 4)],
         ));
         series.add(&reading(2_000_000_000, &[("dev.b.rx_bytes", Kind::Counter, 5), ("n", Kind::Tally, 6)]));
-        let done = series.finish().unwrap();
+        let done = series.finish(&model::source::SOURCES).unwrap();
         assert_eq!(done.lines.len(), 2);
         assert_eq!(values(&done, "dev.a.rx_bytes"), [Some(2.0), None]);
         assert_eq!(values(&done, "n"), [None, Some(2.0)]);
@@ -166,7 +166,7 @@ mod tests {
             total += moment % 7;
             doubled += usize::from(series.add(&reading(moment * 1_000_000_000, &[("a", Kind::Counter, total)])));
         }
-        let done = series.finish().unwrap();
+        let done = series.finish(&model::source::SOURCES).unwrap();
         assert!(doubled >= 4 && done.at_ns.len() <= MAX_READINGS, "{doubled} {}", done.at_ns.len());
         assert_eq!(*done.at_ns.last().unwrap(), 2_499_000_000_000);
         let mut from = 0;
@@ -186,6 +186,6 @@ mod tests {
     fn one_reading_is_no_series() {
         let mut series = Series::default();
         series.add(&reading(0, &[("a", Kind::Counter, 5)]));
-        assert_eq!(series.finish(), None);
+        assert_eq!(series.finish(&model::source::SOURCES), None);
     }
 }

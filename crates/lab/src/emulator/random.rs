@@ -2,15 +2,15 @@
 
 use std::f64::consts::TAU;
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+use model::SplitMix64;
+
+/// The program's generator, with what paths need. Each kind of choice takes the same number of draws whatever its result.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
-    state: u64,
-}
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self(SplitMix64::new(seed))
     }
 
     /// The start of another, independent series from the same seed.
@@ -20,15 +20,12 @@ impl Random {
 
     /// 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// A uniform number in [0, 1), in steps of 2^-53.
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.uniform()
     }
 
     /// True with this probability, to 2^-53; always one draw.

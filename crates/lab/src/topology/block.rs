@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use model::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -25,7 +26,9 @@ impl Block {
     pub(crate) fn choose(routes: &[String]) -> Result<Self, LabError> {
         let routes: Vec<_> = routes.iter().filter_map(|route| prefix(route)).collect();
         let free = |block: &Self| !routes.iter().any(|(network, length)| block.meets(*network, *length));
-        (0..Self::TRIES).map(|_| Self((random() % Self::COUNT) as u8)).find(free).ok_or(LabError::NoSubnet)
+        let mut random = SplitMix64::new(random()?);
+        let drawn = std::iter::repeat_with(|| Self((random.next_u64() % Self::COUNT) as u8));
+        drawn.take(Self::TRIES).find(free).ok_or(LabError::NoSubnet)
     }
 
     /// The pair of subnets of that number, below [`Self::PAIRS`].

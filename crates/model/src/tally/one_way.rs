@@ -168,15 +168,21 @@ impl Delays {
     }
 }
 
+impl FromIterator<i64> for Delays {
+    fn from_iter<I: IntoIterator<Item = i64>>(delays: I) -> Self {
+        let mut all = Self::default();
+        delays.into_iter().for_each(|ns| all.record(ns));
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn of(delays: impl IntoIterator<Item = i64>) -> Delay {
-        let mut all = Delays::default();
-        delays.into_iter().for_each(|ns| all.record(ns));
-        all.digest().unwrap()
+        delays.into_iter().collect::<Delays>().digest().unwrap()
     }
 
     fn one_way(outbound: Delay, offset_ns: (i64, i64)) -> OneWay {

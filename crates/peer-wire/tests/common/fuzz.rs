@@ -1,30 +1,11 @@
 //! Random, mutated and cut inputs for every codec in both roles. A simple driver carries out every action until
 //! the input ends.
 
+use model::SplitMix64;
 use peer_wire::iperf3::datagram::{Header, is_reply};
 use peer_wire::{SpeakError, Turn, iperf2, iperf3, netperf, netpipe, nttcp, nuttcp, stamp};
 
 use super::recording;
-
-/// xorshift64*: the same inputs from the same seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
 
 /// A codec in one role.
 pub(crate) struct Target {
@@ -103,7 +84,7 @@ pub(crate) struct Tally {
 ///
 /// # Panics
 /// If a codec does, or if its error does not name the peer and the step.
-pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<Tally> {
+pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut SplitMix64) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); targets.len()];
     for number in 0..inputs {
         let place = (number % targets.len() as u64) as usize;
@@ -123,10 +104,10 @@ pub(crate) fn run(targets: &[Target], inputs: u64, random: &mut Random) -> Vec<T
 
 /// A third is random, the rest are recorded sessions truncated or with bytes changed, removed, repeated or
 /// inserted.
-fn input(target: &Target, random: &mut Random) -> Vec<u8> {
+fn input(target: &Target, random: &mut SplitMix64) -> Vec<u8> {
     if random.below(3) == 0 || target.golden.is_empty() {
         let length = random.below(96);
-        return (0..length).map(|_| random.next() as u8).collect();
+        return (0..length).map(|_| random.next_u64() as u8).collect();
     }
     let mut input = target.golden[random.below(target.golden.len())].clone();
     if random.below(2) == 0 {
@@ -141,7 +122,7 @@ fn input(target: &Target, random: &mut Random) -> Vec<u8> {
             0 => input[at] ^= 1 << random.below(8),
             1 => input[at] = [0, 0xff, b'\n', b'9', b'-', b'@'][random.below(6)],
             2 => drop(input.remove(at)),
-            3 => input.insert(at, random.next() as u8),
+            3 => input.insert(at, random.next_u64() as u8),
             _ => {
                 let end = (at + random.below(32)).min(input.len());
                 let again = input[at..end].to_vec();
@@ -153,7 +134,7 @@ fn input(target: &Target, random: &mut Random) -> Vec<u8> {
 }
 
 /// The input whole, byte by byte, or in a few pieces.
-fn pieces<'a>(input: &'a [u8], random: &mut Random) -> Vec<&'a [u8]> {
+fn pieces<'a>(input: &'a [u8], random: &mut SplitMix64) -> Vec<&'a [u8]> {
     match random.below(8) {
         0 => input.chunks(1).collect(),
         1..=3 => input.chunks(1 + random.below(64)).collect(),

@@ -53,9 +53,8 @@ pub(super) fn measure(
     parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
-    let mut random = [0; COOKIE_BYTES - 1];
-    getrandom::fill(&mut random)
-        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), std::io::Error::other(error)))?;
+    let random = engine::random::<{ COOKIE_BYTES - 1 }>()
+        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), error))?;
     let cookie = Cookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);

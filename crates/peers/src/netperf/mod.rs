@@ -8,14 +8,13 @@ mod results;
 mod session;
 mod unnumbered;
 
-use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use model::Spec;
 use peer_wire::netperf::PEER;
 
-use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
 
 /// Interval between checks of the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
@@ -63,7 +62,7 @@ impl PeerProtocol for Netperf {
         session::serve(service)
     }
 
-    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
-        session::serve_one(service, socket)
+    fn of_inetd(&self) -> Option<ServeOne> {
+        Some(session::serve_one)
     }
 }

@@ -3,6 +3,7 @@
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
+use crate::unsupported::needs_agent;
 use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -119,23 +120,16 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         (reverse && (udp || pattern != "stream"), "--reverse other than with TCP streams"),
         ((reverse || both) && spec.rate_bps.is_some(), "--rate for its server"),
         (several && spec.far.port.is_some(), "--data-port at the far end of several flows"),
-        (spec.processes > 1, "--processes"),
         (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "--warmup other than with --reverse or thru rr"),
-        (spec.probe.is_some(), "--probe"),
-        (spec.no_loss, "--find-no-loss"),
-        (spec.delayed_reads, "--delayed-reads"),
-        (spec.overlap_close, "--overlap-close"),
-        (spec.capture.is_some(), "--capture"),
-        (!spec.settings.is_empty(), "--set"),
-        (spec.engine.auto, "--engine auto"),
         (pattern == "crr" && spec.strategy == model::Strategy::Spin, "--spin and --connect"),
         (
             spec.far != far,
             "an option of the far end other than --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port",
         ),
     ];
-    match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out"),
+    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
+    match other.or_else(|| needs_agent(spec)) {
+        Some(what) => refuse(what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use peer_wire::{SpeakError, Turn};
 
 use super::{MARK, request, results, sort};
 use crate::line::{Input, Line, Wait};
-use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
+use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Moved, Work};
 use crate::{InteropError, Sides, TrialObserver};
 
@@ -174,32 +174,15 @@ impl Session<'_> {
 
     fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
-        let (cancel, sends) = (self.cancel, plain::sends(self.spec, Role::Active));
         let mut live = |interval| observer.interval(interval);
-        if self.spec.transport != "udp" {
-            return work.streams(vec![socket], &mut live, &mut |signals, _| {
-                if cancel.load(Ordering::SeqCst) {
-                    signals.abort();
-                }
-            });
-        }
         let mark_times = Arc::new(MarkTimes::default());
-        let heard = mark_times.clone();
-        let mut on_step = |signals: &engine::Signals, _| {
-            if cancel.load(Ordering::SeqCst) {
-                signals.abort();
-            } else if heard.ended() {
-                signals.stop();
-            }
-        };
-        if sends {
+        let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
+        if self.spec.transport != "udp" {
+            return work.streams(vec![socket], &mut live, &mut on_step);
+        }
+        if plain::sends(self.spec, Role::Active) {
             plain::send_mark(&socket, &MARK);
-            let moved = work.datagrams(
-                socket,
-                MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times),
-                &mut live,
-                &mut on_step,
-            )?;
+            let moved = work.datagrams(socket, MarkedDatagrams::sent(mark_times), &mut live, &mut on_step)?;
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
             return Ok(moved);
         }

@@ -6,14 +6,13 @@ mod request;
 mod results;
 mod server;
 
-use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{Spec, Stop};
 use peer_wire::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::DatagramKind;
-use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nttcp;
@@ -64,8 +63,8 @@ impl PeerProtocol for Nttcp {
         server::serve(service)
     }
 
-    fn serve_one(&self, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
-        server::serve_one(service, socket)
+    fn of_inetd(&self) -> Option<ServeOne> {
+        Some(server::serve_one)
     }
 }
 

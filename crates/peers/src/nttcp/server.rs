@@ -13,7 +13,7 @@ use socket2::SockRef;
 use super::{MARK, checked, request, results, sort};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
-use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
+use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -68,18 +68,10 @@ impl Session<'_, '_> {
 
     /// The client's next request.
     fn next(&mut self) -> Result<RemoteAction, InteropError> {
-        let (service, mut buffer) = (self.client_session.service, [0; 1024]);
-        let cancelled = || service.stopping();
-        let during = "on its control connection";
-        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
+        let mut buffer = [0; 1024];
         while self.turn.actions.is_empty() {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
-                return Err(self
-                    .machine
-                    .ended()
-                    .err()
-                    .map_or(InteropError::Interrupted, |error| self.peer_error(error)));
-            };
+            let ended = || self.machine.ended();
+            let count = self.client_session.receive(PEER.name, MESSAGE_LIMIT, &mut buffer, ended)?;
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.peer_error(error))?;
         }
         Ok(self.turn.actions.remove(0))
@@ -208,21 +200,13 @@ impl Session<'_, '_> {
     ) -> Result<(Statistics, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
-        let heard = mark_times.clone();
-        let mut may_continue = self.client_session.may_continue();
-        let mut on_step = |signals: &engine::Signals, _| {
-            if !may_continue() {
-                signals.abort();
-            } else if heard.ended() {
-                signals.stop();
-            }
-        };
+        let mut on_step = stop_at_end(mark_times.clone(), self.client_session.may_continue());
         let mut live = |_| {};
         let mut moved = match (requested.udp, requested.transmits) {
             (false, _) => work.streams(vec![socket], &mut live, &mut on_step)?,
             (true, true) => {
                 plain::send_mark(&socket, &MARK);
-                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let header = MarkedDatagrams::sent(mark_times.clone());
                 let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 moved

@@ -12,7 +12,7 @@ use peer_wire::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
 use super::{request, results, sort};
 use crate::line::{Input, Line, Wait};
-use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
+use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Moved, Work};
 use crate::{InteropError, Sides, TrialObserver};
 
@@ -190,17 +190,9 @@ impl Session<'_> {
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
-        let cancel = self.cancel;
         let mark_times = Arc::new(MarkTimes::default());
-        let heard = mark_times.clone();
         let mut live = |interval| observer.interval(interval);
-        let mut on_step = |signals: &engine::Signals, _| {
-            if cancel.load(Ordering::SeqCst) {
-                signals.abort();
-            } else if heard.ended() {
-                signals.stop();
-            }
-        };
+        let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
         if self.spec.transport != "udp" {
             return work.streams(sockets, &mut live, &mut on_step);
         }
@@ -209,12 +201,7 @@ impl Session<'_> {
             return work.datagrams(socket, MarkedDatagrams::new(sort, mark_times), &mut live, &mut on_step);
         }
         send_begin_marks(&socket);
-        let moved = work.datagrams(
-            socket,
-            MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times),
-            &mut live,
-            &mut on_step,
-        )?;
+        let moved = work.datagrams(socket, MarkedDatagrams::sent(mark_times), &mut live, &mut on_step)?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }

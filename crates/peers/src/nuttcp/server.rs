@@ -13,7 +13,7 @@ use super::client::{END_GAP, send_begin_marks};
 use super::{request, results, sort};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
-use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
+use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Work};
 use crate::{InteropError, Service};
 
@@ -59,18 +59,10 @@ impl Session<'_, '_> {
 
     /// The client's request.
     fn requested(&mut self) -> Result<Options, InteropError> {
-        let (service, mut buffer) = (self.client_session.service, [0; 1024]);
-        let cancelled = || service.stopping();
-        let during = "on its control connection";
-        let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during, cancelled: &cancelled };
+        let mut buffer = [0; 1024];
         loop {
-            let Some(count) = self.client_session.line.wait(&mut buffer, &wait)? else {
-                return Err(self
-                    .machine
-                    .ended()
-                    .err()
-                    .map_or(InteropError::Interrupted, |error| self.peer_error(error)));
-            };
+            let ended = || self.machine.ended();
+            let count = self.client_session.receive(PEER.name, MESSAGE_LIMIT, &mut buffer, ended)?;
             self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.peer_error(error))?;
             self.flush()?;
             if let Some(ServerAction::Requested(requested)) = self.turn.actions.pop() {
@@ -150,22 +142,14 @@ impl Session<'_, '_> {
     fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
-        let heard = mark_times.clone();
-        let mut may_continue = self.client_session.may_continue();
-        let mut on_step = |signals: &engine::Signals, _| {
-            if !may_continue() {
-                signals.abort();
-            } else if heard.ended() {
-                signals.stop();
-            }
-        };
+        let mut on_step = stop_at_end(mark_times.clone(), self.client_session.may_continue());
         let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
         let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
         let mut moved = match datagrams {
             None => work.streams(sockets, &mut live, &mut on_step)?,
             Some(socket) if transmits => {
                 send_begin_marks(&socket);
-                let header = MarkedDatagrams::new(|_: &[u8]| DatagramKind::Data, mark_times.clone());
+                let header = MarkedDatagrams::sent(mark_times.clone());
                 let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved

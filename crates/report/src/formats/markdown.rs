@@ -58,7 +58,7 @@ fn report(run: &Run) -> String {
     text += &section("Host activity", &host_activity::notable(run));
     let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
+        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
     text += &section("Verdicts", &meanings);
     text
 }

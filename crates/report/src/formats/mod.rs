@@ -26,6 +26,8 @@ pub struct Format {
     pub name: &'static str,
     /// Its file extensions, without the dot; files are written with the first.
     pub extensions: &'static [&'static str],
+    /// Whether it is a page or a picture for people, which `thru report` writes.
+    pub is_page: bool,
     /// One line of help.
     pub help: &'static str,
     /// The program whose output it is like, if it is another one.
@@ -42,17 +44,17 @@ pub struct Format {
 /// All formats; those to be read by people are first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", extensions: &["txt"], help: "report for a terminal: table, plot, findings, explained verdicts", program: None, takes: anything, render: text::render },
-    Format { name: "html", extensions: &["html", "htm"], help: "one self-contained page with figures, tables and both hosts' inventory", program: None, takes: anything, render: html::render },
-    Format { name: "md", extensions: &["md", "markdown"], help: "tables and findings as Markdown", program: None, takes: anything, render: markdown::render },
-    Format { name: "svg", extensions: &["svg"], help: "figures as vector graphics, one file each", program: None, takes: anything, render: svg::render },
-    Format { name: "png", extensions: &["png"], help: "figures as pixels, one file each", program: None, takes: anything, render: png::render },
-    Format { name: "gnuplot", extensions: &["gp"], help: "a gnuplot script and its data files, to redraw as PNG or EPS", program: None, takes: anything, render: gnuplot::render },
-    Format { name: "json", extensions: &["json"], help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
-    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
-    Format { name: "csv", extensions: &["csv"], help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
-    Format { name: "np", extensions: &["out", "np"], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
-    Format { name: "np-screen", extensions: &["screen", "netpipe"], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
+    Format { name: "text", extensions: &["txt"], is_page: false, help: "report for a terminal: table, plot, findings, explained verdicts", program: None, takes: anything, render: text::render },
+    Format { name: "html", extensions: &["html", "htm"], is_page: true, help: "one self-contained page with figures, tables and both hosts' inventory", program: None, takes: anything, render: html::render },
+    Format { name: "md", extensions: &["md", "markdown"], is_page: true, help: "tables and findings as Markdown", program: None, takes: anything, render: markdown::render },
+    Format { name: "svg", extensions: &["svg"], is_page: true, help: "figures as vector graphics, one file each", program: None, takes: anything, render: svg::render },
+    Format { name: "png", extensions: &["png"], is_page: true, help: "figures as pixels, one file each", program: None, takes: anything, render: png::render },
+    Format { name: "gnuplot", extensions: &["gp"], is_page: false, help: "a gnuplot script and its data files, to redraw as PNG or EPS", program: None, takes: anything, render: gnuplot::render },
+    Format { name: "json", extensions: &["json"], is_page: false, help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], is_page: false, help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], is_page: false, help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
+    Format { name: "np", extensions: &["out", "np"], is_page: false, help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
+    Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,
     peers::NETPERF,

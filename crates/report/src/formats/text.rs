@@ -41,7 +41,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text.push_str(&section("Captures", &captures::of_run(run), view.columns));
     let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), labels::meaning(*one))).collect();
+        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
     text.push_str(&limited_by(run, view.columns));

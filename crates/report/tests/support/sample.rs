@@ -6,8 +6,8 @@ mod parts;
 
 use model::{
     Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, FlowTally, Histogram, Outcome, RttTally, Run, Spec, Stop, Summary, TcpSample, TimeSequence, Trial,
-    Trust,
+    FindingKind, FlowTally, Histogram, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample,
+    TimeSequence, Trial, Trust,
 };
 
 pub(crate) use curves::*;
@@ -46,19 +46,16 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
     ]
 }
 
-/// A small generator (xorshift64*): samples differ, and are always the same.
-pub(crate) struct Noise(u64);
+/// Samples differ, and are always the same.
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Self(SplitMix64::new(seed))
     }
 
     fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+        self.0.uniform()
     }
 
     /// About normal, mean 0, deviation 1.

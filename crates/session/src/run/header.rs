@@ -12,7 +12,7 @@ use crate::Failure;
 pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHeader, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let started_unix_ns = now.as_nanos() as u64;
-    let entropy = u16::from_be_bytes(control::proto::auth::random().map_err(Failure::other)?);
+    let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     Ok(RunHeader {
         id: store::new_run_id(started_unix_ns, entropy),
         name: request.name.clone(),

@@ -186,8 +186,9 @@ fn cells(args: &CurveArgs, base: &Spec) -> Result<Vec<Spec>, Failure> {
     }
     if base.direction == Direction::Both && capabilities.datagram {
         return Err(Failure::usage(format!(
-            "a curve over {} does not support --both: use tcp, unix or shm",
-            base.transport
+            "a curve over {} does not support --both: use {}",
+            base.transport,
+            engine::transport::names(|other| other.capabilities().is_stream_between_two())
         )));
     }
     let sizes = NetpipeSizes {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::show::load;
-use crate::output;
+use crate::{output, registries};
 use session::failure::Failure;
 
 /// Flags of `thru report`.
@@ -18,8 +18,7 @@ pub struct ReportArgs {
     #[arg(required = true)]
     runs: Vec<String>,
 
-    /// File to write; its extension is the format: .html, .md, .svg or .png.
-    #[arg(short, long, value_name = "FILE", required = true)]
+    #[arg(short, long, value_name = "FILE", required = true, help = registries::page_help())]
     output: PathBuf,
 
     /// Draw only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence or host-cpu
@@ -35,10 +34,11 @@ pub struct ReportArgs {
 /// Runs it.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    if !["html", "htm", "md", "svg", "png"].contains(&ending.as_str()) {
+    if !report::FORMATS.iter().any(|format| format.is_page && format.extensions.contains(&ending.as_str())) {
         return Err(Failure::usage(format!(
-            "{}: use the extension .html, .md, .svg or .png; `thru export` writes other formats",
-            args.output.display()
+            "{}: use the extension {}; `thru export` writes other formats",
+            args.output.display(),
+            registries::page_extensions()
         )));
     }
     let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;

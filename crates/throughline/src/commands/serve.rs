@@ -20,7 +20,7 @@ use session::values::{above_zero, whole};
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = format!("Examples:
   thru serve                                       loopback only, no token
   thru serve --listen 0.0.0.0 --token-file FILE    all interfaces, for clients with the token
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
@@ -28,7 +28,7 @@ use session::values::{above_zero, whole};
 
 Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a
 connection per transaction, for options that must be set before the handshake (buffers, MSS, device,
-data address), and for mptcp, tls, quic and vsock.")]
+data address), and for {}.", registries::own_ports()))]
 pub struct ServeArgs {
     /// Address to listen on, with :PORT if not 6280. May be repeated [default: loopback, IPv4 and IPv6].
     #[arg(long, value_name = "ADDR[:PORT]")]
@@ -99,9 +99,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
     pub speak: Vec<PeerProgram>,
 
-    /// Serve one client on standard input and exit, started by inetd (stream tcp nowait) or systemd (Accept=yes). Needs --speak
-    /// netperf, nttcp or nuttcp.
-    #[arg(long, conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
+    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
     inetd: bool,
 
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec, TransportFacts};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::DatagramChannel;
@@ -27,7 +27,7 @@ pub const RETRY: Duration = Duration::from_millis(50);
 const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
 
 impl Transport for Udp {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::UDP
     }
 

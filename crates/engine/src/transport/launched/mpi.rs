@@ -8,7 +8,7 @@ mod rank;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Direction, SocketFacts, Spec, TransportFacts};
+use model::{Direction, NamedTransport, SocketFacts, Spec};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -112,7 +112,7 @@ impl Turn {
 }
 
 impl Transport for MessagePassing {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::MPI
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use model::{Direction, SocketFacts, Spec, TransportFacts};
+use model::{Direction, NamedTransport, SocketFacts, Spec};
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -143,7 +143,7 @@ fn receive_control(pvm: &Pvm, from: Tid, tag: i32, deadline_ns: u64) -> io::Resu
 }
 
 impl Transport for VirtualMachine {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::PVM
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{SocketFacts, Spec, TransportFacts};
+use model::{NamedTransport, SocketFacts, Spec};
 
 use crate::core::EngineError;
 use crate::transport::{
@@ -14,7 +14,7 @@ use crate::transport::{
 pub(crate) struct Memcpy;
 
 impl Transport for Memcpy {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::MEMCPY
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use model::{EndOptions, SocketFacts, Spec, TransportFacts};
+use model::{EndOptions, NamedTransport, SocketFacts, Spec};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use crate::core::EngineError;
@@ -27,7 +27,7 @@ const POLLS: u32 = 32;
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Transport for SharedMemory {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::SHM
     }
 

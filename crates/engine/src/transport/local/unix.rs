@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::{ReceiveBy, SendBy, Spec, TransportFacts};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec};
 
 use crate::core::EngineError;
 use crate::transport::datagram::DatagramChannel;
@@ -19,7 +19,7 @@ pub(crate) struct UnixDatagram;
 const MAX_DATAGRAM: u64 = 128 << 10;
 
 impl Transport for UnixStream {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::UNIX
     }
 
@@ -51,7 +51,7 @@ impl Transport for UnixStream {
 }
 
 impl Transport for UnixDatagram {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::UNIX_DGRAM
     }
 

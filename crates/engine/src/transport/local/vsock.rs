@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use model::{Spec, TransportFacts};
+use model::{NamedTransport, Spec};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::core::{EngineError, now_ns};
@@ -28,7 +28,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Vsock {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::VSOCK
     }
 

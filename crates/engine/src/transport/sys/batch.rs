@@ -20,9 +20,11 @@ type Control = [u64; 4];
 
 /// Where a datagram lies in the receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) at: u32,
-    pub(crate) len: u32,
+pub struct Mark {
+    /// Its first byte.
+    pub at: u32,
+    /// Its length, bytes.
+    pub len: u32,
 }
 
 /// Makes the kernel join arriving datagrams, as far as it can.

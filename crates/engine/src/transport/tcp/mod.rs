@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{ReceiveBy, SendBy, Spec, Strategy, TransportFacts};
+use model::{NamedTransport, ReceiveBy, SendBy, Spec, Strategy};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -35,7 +35,7 @@ const BACKLOG: i32 = 4096;
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Tcp {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::TCP
     }
 

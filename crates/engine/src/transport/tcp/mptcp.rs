@@ -3,7 +3,7 @@
 
 use std::io;
 
-use model::{Spec, TransportFacts};
+use model::{NamedTransport, Spec};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Tcp;
@@ -14,7 +14,7 @@ use crate::transport::{Capabilities, FlowHello, Link, ListenOptions, Listener, R
 pub(crate) struct Mptcp;
 
 impl Transport for Mptcp {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::MPTCP
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec, TransportFacts};
+use model::{Encryption, NamedTransport, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::{Domain, Socket, Type};
 
@@ -34,7 +34,7 @@ const UNSENT_LIMIT: usize = 256 << 10;
 const READ: usize = 256 << 10;
 
 impl Transport for Tls {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::TLS
     }
 

@@ -161,7 +161,7 @@ fn verdicts(run: &Run) -> Markup {
         @if !all.is_empty() {
             dl.verdicts {
                 @for verdict in all {
-                    div { dt { (labels::verdict(verdict)) } dd { (labels::meaning(verdict)) } }
+                    div { dt { (labels::verdict(verdict)) } dd { (analysis::outcome::explain(verdict)) } }
                 }
             }
         }

@@ -23,6 +23,7 @@ use test::Test;
 pub(super) const IPERF3: Format = Format {
     name: "iperf3",
     extensions: &["iperf3"],
+    is_page: false,
     help: "iperf3's text output (streams and transfers of tcp and udp)",
     program: Some("iperf3"),
     takes: bulk,
@@ -31,6 +32,7 @@ pub(super) const IPERF3: Format = Format {
 pub(super) const IPERF3_JSON: Format = Format {
     name: "iperf3-json",
     extensions: &["iperf3-json"],
+    is_page: false,
     help: "iperf3's JSON, a document for each outcome",
     program: Some("iperf3"),
     takes: bulk,
@@ -39,6 +41,7 @@ pub(super) const IPERF3_JSON: Format = Format {
 pub(super) const NETPERF: Format = Format {
     name: "netperf",
     extensions: &["netperf"],
+    is_page: false,
     help: "netperf's tables: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR, UDP_RR",
     program: Some("netperf"),
     takes: netperf::takes,
@@ -47,6 +50,7 @@ pub(super) const NETPERF: Format = Format {
 pub(super) const NETPERF_KEYS: Format = Format {
     name: "netperf-k",
     extensions: &["netperf-k"],
+    is_page: false,
     help: "netperf's KEY=VALUE lines (its test option -k), with interim results",
     program: Some("netperf"),
     takes: netperf::takes,
@@ -55,6 +59,7 @@ pub(super) const NETPERF_KEYS: Format = Format {
 pub(super) const NTTCP: Format = Format {
     name: "nttcp",
     extensions: &["nttcp"],
+    is_page: false,
     help: "nttcp 1.47's lines of both ends, a table for each trial",
     program: Some("nttcp"),
     takes: one_way,
@@ -63,6 +68,7 @@ pub(super) const NTTCP: Format = Format {
 pub(super) const RAPID: Format = Format {
     name: "rapid",
     extensions: &["rapid"],
+    is_page: false,
     help: "rapid's report of a transfer, for each trial",
     program: Some("rapid"),
     takes: rapid::takes,

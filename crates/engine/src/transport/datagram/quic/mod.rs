@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use model::{Spec, TransportFacts};
+use model::{NamedTransport, Spec};
 use quinn_proto::ServerConfig;
 use socket2::{Domain, Socket, Type};
 
@@ -34,7 +34,7 @@ const ACCEPT_STEP: Duration = Duration::from_millis(100);
 const WELCOME_LIMIT: Duration = Duration::from_secs(1);
 
 impl Transport for Quic {
-    fn facts(&self) -> &'static TransportFacts {
+    fn named(&self) -> &'static NamedTransport {
         &model::transport::QUIC
     }
 

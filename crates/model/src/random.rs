@@ -1,4 +1,4 @@
-//! Seeded random numbers: the same seed gives the same sequence on every machine.
+//! Seeded random numbers: the same seed gives the same sequence on every machine. No other code has a generator of its own.
 
 /// Steele, Lea and Flood's SplitMix64 generator (2014, "Fast splittable pseudorandom number generators"): 64 bits of state,
 /// good enough for shuffling and resampling, not for secrets.
@@ -10,6 +10,9 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
+    /// The odd number next to 2^64 over the golden ratio: the step of its state. It also spreads small numbers over the seeds.
+    pub const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
     /// A generator that starts at `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -18,7 +21,7 @@ impl SplitMix64 {
 
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.state = self.state.wrapping_add(Self::STEP);
         let mut bits = self.state;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,0 +1,54 @@
+//! What a spec's transport is: its own facts, or those of the transports whose specs carry none.
+
+use super::Spec;
+use crate::{NamedTransport, TransportFacts};
+
+impl Spec {
+    /// A spec over this transport, with its facts where readers of the spec may not know them.
+    #[must_use]
+    pub fn over(transport: &NamedTransport, pattern: &str) -> Self {
+        let known = NamedTransport::of(transport.name).is_some();
+        let facts = if known { None } else { Some(transport.facts) };
+        Self { transport_facts: facts, ..Self::new(transport.name, pattern) }
+    }
+
+    /// The facts of its transport; `None` for an unknown one, such as that of an imported result.
+    #[must_use]
+    pub fn transport_facts(&self) -> Option<TransportFacts> {
+        NamedTransport::of(self.transport.as_str()).map(|known| known.facts).or(self.transport_facts)
+    }
+
+    /// Whether its connections are the kernel's TCP sockets.
+    #[must_use]
+    pub fn is_over_tcp(&self) -> bool {
+        self.transport_facts().is_some_and(|facts| facts.is_over_tcp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{TCP, TRANSPORTS};
+
+    #[test]
+    fn facts_belong_to_the_transport_of_a_spec() {
+        let over_tcp = |name: &str| Spec::new(name, "stream").is_over_tcp();
+        assert!(over_tcp("tcp") && over_tcp("mptcp") && over_tcp("tls"));
+        assert!(!over_tcp("quic") && !over_tcp("unix") && !over_tcp("icmp"));
+        let names: std::collections::BTreeSet<&str> = TRANSPORTS.iter().map(|known| known.name).collect();
+        assert_eq!(names.len(), TRANSPORTS.len(), "names are unique");
+        assert!(TRANSPORTS.iter().all(|known| !(known.facts.one_host && known.facts.ip.is_some())));
+    }
+
+    #[test]
+    fn a_spec_carries_the_facts_of_a_transport_that_its_readers_may_not_know() {
+        let other = NamedTransport { name: "other", facts: TransportFacts { multipath: true, ..TCP.facts } };
+        let text = serde_json::to_string(&Spec::over(&other, "stream")).unwrap();
+        let read: Spec = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.transport_facts(), read.is_over_tcp()), (Some(other.facts), true));
+        assert_eq!(Spec::over(&TCP, "stream"), Spec::new("tcp", "stream"), "as in documents without facts");
+        // What a document says of a known transport does not count.
+        let false_facts = Spec { transport_facts: Some(TransportFacts::LOCAL), ..Spec::new("tcp", "stream") };
+        assert_eq!(false_facts.transport_facts(), Some(TCP.facts));
+    }
+}

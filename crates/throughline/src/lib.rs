@@ -1,0 +1,52 @@
+//! `thru`: measures what a network path carries.
+//!
+//! The program is [`main`]. A program that adds a transport or an observer of its own calls it after that.
+#![allow(unreachable_pub, reason = "only main is reachable from outside; pub marks what other modules use")]
+
+#[macro_use]
+mod console;
+
+mod args;
+mod commands;
+mod flags;
+mod job;
+mod measure;
+mod output;
+mod password;
+mod plan;
+mod registries;
+mod sinks;
+mod spec_args;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use session::{Failure, launch, signals};
+
+/// Runs the command line of this process, and returns its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run().and_then(|code| console::finish().map(|()| code)) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            if !launch::is_repeated(&failure) {
+                console::fail(&failure);
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run() -> Result<u8, Failure> {
+    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
+        Ok(args) => args,
+        Err(error) => return usage::refuse(&error),
+    };
+    if args.until_input_ends {
+        signals::end_with_input();
+    }
+    control::raise_file_limit();
+    commands::run(args)
+}
