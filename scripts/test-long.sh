@@ -6,18 +6,18 @@ cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# Ten million mutated sessions through each codec of other programs.
-fuzz() { cargo bench --quiet -p throughline-peer-wire --bench fuzz; }
-
-# The error rates of comparisons and of `thru advise`.
-truth() { scripts/truth.sh; }
-
-# Shortened versions of the published experiments, in labs.
-seeds() { scripts/seeds.sh target/long/seeds-report; }
-
-# A hundred killed measurements leave no setting changed.
-kills() {
-    THRU_KILLS=100 cargo nextest run --workspace --locked --show-progress none -E 'test(killed_measurements)' </dev/null
+# run_part PART
+run_part() {
+    case $1 in
+        # Ten million mutated sessions through each codec of other programs.
+        fuzz) cargo bench --quiet -p throughline-peer-wire --bench fuzz ;;
+        # The error rates of comparisons and of `thru advise`.
+        truth) scripts/truth.sh ;;
+        # Shortened versions of the published experiments, in labs.
+        seeds) scripts/seeds.sh target/long/seeds-report ;;
+        # A hundred killed measurements leave no setting changed.
+        kills) THRU_KILLS=100 cargo nextest run --workspace --locked --show-progress none -E 'test(killed_measurements)' </dev/null ;;
+    esac
 }
 
 parts=("$@")
@@ -36,7 +36,7 @@ for part in "${parts[@]}"; do
     started=$SECONDS result=passed
     if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills ]]; then
         result="SKIPPED: it needs root"
-    elif ! "$part" >"target/long/$part.log" 2>&1; then
+    elif ! run_part "$part" >"target/long/$part.log" 2>&1; then
         result=FAILED failed=1
         tail -n 20 "target/long/$part.log"
     fi

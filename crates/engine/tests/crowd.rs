@@ -17,9 +17,6 @@ const COOKIE: [u8; 16] = [9; 16];
 /// Longer than anything here takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Longer than anything here takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
-
 type End = JoinHandle<Result<LegTally, EngineError>>;
 
 /// The strategies that this host supports.
