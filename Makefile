@@ -2,16 +2,22 @@
 
 SHELL := bash
 
-.PHONY: help demo test bench fuzz truth seeds stacks install clean
+.PHONY: help demo check test test-long bench fuzz truth seeds stacks install clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## build thru, run a demo measurement (as root between network namespaces, else over loopback) and write a report
 	@scripts/demo.sh
 
+check: ## format, lints, and the tests of the crates that neither read files nor use the network
+	@scripts/check.sh
+
 test: ## run all checks and tests, as root also the privileged ones
 	@scripts/test.sh
+
+test-long: ## run what takes too long for make test: fuzz, truth, seeds, and a hundred kills (root; half an hour)
+	@scripts/test-long.sh
 
 bench: ## compare thru with other tools over loopback
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "scripts/bench.sh is missing" >&2; exit 1; fi

@@ -12,37 +12,12 @@ FOREVER=999999999
 stolen() { awk -v hz="$(getconf CLK_TCK)" '/^cpu / { s = $9 } /^cpu[0-9]/ { n++ } END { printf "%d\n", n ? s / hz / n : 0 }' "$STAT"; }
 
 stolen_before=$(stolen)
-# Seconds spent waiting for a quiet machine.
-waited=0
 
 # Seconds of own time since this script began.
-own() { echo $((SECONDS - waited - ($(stolen) - stolen_before))); }
+own() { echo $((SECONDS - ($(stolen) - stolen_before))); }
 
-# share FROM TO: stolen time between two first lines of /proc/stat, in percent.
-share() {
-    printf '%s\n%s\n' "$1" "$2" | awk '
-        NR == 1 { for (i = 2; i <= 9; i++) before += $i; stolen = $9 }
-        NR == 2 { for (i = 2; i <= 9; i++) after += $i; taken = $9 - stolen; printf "%d\n", (after > before) ? 100 * taken / (after - before) : 0 }'
-}
-
-now() { head -n 1 "$STAT"; }
-
-# Longest total wait for a quiet machine, seconds. After it the tests run on a busy machine.
-LONGEST_WAIT=900
-
-# until_quiet CLOCK: waits until less than 10 % of three seconds are stolen, SECONDS is CLOCK, or the longest wait is reached.
-until_quiet() {
-    local from began=$SECONDS
-    while [ "$SECONDS" -lt "$1" ] && [ $((waited + SECONDS - began)) -lt "$LONGEST_WAIT" ]; do
-        from=$(now)
-        sleep 3
-        [ "$(share "$from" "$(now)")" -ge 10 ] || break
-        sleep 7
-    done
-    waited=$((waited + SECONDS - began))
-}
-
-# within OWN CLOCK COMMAND...: runs the command and ends it with all its children once own time is OWN or SECONDS is CLOCK; then 124.
+# within OWN CLOCK COMMAND...: runs the command, which ends its children on SIGTERM, and ends it once own time is OWN or SECONDS is
+# CLOCK; then 124.
 within() {
     local end=$1 clock=$2 child watcher status
     shift 2
@@ -50,18 +25,19 @@ within() {
         "$@" # in the terminal's process group, so that Ctrl-C reaches it
         return
     fi
-    timeout --kill-after=10s $((clock > SECONDS ? clock - SECONDS : 1)) "$@" &
+    # In the foreground only the command gets the signal, and once: a second one would keep nextest from writing its report.
+    timeout --foreground --kill-after=30s $((clock > SECONDS ? clock - SECONDS : 1)) "$@" &
     child=$!
-    # timeout passes the signal on to its whole process group.
     (
         while sleep 1; do
-            [ "$(own)" -lt "$end" ] || kill "$child"
+            [ "$(own)" -lt "$end" ] || { kill "$child" && exit 124; }
         done
     ) >/dev/null 2>&1 &
     watcher=$!
     wait "$child"
     status=$?
     kill "$watcher" 2>/dev/null
-    [ "$status" != 143 ] || status=124
+    wait "$watcher"
+    [ $? != 124 ] || status=124
     return "$status"
 }

@@ -55,6 +55,9 @@ find_rust() {
     return 1
 }
 
+# Puts the tools that setup.sh installs last on PATH.
+find_tools() { PATH="$PATH:$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin"; }
+
 # Whether packages can be installed without a prompt.
 may_install() { have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }; }
 

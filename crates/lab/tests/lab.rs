@@ -317,6 +317,7 @@ fn killing_the_owner_while_it_builds_leaves_nothing() {
             files.into_iter().filter(|name| name.ends_with(".json")).collect::<Vec<_>>()
         };
         eventually("the record is written", || !record_of().is_empty());
+        // The moment of the kill, another one at each step.
         std::thread::sleep(Duration::from_millis(step * 5));
         process.kill().unwrap();
         process.wait().unwrap();

@@ -191,6 +191,7 @@ fn a_cancelled_client_terminates_while_udp_streams_open() {
 fn a_server_that_starts_before_its_last_answer_is_seen_is_followed() {
     let error = measured(&AtomicBool::new(false), |control, udp| {
         control.write_all(&STARTED).unwrap();
+        // What is tested: the answer comes some time after the start.
         std::thread::sleep(Duration::from_millis(200));
         udp.send(b"6789").unwrap();
         // The data, perhaps after more requests, and the end of the test.

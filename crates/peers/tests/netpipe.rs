@@ -133,6 +133,7 @@ fn recite(socket: &mut TcpStream, said: &[u8], sizes: &[u64], most: usize) -> st
             return Ok(came);
         }
         receive(socket, theirs + size.min(messages * size), &mut came)?;
+        // The recorded program measures this delay.
         std::thread::sleep(Duration::from_millis(pause_ms));
         at = send(socket, said, at, messages * size, most)?;
         if at == most {

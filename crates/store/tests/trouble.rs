@@ -214,6 +214,7 @@ fn a_locked_store_is_waited_for() {
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let holder = std::thread::spawn(move || {
+        // How long the lock is held; that the recorder waits for it cannot be seen from outside.
         std::thread::sleep(std::time::Duration::from_millis(200));
         other.execute_batch("COMMIT").unwrap();
     });

@@ -158,8 +158,11 @@ fn a_search_that_is_interrupted_says_what_it_knows() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut client = sandbox.start(&["advise", agent.host(), "--budget", "10m", "--time", "100ms"]);
     client.until_printed("levels");
-    // Some blocks of the first race.
-    std::thread::sleep(Duration::from_secs(3));
+    // Some blocks of the first race, beyond the first look at the path.
+    eventually("some trials are stored", || {
+        let shown = sandbox.run(&["show", "last", "--json"]);
+        Doc::try_parse(&shown.stdout).is_ok_and(|doc| doc.run.passes.len() >= 12)
+    });
     client.signal(Signal::INT);
     client.wait().ended_with(130);
     let doc = sandbox.run(&["show", "last", "--json"]).ok().doc();

@@ -69,6 +69,23 @@ fn peak_kib(pid: u32) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().trim_end_matches(" kB").parse().ok())
 }
 
+/// Waits until the agent's worker moves payload over hundreds of flows: it has all its connections, and works half a second more.
+fn moves_payload(agent: &Agent) {
+    let open = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    eventually("all flows are open", || agent.workers().iter().map(open).sum::<usize>() >= 500);
+    let worked = || agent.workers().into_iter().filter_map(worked_ticks).sum::<u64>();
+    let before = worked();
+    eventually("the flows are used", || worked() >= before + 50);
+}
+
+/// The time that a process has run, in hundredths of a second (utime and stime, proc_pid_stat(5)).
+fn worked_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which ends with a parenthesis: state is field 3, the two times are fields 14 and 15.
+    let fields: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
 #[test]
 fn streams_of_a_thousand_flows_by_readiness_and_by_completion() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
@@ -100,7 +117,7 @@ fn a_worker_that_dies_with_hundreds_of_flows_costs_one_trial() {
     let running =
         sandbox.start(&["rr", "--flows", "500", "--threads", "2", "--time", "30s", "--trials", "1", agent.host()]);
     eventually("a worker measures", || !agent.workers().is_empty() && agent.log().contains("measures rr"));
-    std::thread::sleep(Duration::from_secs(1));
+    moves_payload(&agent);
     for worker in agent.workers() {
         let killed = Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
         assert!(killed.success());
@@ -129,7 +146,7 @@ fn an_interrupt_ends_hundreds_of_flows_and_keeps_what_they_counted() {
         agent.host(),
     ]);
     eventually("a worker measures", || agent.log().contains("measures stream"));
-    std::thread::sleep(Duration::from_secs(1));
+    moves_payload(&agent);
     running.signal(Signal::INT);
     let doc = running.wait_at_most(Duration::from_secs(30)).ended_with(130).doc();
     assert!(doc.has(model::Verdict::CutShort));

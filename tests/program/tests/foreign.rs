@@ -28,7 +28,8 @@ const ROUNDS: std::ops::RangeInclusive<usize> = 3..=40;
 /// took is any factor with short trials.
 const FACTOR: f64 = 1.8;
 
-/// One at a time: each pair of programs needs all of a small machine.
+/// One at a time: each pair of programs needs all of a small machine. Between tests of their own processes
+/// .config/nextest.toml does this.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -75,6 +75,7 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     let mut holder = Running::of(command);
     holder.until_printed("is now 0");
     holder.signal(Signal::HUP);
+    // Nothing is to happen, so there is nothing to wait for.
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert!(holder.runs() && sack(&lab, "a") == "0");
     // An impatient second one does not leave them either.
@@ -185,6 +186,7 @@ fn what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once() {
         command.env("THRU_JOURNAL", sandbox.path("journal"));
         let holder = Running::of(command);
         eventually("it is set", || own() != before);
+        // The moment of the kill, another one each time.
         std::thread::sleep(std::time::Duration::from_millis(kill * 300));
         holder.signal(Signal::KILL);
         let _ = holder.wait();

@@ -88,7 +88,8 @@ struct TestBed {
 }
 
 /// Measurements of few flows are held for reading, beside others of another test; 64 flows at both ends, and those of another
-/// test beside them, would leave none of them a fair share of a small machine.
+/// test beside them, would leave none of them a fair share of a small machine. Between tests of their own
+/// processes .config/nextest.toml does this.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 impl TestBed {

@@ -217,6 +217,7 @@ fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back
         // While it sets, and while it measures: at a line of the journals, and up to 60 ms later.
         let step = 1 + kill * 3 % 8;
         while lines(&bench.sandbox.path("journal")) < step && client.runs() {}
+        // The moment of the kill, another one each time.
         std::thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 60_000));
         if kill % 4 < 2 {
             client.signal(Signal::KILL);

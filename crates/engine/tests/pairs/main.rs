@@ -392,12 +392,12 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
     let far = std::thread::spawn(move || {
         let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
         let signals = Signals::new();
-        let ending = signals.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
-            ending.abort();
-        });
-        run(&far_plan, transport, vec![link], &signals, &mut |_| {}).unwrap()
+        let ends_once_something_came = &mut |interval: model::Interval| {
+            if interval.bytes_received > 0 {
+                signals.abort();
+            }
+        };
+        run(&far_plan, transport, vec![link], &signals, ends_once_something_came).unwrap()
     });
     let near_plan = plan(&spec, Role::Active, &one_leg(&spec));
     let links = vec![transport.connect(&spec, &to, &hello(cookie, 0)).unwrap()];
@@ -490,10 +490,11 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     spec.far.rcvbuf = Some(4_096);
     let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
-    // The far end opens its leg and then never reads: its thread is parked by a plan whose machine never advances.
+    // The far end accepts and then never reads, until the near end has given up.
+    let (given_up, waits) = std::sync::mpsc::channel::<()>();
     let far = std::thread::spawn(move || {
         let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
-        std::thread::sleep(Duration::from_secs(3));
+        let _ = waits.recv();
         drop(link);
     });
     let plan = plan(&spec, Role::Active, &one_leg(&spec));
@@ -502,5 +503,6 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let near = run(&plan, transport, links, &signals, &mut |_| {}).unwrap();
     // Without an open leg nothing is sent at all: the trial still ends, and names the reason.
     assert!(near.failure.is_some() || near.legs.last().is_some_and(|leg| leg.stalled), "{near:?}");
+    drop(given_up);
     far.join().unwrap();
 }

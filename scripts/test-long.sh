@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Everything that takes too long for `make test`, one part after the other, with a closing line for each:
+# `test-long.sh [PART...]`, parts as below. The parts' output goes to target/long/.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+# run_part PART
+run_part() {
+    case $1 in
+        # Ten million mutated sessions through each codec of other programs.
+        fuzz) cargo bench --quiet -p throughline-peer-wire --bench fuzz ;;
+        # The error rates of comparisons and of `thru advise`.
+        truth) scripts/truth.sh ;;
+        # Shortened versions of the published experiments, in labs.
+        seeds) scripts/seeds.sh target/long/seeds-report ;;
+        # A hundred killed measurements leave no setting changed.
+        kills) THRU_KILLS=100 cargo nextest run --workspace --locked --show-progress none -E 'test(killed_measurements)' </dev/null ;;
+    esac
+}
+
+parts=("$@")
+[ $# -gt 0 ] || parts=(fuzz truth seeds kills)
+scripts/setup.sh test || exit 1
+find_rust || exit 1
+find_tools
+mkdir -p target/long
+failed=0
+for part in "${parts[@]}"; do
+    case $part in fuzz | truth | seeds | kills) ;; *) die "no part is called $part" "parts: fuzz truth seeds kills" ;; esac
+done
+closing=()
+for part in "${parts[@]}"; do
+    say "$part (output goes to target/long/$part.log)"
+    started=$SECONDS result=passed
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills ]]; then
+        result="SKIPPED: it needs root"
+    elif ! run_part "$part" >"target/long/$part.log" 2>&1; then
+        result=FAILED failed=1
+        tail -n 20 "target/long/$part.log"
+    fi
+    closing+=("$part: $result, $((SECONDS - started)) s")
+done
+printf '%s\n' "${closing[@]}"
+exit "$failed"

@@ -1,0 +1,61 @@
+//! All tests of the whole program in one binary, so that they are linked once. Each file beside this one is a module.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+mod advise;
+mod claims;
+mod compare;
+mod compare_cells;
+mod contract;
+mod crowd;
+mod data_connections;
+mod errors;
+mod figures;
+mod flow;
+mod foreign;
+mod greeting;
+mod honest;
+mod import;
+mod inventory;
+mod killed;
+mod ktls;
+mod lab;
+mod leftovers;
+mod limits;
+mod matrix;
+mod mpi;
+mod namespaces;
+mod observe;
+mod older;
+mod other_tools;
+mod outputs;
+mod paced;
+mod plan_fields;
+mod plans;
+mod pvm;
+mod refusals;
+mod reset;
+mod seeds;
+mod selftest;
+mod sharing;
+mod speak;
+mod speak_netperf;
+mod speak_plain;
+mod speak_stamp;
+mod stacks;
+mod stacks_path;
+mod stdout;
+mod tune;
+mod tuning_rights;
+mod why;
+
+#[test]
+fn each_file_in_this_folder_is_a_module_of_this_binary() {
+    let folder = program::binary::workspace().join("tests/program/tests");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let missing: Vec<String> = files
+        .filter(|file| file != "main.rs")
+        .map(|file| file.trim_end_matches(".rs").to_owned())
+        .filter(|module| !include_str!("main.rs").lines().any(|line| line == format!("mod {module};")))
+        .collect();
+    assert!(missing.is_empty(), "without a line `mod NAME;` in main.rs: {missing:?}");
+}
