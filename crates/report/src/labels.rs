@@ -44,10 +44,10 @@ pub(crate) fn meaning(verdict: Verdict) -> &'static str {
         }
         Verdict::Starved => "a flow received nothing in a trial: see the shares of the flows in the JSON document",
         Verdict::DelayedReads => {
-            "receivers slept between reads (--delayed-reads), unlike an ordinary application: other programs may be slower"
+            "receivers slept between reads (`delayed-reads`), unlike an ordinary application: other programs may be slower"
         }
         Verdict::OverlapClose => {
-            "each connection was closed during the next transaction (--overlap-close): the rate is above that of sequential transactions"
+            "each connection was closed during the next transaction (`overlap-close`): the rate is above that of sequential transactions"
         }
         _ => "unknown to this version: see the manual of the version that measured",
     }
