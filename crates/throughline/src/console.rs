@@ -9,24 +9,29 @@ use crate::failure::Failure;
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints one line to standard output, without control characters.
+/// Prints one line to standard output, with flags for options and without control characters.
 macro_rules! outln {
-    ($($words:tt)*) => { $crate::console::out(&(model::plain(&format!($($words)*)) + "\n")) };
+    ($($words:tt)*) => { $crate::console::out(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard output, without other control characters.
+/// Prints text with its own line ends to standard output, with flags for options and without other control characters.
 macro_rules! out {
-    ($($words:tt)*) => { $crate::console::out(&model::plain_lines(&format!($($words)*))) };
+    ($($words:tt)*) => { $crate::console::out(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
 }
 
-/// Prints one line to standard error, without control characters.
+/// Prints one line to standard error, with flags for options and without control characters.
 macro_rules! errln {
-    ($($words:tt)*) => { $crate::console::err(&(model::plain(&format!($($words)*)) + "\n")) };
+    ($($words:tt)*) => { $crate::console::err(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard error, without other control characters.
+/// Prints text with its own line ends to standard error, with flags for options and without other control characters.
 macro_rules! err {
-    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&format!($($words)*))) };
+    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
+}
+
+/// Prints a document, such as JSON or a source, to standard output as it is, without control characters other than line ends.
+pub fn document(text: &str) {
+    out(&model::plain_lines(text));
 }
 
 /// Writes to standard output. After an error the command goes on to its end; [`finish`] returns the error.

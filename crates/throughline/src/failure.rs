@@ -8,6 +8,8 @@ use host::tune::Fault;
 use model::Answer;
 use peers::InteropError;
 
+use crate::{console, spelling};
+
 /// An error with its exit code.
 #[derive(Debug)]
 pub struct Failure {
@@ -43,29 +45,39 @@ impl Failure {
         Self { code, ..self }
     }
 
+    /// A failure with the options that a library names spelled as flags.
+    fn new(code: u8, text: impl fmt::Display) -> Self {
+        Self { code, text: spelling::flags(&text.to_string()).into_owned() }
+    }
+
+    /// An error in a plan, whose keys are spelled as there.
+    pub fn in_plan(text: impl fmt::Display) -> Self {
+        Self { code: 2, text: text.to_string() }
+    }
+
     /// Any failure without a code of its own.
     pub fn other(text: impl fmt::Display) -> Self {
-        Self { code: 1, text: text.to_string() }
+        Self::new(1, text)
     }
 
     /// Wrong usage.
     pub fn usage(text: impl fmt::Display) -> Self {
-        Self { code: 2, text: text.to_string() }
+        Self::new(2, text)
     }
 
     /// Results cannot be stored or written.
     pub fn output(text: impl fmt::Display) -> Self {
-        Self { code: 6, text: text.to_string() }
+        Self::new(6, text)
     }
 
     /// Not possible on this host.
     pub fn host(text: impl fmt::Display) -> Self {
-        Self { code: 7, text: text.to_string() }
+        Self::new(7, text)
     }
 
     /// Prints it to standard error.
     pub fn print(&self) {
-        err!("thru: {self}\n");
+        console::err(&model::plain_lines(&format!("thru: {self}\n")));
     }
 
     /// The process's exit code.
@@ -95,7 +107,7 @@ impl From<InteropError> for Failure {
             InteropError::Engine(_) => 7,
             _ => 5,
         };
-        Self { code, text: one_line(&error) }
+        Self::new(code, one_line(&error))
     }
 }
 
@@ -119,7 +131,7 @@ impl From<ControlError> for Failure {
             ControlError::Interrupted => INTERRUPTED,
             _ => 1,
         };
-        Self { code, text: one_line(&error) }
+        Self::new(code, one_line(&error))
     }
 }
 
@@ -142,7 +154,7 @@ impl From<host::tune::TuneError> for Failure {
             Fault::Refused | Fault::Busy => 4,
             Fault::Host => 7,
         };
-        Self { code, text: error.to_string() }
+        Self::new(code, error)
     }
 }
 

@@ -24,6 +24,7 @@ mod signals;
 mod sinks;
 mod speaking;
 mod spec_args;
+mod spelling;
 mod topology;
 mod usage;
 mod values;

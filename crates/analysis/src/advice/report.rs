@@ -276,8 +276,10 @@ fn p_value(p: Option<f64>) -> String {
 fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
     let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for one in list {
-        let (why, class) =
-            one.why.split_once(ALLOW).map_or((one.why.as_str(), None), |(why, class)| (why, Some(class.trim_end_matches('`'))));
+        let (why, class) = one
+            .why
+            .split_once(ALLOW)
+            .map_or((one.why.as_str(), None), |(why, class)| (why, Some(class.trim_end_matches('`'))));
         let at = reasons.iter().position(|(known, ..)| *known == why).unwrap_or(reasons.len());
         if at == reasons.len() {
             reasons.push((why, Vec::new(), Vec::new()));

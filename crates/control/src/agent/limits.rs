@@ -60,7 +60,9 @@ impl Limits {
         for (interval_ns, name) in [(spec.interval_ns, "interval"), (spec.stall_ns, "stall")] {
             // An interval of 0 means no series.
             if interval_ns < MIN_INTERVAL_NS && !(name == "interval" && interval_ns == 0) {
-                return Some(format!("`{name}` of {interval_ns} ns is below this agent's limit; use `{name} 1ms` or more"));
+                return Some(format!(
+                    "`{name}` of {interval_ns} ns is below this agent's limit; use `{name} 1ms` or more"
+                ));
             }
         }
         self.memory(spec, legs).or_else(|| self.time(spec, legs)).or_else(|| self.rate(spec))

@@ -43,7 +43,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     if spec.overlap_close && spec.pattern != crr::PATTERN.name {
-        let remedy = "it applies to `thru rr` with `connect` only, which opens a connection per transaction: leave it out";
+        let remedy =
+            "it applies to `thru rr` with `connect` only, which opens a connection per transaction: leave it out";
         return Err(EngineError::unsupported(format!("`overlap-close` with {}", spec.pattern), remedy));
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };

@@ -13,6 +13,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::prepare;
 use crate::signals::Signals;
+use crate::spelling;
 use crate::values::{self, at_least, whole};
 
 /// Intervals after which the column heads are repeated.
@@ -98,7 +99,7 @@ fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
         shown if shown % HEAD_EVERY == 0 => report::watch_columns(),
         _ => String::new(),
     };
-    Ok(head + &report::watch_lines(seen))
+    Ok(spelling::flags(&(head + &report::watch_lines(seen))).into_owned())
 }
 
 /// Prints and flushes; false after the reader has closed its end (`thru watch | head`).

@@ -12,6 +12,7 @@ use tokio::process::Child;
 
 use super::Build;
 use super::running::{RunningLab, on_host};
+use crate::console;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals::{Signals, StopRequest};
@@ -126,7 +127,9 @@ fn conduct(
         None => &network.hosts()[0],
     };
     if !job.quiet {
-        errln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
+        let line = format!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
+        // A command such as `time` is no option.
+        console::err(&(model::plain(&line) + "\n"));
     }
     let command = on_host(host, network, job.command)?;
     runtime.block_on(lab.serve_while(async {
