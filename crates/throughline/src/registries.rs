@@ -6,15 +6,9 @@ use model::{ByteSize, alternatives};
 use peers::{PROTOCOLS, PeerProtocol};
 use report::{FORMATS, Format};
 
-use crate::spelling;
-
 /// The transports, each with its line of help.
 pub fn transports() -> PossibleValuesParser {
-    TRANSPORTS
-        .iter()
-        .map(|entry| PossibleValue::new(entry.name()).help(spelling::flags(entry.about()).into_owned()))
-        .collect::<Vec<_>>()
-        .into()
+    TRANSPORTS.iter().map(|entry| PossibleValue::new(entry.name()).help(entry.about())).collect::<Vec<_>>().into()
 }
 
 /// The formats with their file extensions, each with its line of help.

@@ -67,46 +67,4 @@ fn names_option(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_become_flags_of_the_same_length() {
-        for (text, wanted) in [
-            ("`flows` 0", "--flows 0"),
-            ("use `wait epoll`, or leave `wait` out", "use --wait epoll, or leave --wait out"),
-            ("`allow-tuning='sysctl.vm.*'`", "--allow-tuning='sysctl.vm.*'"),
-            ("start it with `token-file\n    FILE`", "start it with --token-file\n    FILE"),
-            ("€ `reverse` `both`", "€ --reverse --both"),
-        ] {
-            assert_eq!(flags(text), wanted);
-            assert_eq!(text.len(), wanted.len());
-        }
-    }
-
-    #[test]
-    fn markup_of_markdown_is_no_option() {
-        let text = "Run `time`: use \\`wait epoll\\`";
-        assert_eq!(flags_of_markdown(text), "Run `time`: use --wait epoll");
-    }
-
-    #[test]
-    fn other_text_stays() {
-        for text in [
-            "",
-            "`thru serve`",
-            "raise `ulimit -n`",
-            "`sysctl net.mptcp.enabled=1`",
-            "`flowsx`",
-            "`Flows`",
-            "`flows",
-            "flows` of",
-            "--flows 4",
-            "``",
-            "```c\nint x;\n```",
-        ] {
-            assert!(matches!(flags(text), Cow::Borrowed(same) if same == text), "{text}");
-        }
-        assert_eq!(flags("one ` alone\n\nand `flows`"), "one ` alone\n\nand --flows");
-    }
-}
+mod tests;
