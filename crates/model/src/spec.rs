@@ -291,7 +291,7 @@ impl Spec {
     pub fn check(&self) -> Result<(), ModelError> {
         let refuse = |what: String, remedy: &str| Err(ModelError::Spec { what, remedy: remedy.into() });
         if self.block == 0 || self.reply == Some(0) {
-            return refuse("a block of 0 bytes has no payload".into(), "use --block 1 or more");
+            return refuse("a block of 0 bytes has no payload".into(), "use `block 1` or more");
         }
         if self.block > Self::MAX_BLOCK || self.reply_bytes() > Self::MAX_BLOCK {
             return refuse(
@@ -300,47 +300,47 @@ impl Spec {
             );
         }
         if self.flows == 0 || self.flows > Self::MAX_FLOWS {
-            return refuse(format!("--flows {}", self.flows), "use 1 to 16384 flows");
+            return refuse(format!("`flows {}`", self.flows), "use 1 to 16384 flows");
         }
         if self.processes == 0 || self.processes > self.flows {
             return refuse(
-                format!("--processes {} for {} flows", self.processes, self.flows),
+                format!("`processes {}` for {} flows", self.processes, self.flows),
                 "use between 1 and the number of flows",
             );
         }
         if self.threads == Some(0) {
-            return refuse("--threads 0".into(), "use at least one thread");
+            return refuse("`threads 0`".into(), "use at least one thread");
         }
         if self.rate_bps == Some(0) {
-            return refuse("--rate 0 would send nothing".into(), "leave --rate out for no limit");
+            return refuse("`rate 0` would send nothing".into(), "leave `rate` out for no limit");
         }
         if [&self.near, &self.far].iter().any(|end| end.drain_bps == Some(0)) {
-            return refuse("--drain 0 would read nothing".into(), "leave --drain out for no limit");
+            return refuse("`drain 0` would read nothing".into(), "leave `drain` out for no limit");
         }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse("--find-no-loss with a rate or a count".into(), "use --find-no-loss with --time only");
+            return refuse("`find-no-loss` with a rate or a count".into(), "use `find-no-loss` with `time` only");
         }
         if self.probe.is_some() && !(self.pattern == "stream" && matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse("--probe needs a stream that ends by time".into(), "use it with `thru stream` and --time");
+            return refuse("`probe` needs a stream that ends by time".into(), "use it with `thru stream` and `time`");
         }
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
-            return refuse(format!("--probe={}", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
+            return refuse(format!("`probe={}`", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
         if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
-                format!("--observe-interval of {} ns", self.observe_interval_ns),
-                "use 10ms or more, because each reading takes time, or --observe counters for none during a trial",
+                format!("`observe-interval` of {} ns", self.observe_interval_ns),
+                "use 10ms or more, because each reading takes time, or `observe counters` for none during a trial",
             );
         }
         if !self.is_point() && self.interval_ns < Self::MIN_INTERVAL_NS {
             return refuse(
-                format!("--interval of {} ns", self.interval_ns),
+                format!("`interval` of {} ns", self.interval_ns),
                 "use 1ms or more, because more entries would disturb the measurement",
             );
         }
         if self.stall_ns < Self::MIN_STALL_NS {
             return refuse(
-                format!("--stall of {} ns", self.stall_ns),
+                format!("`stall` of {} ns", self.stall_ns),
                 "use 10ms or more, because any trial can pause for a shorter time",
             );
         }
@@ -349,14 +349,14 @@ impl Spec {
         }
         let snaplens = CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX;
         if let Some(capture) = self.capture.as_ref().filter(|capture| !snaplens.contains(&capture.snaplen)) {
-            return refuse(format!("--snaplen {}", capture.snaplen), "use 80 to 65535 bytes");
+            return refuse(format!("`snaplen {}`", capture.snaplen), "use 80 to 65535 bytes");
         }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
-                refuse(format!("a trial of {ns} ns"), "use --time 1ms or more")
+                refuse(format!("a trial of {ns} ns"), "use `time 1ms` or more")
             }
             Stop::TimeNs(ns) if self.warmup_ns >= ns => {
-                refuse("the warm-up is as long as the trial".into(), "make --time longer than --warmup")
+                refuse("the warm-up is as long as the trial".into(), "make `time` longer than `warmup`")
             }
             Stop::Bytes(0) | Stop::Blocks(0) | Stop::Transactions(0) => {
                 refuse("a trial without payload".into(), "use at least one byte, block or transaction")

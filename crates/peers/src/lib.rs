@@ -77,8 +77,8 @@ pub trait PeerProtocol: Sync {
         let _ = spec;
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name} with this command"),
-            format!("only its clients are supported: thru serve --speak {name}"),
+            format!("`speak {name}` with this command"),
+            format!("only its clients are supported: `thru serve` with `speak {name}`"),
         ))
     }
 
@@ -115,7 +115,7 @@ pub trait PeerProtocol: Sync {
     fn check_login(&self) -> Result<(), InteropError> {
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("a login with --speak {name}"),
+            format!("a login with `speak {name}`"),
             format!("{name} has no logins; leave it out"),
         ))
     }
@@ -133,7 +133,7 @@ pub trait PeerProtocol: Sync {
         let _ = points;
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("a curve with --speak {name}"),
+            format!("a curve with `speak {name}`"),
             "only netpipe has curves; use thru stream or thru rr",
         ))
     }
@@ -163,7 +163,7 @@ pub trait PeerProtocol: Sync {
         }
         let name = self.name();
         Err(InteropError::unsupported(
-            format!("--speak {name}:{options}"),
+            format!("`speak {name}:{options}`"),
             format!("{name}'s server needs no options; leave them out"),
         ))
     }
@@ -191,8 +191,8 @@ pub fn serve_one(program: &dyn PeerProtocol, service: &Service, socket: TcpStrea
     match program.of_inetd() {
         Some(serve) => serve(service, socket),
         None => Err(InteropError::unsupported(
-            format!("--inetd with --speak {}", program.name()),
-            format!("its server needs its own port; leave --inetd out (it works with {})", started_by_inetd()),
+            format!("`inetd` with `speak {}`", program.name()),
+            format!("its server needs its own port; leave `inetd` out (it works with {})", started_by_inetd()),
         )),
     }
 }

@@ -75,7 +75,7 @@ fn unpaired(cells: &[Unpaired], columns: usize, text: &mut String) {
     for ((side, why), all) in &kinds {
         let named: Vec<String> = all.iter().take(MAX_LISTED).map(|cell| cell_name(cell)).collect();
         let more = all.len().saturating_sub(MAX_LISTED);
-        let rest = if more > 0 { format!("; {more} more: see --json") } else { String::new() };
+        let rest = if more > 0 { format!("; {more} more: see `json`") } else { String::new() };
         let entry = format!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
         wrapped("- ", &entry, columns, text);
     }

@@ -14,6 +14,7 @@ use peers::InteropError;
 pub struct Failure {
     code: u8,
     text: String,
+    in_plan: bool,
 }
 
 /// Measured, but at least one outcome cannot be trusted.
@@ -44,24 +45,39 @@ impl Failure {
         Self { code, ..self }
     }
 
+    fn new(code: u8, text: impl fmt::Display) -> Self {
+        Self { code, text: text.to_string(), in_plan: false }
+    }
+
+    /// An error in a plan, whose keys are spelled as there.
+    pub fn in_plan(text: impl fmt::Display) -> Self {
+        Self { in_plan: true, ..Self::usage(text) }
+    }
+
+    /// Whether it names the keys of a plan, which are no flags.
+    #[must_use]
+    pub fn is_in_plan(&self) -> bool {
+        self.in_plan
+    }
+
     /// Any failure without a code of its own.
     pub fn other(text: impl fmt::Display) -> Self {
-        Self { code: 1, text: text.to_string() }
+        Self::new(1, text)
     }
 
     /// Wrong usage.
     pub fn usage(text: impl fmt::Display) -> Self {
-        Self { code: 2, text: text.to_string() }
+        Self::new(2, text)
     }
 
     /// Results cannot be stored or written.
     pub fn output(text: impl fmt::Display) -> Self {
-        Self { code: 6, text: text.to_string() }
+        Self::new(6, text)
     }
 
     /// Not possible on this host.
     pub fn host(text: impl fmt::Display) -> Self {
-        Self { code: 7, text: text.to_string() }
+        Self::new(7, text)
     }
 
     /// The process's exit code.
@@ -91,7 +107,7 @@ impl From<InteropError> for Failure {
             InteropError::Engine(_) => 7,
             _ => 5,
         };
-        Self { code, text: one_line(&error) }
+        Self::new(code, one_line(&error))
     }
 }
 
@@ -115,7 +131,7 @@ impl From<ControlError> for Failure {
             ControlError::Interrupted => INTERRUPTED,
             _ => 1,
         };
-        Self { code, text: one_line(&error) }
+        Self::new(code, one_line(&error))
     }
 }
 
@@ -138,7 +154,7 @@ impl From<host::tune::TuneError> for Failure {
             Fault::Refused | Fault::Busy => 4,
             Fault::Host => 7,
         };
-        Self { code, text: error.to_string() }
+        Self::new(code, error)
     }
 }
 

@@ -117,11 +117,11 @@ fn service(
 /// Serves the client whose connection is standard input.
 pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
     let [peer] = options.programs else {
-        return Err(Failure::usage("--inetd serves one program: give --speak once"));
+        return Err(Failure::usage("`inetd` serves one program: give `speak` once"));
     };
     let not_a_connection = |_| {
         Failure::usage(
-            "--inetd: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)",
+            "`inetd`: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)",
         )
     };
     let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(not_a_connection)?;
@@ -131,7 +131,7 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
     if !local.ip().to_canonical().is_loopback() && !options.open {
         let name = peer.name();
         return Err(Failure::usage(format!(
-            "--inetd --speak {name} for {client}: clients of other programs have no token; add --open to accept any client"
+            "`inetd` with `speak {name}` for {client}: clients of other programs have no token; add `open` to accept any client"
         )));
     }
     let service = service(options, peer, Machine::new(1), Vec::new(), |_| {})?;
@@ -147,7 +147,7 @@ impl PeerServers {
     pub fn start(options: &PeerOptions<'_>, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
         if options.users.is_some() && !options.programs.iter().any(PeerProgram::logs_in) {
-            return Err(Failure::usage("--rsa-private-key-path needs --speak iperf3: only clients of iperf3 log in"));
+            return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
         }
         for peer in options.programs {
             let own: Vec<SocketAddr> =
@@ -171,7 +171,7 @@ impl PeerServers {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
                         started.stop();
-                        return Err(Failure::host(format!("{error}; use another port: --speak {name}=PORT")));
+                        return Err(Failure::host(format!("{error}; use another port: `speak {name}=PORT`")));
                     }
                     Err(_) => return Err(Failure::other(format!("the server for {name} ended"))),
                 }

@@ -82,7 +82,7 @@ impl Source {
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-        Failure::usage(format!("{}:{line}:{column}: {key}{what}", self.name))
+        Failure::in_plan(format!("{}:{line}:{column}: {key}{what}", self.name))
     }
 
     /// The values in `[vars]`. They cannot contain variables.

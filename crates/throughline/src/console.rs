@@ -9,23 +9,33 @@ use session::failure::Failure;
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints one line to standard output, without control characters.
+/// Prints one line to standard output, with flags for options and without control characters.
 macro_rules! outln {
-    ($($words:tt)*) => { $crate::console::out(&(model::plain(&format!($($words)*)) + "\n")) };
+    ($($words:tt)*) => { $crate::console::out(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard output, without other control characters.
+/// Prints text with its own line ends to standard output, with flags for options and without other control characters.
 macro_rules! out {
-    ($($words:tt)*) => { $crate::console::out(&model::plain_lines(&format!($($words)*))) };
+    ($($words:tt)*) => { $crate::console::out(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
 }
 
-/// Prints one line to standard error, without control characters.
+/// Prints one line to standard error, with flags for options and without control characters.
 macro_rules! errln {
-    ($($words:tt)*) => { $crate::console::err(&(model::plain(&format!($($words)*)) + "\n")) };
+    ($($words:tt)*) => { $crate::console::err(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard error, without other control characters.
+/// Prints text with its own line ends to standard error, with flags for options and without other control characters.
 macro_rules! err {
+    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
+}
+
+/// Prints a document, such as JSON or a source, to standard output as it is, without control characters other than line ends.
+pub fn document(text: &str) {
+    out(&model::plain_lines(text));
+}
+
+/// Prints text with its own line ends to standard error as it is, without other control characters.
+macro_rules! err_as_is {
     ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&format!($($words)*))) };
 }
 
@@ -44,7 +54,11 @@ pub fn err(text: &str) {
 
 /// Prints the error that ends a command.
 pub fn fail(failure: &Failure) {
-    err!("thru: {failure}\n");
+    if failure.is_in_plan() {
+        err_as_is!("thru: {failure}\n");
+    } else {
+        err!("thru: {failure}\n");
+    }
 }
 
 /// Flushes standard output.

@@ -17,6 +17,7 @@ mod plan;
 mod registries;
 mod sinks;
 mod spec_args;
+mod spelling;
 mod usage;
 
 use std::process::ExitCode;
@@ -40,7 +41,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<u8, Failure> {
-    let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
+    let command = args::command();
+    spelling::learn(&command);
+    let args = match command.try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error),
     };

@@ -1,5 +1,6 @@
 //! Writes the results of the renderers.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use report::View;
 
 use crate::console;
 use crate::registries;
+use crate::spelling;
 use session::failure::Failure;
 
 /// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
@@ -21,11 +23,27 @@ pub fn write_pieces(
 ) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
     let view = View { figure, columns: columns(), ..View::new(runs) };
-    let pieces = (format.render)(&view).map_err(Failure::other)?;
+    let mut pieces = (format.render)(&view).map_err(Failure::other)?;
+    if !is_data(format.name) {
+        let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
+        pieces.iter_mut().for_each(|piece| spell(piece, flags));
+    }
     match path {
         None => to_stdout(format.name, &pieces),
         Some(path) if path == Path::new("-") => to_stdout(format.name, &pieces),
         Some(path) => to_files(path, pieces),
+    }
+}
+
+/// Whether a format is for programs: it keeps the names of options as they are in the run.
+fn is_data(format: &str) -> bool {
+    format.contains("json") || format == "csv"
+}
+
+/// Spells the options that a piece names as flags, if it is text.
+fn spell(piece: &mut report::Piece, flags: fn(&str) -> Cow<'_, str>) {
+    if let Ok(Cow::Owned(text)) = std::str::from_utf8(&piece.bytes).map(flags) {
+        piece.bytes = text.into_bytes();
     }
 }
 

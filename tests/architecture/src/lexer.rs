@@ -47,7 +47,15 @@ pub(crate) struct Text {
 /// The string literals and the documentation of items of `source`, without that of modules (`//!`); fails if it is not Rust.
 pub(crate) fn strings(source: &str) -> Result<Vec<Text>, LexError> {
     let mut texts = Vec::new();
-    collect(source.parse()?, false, &mut texts);
+    collect(source.parse()?, false, false, &mut texts);
+    Ok(texts)
+}
+
+/// The string literals of `source` outside of the items under `#[cfg(test)]`, without documentation; fails if it is not Rust.
+pub(crate) fn strings_of_code(source: &str) -> Result<Vec<Text>, LexError> {
+    let mut texts = Vec::new();
+    collect(source.parse()?, false, true, &mut texts);
+    texts.retain(|text| !text.doc);
     Ok(texts)
 }
 
@@ -66,9 +74,16 @@ pub(crate) fn passages(strings: &[Text], docs: bool) -> Vec<Passage> {
     passages
 }
 
-fn collect(stream: TokenStream, doc: bool, into: &mut Vec<Text>) {
+fn collect(stream: TokenStream, doc: bool, without_tests: bool, into: &mut Vec<Text>) {
     let trees: Vec<TokenTree> = stream.into_iter().collect();
+    let mut skipped = 0;
     for (at, tree) in trees.iter().enumerate() {
+        if without_tests && let Some(length) = test_item(&trees[at..]) {
+            skipped = at + length;
+        }
+        if at < skipped {
+            continue;
+        }
         match tree {
             TokenTree::Literal(literal) => {
                 if let Some(text) = unquoted(&literal.to_string()) {
@@ -82,7 +97,7 @@ fn collect(stream: TokenStream, doc: bool, into: &mut Vec<Text>) {
                 let is_doc = group.delimiter() == Delimiter::Bracket && first.as_deref() == Some("doc");
                 match before.as_deref().filter(|_| is_doc) {
                     Some("!") => {}
-                    before => collect(group.stream(), before == Some("#"), into),
+                    before => collect(group.stream(), before == Some("#"), without_tests, into),
                 }
             }
             TokenTree::Ident(_) | TokenTree::Punct(_) => {}

@@ -3,6 +3,7 @@
 //! each rule can fail. CONTRIBUTING.md describes the rules.
 
 pub mod circles;
+pub mod flags;
 pub mod imports;
 mod lexer;
 pub mod modules;

@@ -48,7 +48,7 @@ pub fn check(path: &str, source: &str) -> Vec<Violation> {
 }
 
 /// The library that `path` is a source of; `None` for the program, tests, examples and benches.
-fn library_of(path: &str) -> Option<&str> {
+pub(crate) fn library_of(path: &str) -> Option<&str> {
     let (name, below) = path.strip_prefix("crates/")?.split_once('/')?;
     (below.starts_with("src/") && name != "throughline").then_some(name)
 }

@@ -30,6 +30,8 @@ pub enum Rule {
     Machine,
     /// No retired word.
     Vocabulary,
+    /// A library names options, not flags.
+    Flags,
     /// A source that these tests cannot parse.
     Readable,
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Rule {
             Self::Map => "docs/ARCHITECTURE.md names every crate",
             Self::Machine => "no tracked file names a path of a particular machine",
             Self::Vocabulary => "no retired term in names, keys, flags and texts; docs/GLOSSARY.md has the terms",
+            Self::Flags => "a library names an option, in backticks; the program spells it as a flag",
             Self::Readable => "every source is plain Rust",
         })
     }

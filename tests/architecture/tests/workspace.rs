@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use architecture::{Violation, circles, imports, modules, sources, text, vocabulary};
+use architecture::{Violation, circles, flags, imports, modules, sources, text, vocabulary};
 use cargo_metadata::MetadataCommand;
 
 fn root() -> PathBuf {
@@ -108,6 +108,15 @@ fn sources_keep_the_rules() {
     let files = all_sources(&root);
     let violations = files.iter().flat_map(|path| sources::check(path, &fs::read_to_string(root.join(path)).unwrap()));
     assert_none(&violations.collect::<Vec<_>>());
+}
+
+#[test]
+fn libraries_spell_no_flags() {
+    let root = root();
+    let files = all_sources(&root);
+    let violations = files.iter().flat_map(|path| flags::check(path, &fs::read_to_string(root.join(path)).unwrap()));
+    assert_none(&violations.collect::<Vec<_>>());
+    assert_none(&flags::unused(|path| fs::read_to_string(root.join(path)).ok()));
 }
 
 #[test]

@@ -185,7 +185,7 @@ impl SearchResult<'_> {
     }
 
     fn not_reached(&self) -> impl Iterator<Item = AdviceUntried> + '_ {
-        let why = "out of time: use a larger --budget";
+        let why = "out of time: use a larger `budget`";
         self.search
             .waiting()
             .map(move |at| AdviceUntried { what: self.candidates[at].name.to_owned(), why: why.to_owned() })
@@ -204,7 +204,7 @@ impl SearchResult<'_> {
         let Some((total, estimate)) = confirmed else {
             return format!(
                 "No significant improvement of the {noun} by more than {min}: {changes} looked better in the search, but there was \
-                 no time to confirm it. Use a larger --budget."
+                 no time to confirm it. Use a larger `budget`."
             );
         };
         let pairs = wording::plural(2 * estimate.n as usize, "new pair");
@@ -276,8 +276,10 @@ fn p_value(p: Option<f64>) -> String {
 fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
     let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for one in list {
-        let (why, class) =
-            one.why.split_once(ALLOW).map_or((one.why.as_str(), None), |(why, class)| (why, Some(class)));
+        let (why, class) = one
+            .why
+            .split_once(ALLOW)
+            .map_or((one.why.as_str(), None), |(why, class)| (why, Some(class.trim_end_matches('`'))));
         let at = reasons.iter().position(|(known, ..)| *known == why).unwrap_or(reasons.len());
         if at == reasons.len() {
             reasons.push((why, Vec::new(), Vec::new()));
@@ -289,7 +291,7 @@ fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
         }
     }
     reasons.into_iter().map(|(why, what, classes)| {
-        let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}", classes.join(",")) };
+        let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}`", classes.join(",")) };
         format!("Not tried: {} ({why}{allow}).", what.join(", "))
     })
 }

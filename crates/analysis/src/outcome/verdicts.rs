@@ -112,10 +112,10 @@ pub fn explain(verdict: Verdict) -> &'static str {
             "the lab did not report whether its emulator was on time: repeat on an idle machine"
         }
         Verdict::DelayedReads => {
-            "receivers slept between reads (--delayed-reads), unlike an ordinary application: other programs may be slower"
+            "receivers slept between reads (`delayed-reads`), unlike an ordinary application: other programs may be slower"
         }
         Verdict::OverlapClose => {
-            "each connection was closed during the next transaction (--overlap-close): the rate is above that of \
+            "each connection was closed during the next transaction (`overlap-close`): the rate is above that of \
              sequential transactions"
         }
         _ => "unknown to this version: see the manual of the version that measured",

@@ -41,11 +41,11 @@ impl Session {
         match self.wire.recv().await? {
             ToAgent::Proof { mac } if token.check(&mac, "coordinator", theirs, ours) => Ok(()),
             ToAgent::Proof { .. } => {
-                let reason = "the token is wrong: use the --token-file that the agent was started with";
+                let reason = "the token is wrong: use the `token-file` that the agent was started with";
                 Err(self.refuse_because(RefusalCause::Token, reason).await)
             }
             _ => {
-                let reason = "this agent requires a token: use --token-file";
+                let reason = "this agent requires a token: use `token-file`";
                 Err(self.refuse_because(RefusalCause::Token, reason).await)
             }
         }
@@ -57,7 +57,7 @@ impl Session {
         let (client, connected) = Client::new(&self.shared);
         if connected > self.shared.options.limits.clients {
             return Err(self
-                .refuse("too many clients are connected: try again later, or raise `thru serve --max-clients`")
+                .refuse("too many clients are connected: try again later, or raise `max-clients` of the agent")
                 .await);
         }
         self.wire.send_frame(self.shared.welcome().await?).await?;

@@ -44,23 +44,25 @@ impl Limits {
     pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
         if spec.flows > self.flows {
             return Some(format!(
-                "{} flows exceed this agent's limit of {}; raise `thru serve --max-flows`",
+                "{} flows exceed this agent's limit of {}; raise `max-flows` of the agent",
                 spec.flows, self.flows
             ));
         }
         if spec.processes > self.processes {
             return Some(format!(
-                "{} processes exceed this agent's limit of {}; use fewer --processes",
+                "{} processes exceed this agent's limit of {}; use fewer `processes`",
                 spec.processes, self.processes
             ));
         }
         if legs.len() > MAX_LEGS {
             return Some(format!("{} legs exceed this agent's limit of {MAX_LEGS}; use fewer sizes", legs.len()));
         }
-        for (interval_ns, flag) in [(spec.interval_ns, "--interval"), (spec.stall_ns, "--stall")] {
+        for (interval_ns, name) in [(spec.interval_ns, "interval"), (spec.stall_ns, "stall")] {
             // An interval of 0 means no series.
-            if interval_ns < MIN_INTERVAL_NS && !(flag == "--interval" && interval_ns == 0) {
-                return Some(format!("{flag} of {interval_ns} ns is below this agent's limit; use {flag} 1ms or more"));
+            if interval_ns < MIN_INTERVAL_NS && !(name == "interval" && interval_ns == 0) {
+                return Some(format!(
+                    "`{name}` of {interval_ns} ns is below this agent's limit; use `{name} 1ms` or more"
+                ));
             }
         }
         self.memory(spec, legs).or_else(|| self.time(spec, legs)).or_else(|| self.rate(spec))
@@ -73,7 +75,7 @@ impl Limits {
         let memory = threads.saturating_mul(2).saturating_mul(block);
         (memory > self.memory_bytes).then(|| {
             format!(
-                "{memory} bytes of buffers exceed this agent's limit of {}; use a smaller --block or fewer --threads",
+                "{memory} bytes of buffers exceed this agent's limit of {}; use a smaller `block` or fewer `threads`",
                 self.memory_bytes
             )
         })
@@ -89,7 +91,7 @@ impl Limits {
         let ns = of_legs.max(time(&spec.stop));
         (ns > self.hold_ns).then(|| {
             format!(
-                "{} exceeds this agent's limit of {}; raise `thru serve --max-time`",
+                "{} exceeds this agent's limit of {}; raise `max-time` of the agent",
                 units::seconds(ns as f64),
                 units::seconds(self.hold_ns as f64)
             )
@@ -103,7 +105,7 @@ impl Limits {
                     && !matches!(spec.pattern.as_str(), "rr" | "crr" | "pingpong") =>
             {
                 Some(format!(
-                    "this agent's limit is {}; use --rate {limit} or less",
+                    "this agent's limit is {}; use `rate {limit}` or less",
                     units::bits_per_second(limit as f64)
                 ))
             }
@@ -125,12 +127,12 @@ mod tests {
             limits.refuse(&spec, &[]).unwrap_or_default()
         };
         assert_eq!(refused(|_| {}), "");
-        assert!(refused(|spec| spec.flows = 5).contains("--max-flows"));
-        assert!(refused(|spec| spec.block = 1 << 20).contains("--block"));
-        assert!(refused(|spec| spec.rate_bps = None).contains("--rate"));
-        assert!(refused(|spec| spec.stop = Stop::TimeNs(u64::MAX)).contains("--max-time"));
-        assert!(refused(|spec| spec.interval_ns = 1_000).contains("--interval"));
-        assert!(refused(|spec| spec.stall_ns = 0).contains("--stall"));
+        assert!(refused(|spec| spec.flows = 5).contains("`max-flows`"));
+        assert!(refused(|spec| spec.block = 1 << 20).contains("`block`"));
+        assert!(refused(|spec| spec.rate_bps = None).contains("`rate "));
+        assert!(refused(|spec| spec.stop = Stop::TimeNs(u64::MAX)).contains("`max-time`"));
+        assert!(refused(|spec| spec.interval_ns = 1_000).contains("`interval`"));
+        assert!(refused(|spec| spec.stall_ns = 0).contains("`stall`"));
         assert_eq!(refused(|spec| spec.interval_ns = 0), "");
     }
 
@@ -141,10 +143,10 @@ mod tests {
         let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
         let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs).unwrap_or_default();
         assert_eq!(refused(&[leg; 2]), "");
-        assert!(refused(&[leg; 3]).contains("--max-time"), "their times add up");
-        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("--block"));
-        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("--block"));
-        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("--max-time"));
+        assert!(refused(&[leg; 3]).contains("`max-time`"), "their times add up");
+        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`block`"));
+        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("`block`"));
+        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`max-time`"));
         assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("legs"));
     }
 }

@@ -67,9 +67,7 @@ fn request(
 ) -> Result<CaptureRequest, String> {
     let folder = match captures {
         Captures::Refused => {
-            return Err(
-                "this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`".into()
-            );
+            return Err("this agent captures no packets: start it with `allow-capture` and `token-file FILE`".into());
         }
         Captures::In(folder) => folder.clone(),
         Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),
@@ -163,7 +161,7 @@ mod tests {
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
         let tcp = spec("tcp");
         let refused = request(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
-        assert!(refused.contains("--allow-capture"));
+        assert!(refused.contains("`allow-capture`"));
         let far = request(&allowed, &wanted, &tcp, path(Role::Passive)).unwrap();
         assert!(far.file.starts_with(folder.path().join("deep/er")), "not where the coordinator says: {:?}", far.file);
         assert!(far.file.to_str().unwrap().ends_with("-trial5-far.pcapng"));

@@ -51,7 +51,7 @@ impl ProvenHosts {
         }
         if !transport.meets_in_sight() {
             let name = transport.name();
-            return Some(format!("an agent on another host cannot be the active end of {name}: leave --from out"));
+            return Some(format!("an agent on another host cannot be the active end of {name}: leave `from` out"));
         }
         for target in &prepare.rendezvous {
             let proven = match (transport.facts().one_host, &target.path, target.address) {
@@ -94,12 +94,12 @@ fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
         Some(address) if !transport.facts().one_host => format!(
             "no agent of this measurement proved a reachability token at {}: for a client on another host this agent connects \
              only to agents that do, and to loopback and link-local addresses only if the client connected through one; \
-             run `thru serve` there, or leave --from out",
+             run `thru serve` there, or leave `from` out",
             address.ip()
         ),
         _ => format!(
             "the path is not the socket of a worker process: for a client on another host this agent connects {} only to \
-             sockets of its own user or root; run `thru serve` as the same user, or leave --from out",
+             sockets of its own user or root; run `thru serve` as the same user, or leave `from` out",
             transport.name()
         ),
     }

@@ -167,7 +167,7 @@ impl Session {
                 Err(over)
             }
             Ok(Ok(())) => Ok(()),
-            Err(_) => Err(self.refuse("this agent's time limit has passed; raise `thru serve --max-time`").await),
+            Err(_) => Err(self.refuse("this agent's time limit has passed; raise `max-time` of the agent").await),
         };
         self.revert().await;
         drop(position);

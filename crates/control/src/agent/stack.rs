@@ -33,7 +33,7 @@ impl Stacks {
             } else {
                 Err((
                     Cause::Setup,
-                    format!("{requested} accepts no rules for destinations: use --cc-rules with --cc bpf_highspeed"),
+                    format!("{requested} accepts no rules for destinations: use `cc-rules` with `cc bpf_highspeed`"),
                 ))
             };
         };
@@ -46,7 +46,7 @@ impl Stacks {
             return Ok(name);
         }
         let reason = format!(
-            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or run `thru stacks load {requested}` on its host"
+            "this agent loads no TCP stacks: start it with `allow-stacks` and `token-file FILE`, or run `thru stacks load {requested}` on its host"
         );
         Err((Cause::Limits, reason))
     }
@@ -77,6 +77,6 @@ mod tests {
     fn an_agent_without_permission_names_the_remedy() {
         let answer = Stacks::default().provide(&mut prepare("tcp", "fast:alpha=12321"), false);
         let Err((Cause::Limits, reason)) = answer else { panic!("{answer:?}") };
-        assert!(reason.contains("--allow-stacks") && reason.contains("fast:alpha=12321"), "{reason}");
+        assert!(reason.contains("`allow-stacks`") && reason.contains("fast:alpha=12321"), "{reason}");
     }
 }

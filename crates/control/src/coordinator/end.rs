@@ -299,13 +299,13 @@ fn refused(address: String, reason: String, cause: RefusalCause) -> ControlError
 fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str) -> Option<&'static str> {
     match (token, theirs.wants_token, &theirs.mac) {
         (None, false, _) => None,
-        (None, true, _) => Some("this agent requires a token: use --token-file with the file that it was started with"),
+        (None, true, _) => Some("this agent requires a token: use `token-file` with the file that it was started with"),
         (Some(_), false, _) => Some(
-            "this agent requires no token, but you gave one: it may not be your agent; start it with --token-file, or leave out --token-file and THRU_TOKEN_FILE",
+            "this agent requires no token, but you gave one: it may not be your agent; start it with `token-file`, or leave out `token-file` and THRU_TOKEN_FILE",
         ),
         (Some(token), true, Some(mac)) if token.check(mac, "agent", nonce, &theirs.nonce) => None,
         (Some(_), true, _) => Some(
-            "this agent did not prove your token: the token is wrong, or it is not your agent; use the --token-file that the agent was started with",
+            "this agent did not prove your token: the token is wrong, or it is not your agent; use the `token-file` that the agent was started with",
         ),
     }
 }
@@ -337,10 +337,10 @@ async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
 fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
     let remedy = match source.kind() {
         std::io::ErrorKind::ConnectionRefused => {
-            "start `thru serve` there with --listen and --token-file or --open (by default it serves loopback only)"
+            "start `thru serve` there with `listen` and `token-file` or `open` (by default it serves loopback only)"
         }
         std::io::ErrorKind::TimedOut => {
-            "the host is down, or a firewall drops the port: open TCP and UDP 6280 (or the port of --listen)"
+            "the host is down, or a firewall drops the port: open TCP and UDP 6280 (or the port of `listen`)"
         }
         _ => "check the address and the route to it",
     };

@@ -168,7 +168,7 @@ impl End {
             (Some(size), None) if bytes >= size => Ok(Copied { bytes, size, cut: None }),
             (Some(size), cut) => {
                 let bytes = shorten(here).map_err(unwritten)?;
-                let cut = cut.unwrap_or_else(|| format!("use --fetch {size} for all"));
+                let cut = cut.unwrap_or_else(|| format!("use `fetch {size}` for all"));
                 Ok(Copied { bytes, size, cut: Some(cut) })
             }
             (None, cut) => {

@@ -118,7 +118,7 @@ impl Pair {
             armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Setup {
                 address: "set-up".into(),
                 reason: format!(
-                    "the data connections were not established within {} s: a firewall may allow only the control connection; see --data",
+                    "the data connections were not established within {} s: a firewall may allow only the control connection; see `data`",
                     SETUP_LIMIT.as_secs()
                 ),
             })),

@@ -134,7 +134,7 @@ impl End {
             address: self.name.clone(),
             reason: format!(
                 "thru {} there cannot issue a reachability token, which the agent at the near end requires: update it, or \
-                 leave --from out",
+                 leave `from` out",
                 self.version
             ),
         })

@@ -14,8 +14,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
         let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
-            --speak out and run `thru serve` on HOST";
-        return Err(EngineError::unsupported(format!("--speak {program} here"), remedy));
+            `speak` out and run `thru serve` on HOST";
+        return Err(EngineError::unsupported(format!("`speak {program}` here"), remedy));
     }
     let transport = transport(spec.transport.as_str())?;
     if spec.transport_facts() != Some(*transport.facts()) {
@@ -37,7 +37,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
-            format!("--drain for {} on {}", spec.pattern, spec.transport),
+            format!("`drain` for {} on {}", spec.pattern, spec.transport),
             format!(
                 "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
                 names(|other| other.capabilities().is_stream_between_two())
@@ -47,12 +47,13 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
         return Err(EngineError::unsupported(
             format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
-            format!("it is for streams and transfers over {}: use --unpaced", names(|other| other.overruns())),
+            format!("it is for streams and transfers over {}: use `unpaced`", names(|other| other.overruns())),
         ));
     }
     if spec.overlap_close && spec.pattern != crr::PATTERN.name {
-        let remedy = "it applies to `thru rr --connect` only, which opens a connection per transaction: leave it out";
-        return Err(EngineError::unsupported(format!("--overlap-close with {}", spec.pattern), remedy));
+        let remedy =
+            "it applies to `thru rr` with `connect` only, which opens a connection per transaction: leave it out";
+        return Err(EngineError::unsupported(format!("`overlap-close` with {}", spec.pattern), remedy));
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
     let strategy = strategy(spec, transport, spec.flows as usize * directions)?;
@@ -63,7 +64,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
 /// they gain nothing, and datagrams could be lost.
 fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
     let refuse =
-        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("--delayed-reads {beside}"), remedy));
+        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("`delayed-reads` {beside}"), remedy));
     if !spec.is_stream() {
         return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
     }
@@ -72,14 +73,14 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
         return refuse(format!("on {}", spec.transport), &format!("it works with {works}"));
     }
     if capabilities.datagram && spec.engine.receive == ReceiveBy::Copy {
-        return refuse(format!("on {}", spec.transport), "it needs many datagrams per call: add --engine mmsg or gso");
+        return refuse(format!("on {}", spec.transport), "it needs many datagrams per call: add `engine mmsg` or gso");
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
     if at_a_rate || spec.no_loss {
-        return refuse("at a rate".into(), "leave out --rate, --drain and --find-no-loss, or --delayed-reads");
+        return refuse("at a rate".into(), "leave out `rate`, `drain` and `find-no-loss`, or `delayed-reads`");
     }
     if strategy != Strategy::Blocking {
-        return refuse("without blocking reads".into(), "leave out --spin and --wait, and give each flow a thread");
+        return refuse("without blocking reads".into(), "leave out `spin` and `wait`, and give each flow a thread");
     }
     Ok(())
 }
@@ -89,7 +90,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
     let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
     if !spec.engine.is_plain() && !spec.is_stream() {
         return Err(EngineError::unsupported(
-            format!("--engine with {}", spec.pattern),
+            format!("`engine` with {}", spec.pattern),
             "it is for streams and transfers: leave it out",
         ));
     }
@@ -97,7 +98,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("--engine {} on {}", spec.engine, spec.transport),
+            format!("`engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }
@@ -105,7 +106,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("receiving by --engine {} on {}", spec.engine, spec.transport),
+            format!("receiving by `engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }

@@ -12,11 +12,11 @@ use crate::transport::{Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "pingpong",
-    about: "a block to the far end and back; with --both both ends send at the same time",
+    about: "a block to the far end and back; with `both` both ends send at the same time",
     check: |spec, capabilities| {
         refuse_rate(spec)?;
         refuse_direction(spec, capabilities)?;
-        if spec.direction == Direction::Both { needs_streams(spec, capabilities, "--both round trips") } else { Ok(()) }
+        if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`both` round trips") } else { Ok(()) }
     },
 };
 

@@ -13,7 +13,7 @@ use crate::transport::{Capabilities, Channel, Kind};
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "stream",
-    about: "blocks in one direction (--both: in both, over two connections per flow) until a time, a count or a \
+    about: "blocks in one direction (`both`: in both, over two connections per flow) until a time, a count or a \
         number of bytes",
     check,
 };
@@ -22,13 +22,13 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     if spec.no_loss && !capabilities.datagram {
         return Err(EngineError::unsupported(
             format!("a search for loss on {}", spec.transport),
-            "it loses nothing: use --udp",
+            "it loses nothing: use `udp`",
         ));
     }
     if spec.block < capabilities.min_stream_block {
         return Err(EngineError::unsupported(
             format!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
-            format!("its datagrams carry a number of 8 bytes: use --block {} or more", capabilities.min_stream_block),
+            format!("its datagrams carry a number of 8 bytes: use `block {}` or more", capabilities.min_stream_block),
         ));
     }
     refuse_direction(spec, capabilities)

@@ -10,12 +10,12 @@ use crate::transport::Channel;
 
 pub(crate) const PATTERN: Pattern = Pattern {
     name: "transfer",
-    about: "exactly --count blocks of --block bytes, shared by the flows",
+    about: "exactly `count` blocks of `block` bytes, shared by the flows",
     check: |spec, capabilities| {
         if matches!(spec.stop, Stop::TimeNs(_)) {
             return Err(EngineError::unsupported(
                 "a transfer without an amount",
-                "give --count or --bytes (a stream runs for a time)",
+                "give `count` or `bytes` (a stream runs for a time)",
             ));
         }
         stream::check(spec, capabilities)

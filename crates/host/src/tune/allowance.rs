@@ -58,10 +58,7 @@ impl Allowance {
         let remedy = if is_never(key) {
             "the kernel starts programs through it, so no agent lets clients change it".to_owned()
         } else {
-            format!(
-                "it is not a network setting; to allow it, start the agent with `thru serve \
-                --allow-tuning='{key}'`"
-            )
+            format!("it is not a network setting; to allow it, start the agent with `allow-tuning='{key}'`")
         };
         Err(TuneError::Forbidden { key: key.into(), remedy })
     }
@@ -134,7 +131,7 @@ mod tests {
         ];
         for key in beyond {
             let refusal = plain.check(key).unwrap_err().to_string();
-            assert!(refusal.contains(&format!("--allow-tuning='{key}'")), "{refusal}");
+            assert!(refusal.contains(&format!("`allow-tuning='{key}'`")), "{refusal}");
             assert!(with(&[key]).covers(key), "{key}");
             assert!(Allowance::All.covers(key));
         }

@@ -20,7 +20,7 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
-    patterns: (&["stream", "transfer"], "only streams and transfers are supported: thru stream HOST --speak iperf2"),
+    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream` with `speak iperf2`"),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -31,13 +31,13 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
     if spec.direction == Direction::Both || (udp && reverse) {
-        return refuse("this direction", "use the default direction, or --reverse over TCP");
+        return refuse("this direction", "use the default direction, or `reverse` over TCP");
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
-        return refuse("--sndbuf, --rcvbuf or --nodelay at the far end", REMEDY);
+        return refuse("`sndbuf`, `rcvbuf` or `nodelay` at the far end", REMEDY);
     }
     if reverse && spec.rate_bps.is_some() {
-        return refuse("--rate with --reverse", "its protocol has no rate over TCP; leave one of them out");
+        return refuse("`rate` with `reverse`", "its protocol has no rate over TCP; leave one of them out");
     }
     let amount = match spec.stop {
         Stop::TimeNs(ns) => Some((ns, HUNDREDTH_NS)),
@@ -54,7 +54,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
         (Some(bytes), _) => bytes / u64::from(spec.flows),
     };
     if amount > MOST_AMOUNT && reverse {
-        return refuse("this amount with --reverse", "use up to 2147483647 bytes for each flow");
+        return refuse("this amount with `reverse`", "use up to 2147483647 bytes for each flow");
     }
     // A sending client ends the test itself.
     let amount = amount.min(MOST_AMOUNT) as u32;
@@ -97,7 +97,7 @@ pub(super) fn datagrams() -> Spec {
 /// Why a client is refused that has so many streams with this one, if it is.
 pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<String> {
     if limits.rate_bps.is_some() {
-        return Some("its protocol has no rate, which --max-rate requires".into());
+        return Some("its protocol has no rate, which `max-rate` requires".into());
     }
     if spec.block > MOST_BYTES {
         return Some(format!("writes of {} bytes; the limit is {MOST_BYTES}", spec.block));
@@ -107,7 +107,7 @@ pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<Stri
     }
     let sends = plain::sends(spec, model::Role::Passive);
     match spec.stop {
-        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => Some(format!("{} s; raise --max-time", ns / 1_000_000_000)),
+        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => Some(format!("{} s; raise `max-time`", ns / 1_000_000_000)),
         _ => None,
     }
 }
@@ -162,8 +162,8 @@ mod tests {
         let limits =
             Limits { unauthenticated: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
-        assert!(refusal(&long, 1, &limits).unwrap().contains("--max-time"));
+        assert!(refusal(&long, 1, &limits).unwrap().contains("`max-time`"));
         assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");
-        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("--max-rate"));
+        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("`max-rate`"));
     }
 }

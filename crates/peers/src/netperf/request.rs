@@ -80,25 +80,25 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == "udp";
     if spec.transport != "tcp" && !udp {
-        return refuse(&format!("--transport {}", spec.transport), "use TCP, or UDP with --udp");
+        return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
     let pattern = spec.pattern.as_str();
     if !["stream", "rr", "crr"].contains(&pattern) || (pattern == "crr" && udp) || spec.is_point() {
         return refuse(
             pattern,
-            "only streams and round trips are supported: thru stream or thru rr HOST --speak netperf",
+            "only streams and round trips are supported: `thru stream` or `thru rr` with `speak netperf`",
         );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {
-        return refuse(&format!("datagrams of {} bytes", spec.block), "use --block 65507 or less");
+        return refuse(&format!("datagrams of {} bytes", spec.block), "use `block 65507` or less");
     }
     let reverse = spec.direction == Direction::Reverse;
     if let (true, Stop::TimeNs(ns)) = (spec.direction != Direction::Send, spec.stop)
         && !ns.is_multiple_of(SECOND_NS)
     {
         return refuse(
-            "--reverse or --both for parts of a second",
-            "netserver ends such a test itself; use --time in whole seconds",
+            "`reverse` or `both` for parts of a second",
+            "netserver ends such a test itself; use `time` in whole seconds",
         );
     }
     let far = EndOptions {
@@ -112,19 +112,19 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     };
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", "each flow is a separate test; use --time");
+        return refuse("a count of several flows", "each flow is a separate test; use `time`");
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != "stream"), "--both other than with TCP streams"),
-        (reverse && (udp || pattern != "stream"), "--reverse other than with TCP streams"),
-        ((reverse || both) && spec.rate_bps.is_some(), "--rate for its server"),
-        (several && spec.far.port.is_some(), "--data-port at the far end of several flows"),
-        (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "--warmup other than with --reverse or thru rr"),
-        (pattern == "crr" && spec.strategy == model::Strategy::Spin, "--spin and --connect"),
+        (both && (udp || pattern != "stream"), "`both` other than with TCP streams"),
+        (reverse && (udp || pattern != "stream"), "`reverse` other than with TCP streams"),
+        ((reverse || both) && spec.rate_bps.is_some(), "`rate` for its server"),
+        (several && spec.far.port.is_some(), "`data-port` at the far end of several flows"),
+        (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "`warmup` other than with `reverse` or thru rr"),
+        (pattern == "crr" && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
         (
             spec.far != far,
-            "an option of the far end other than --sndbuf, --rcvbuf, --nodelay, --cc, --dscp and --data-port",
+            "an option of the far end other than `sndbuf`, `rcvbuf`, `nodelay`, `cc`, `dscp` and `data-port`",
         ),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
@@ -202,7 +202,7 @@ pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Opti
         return Some((peer_wire::netperf::NOT_SUPPORTED, "TCP_CC (connections only) is not supported".into()));
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
-        return Some((EINVAL, format!("{} s; raise --max-time", requested.length)));
+        return Some((EINVAL, format!("{} s; raise `max-time`", requested.length)));
     }
     if let Some(why) = limits.beyond_memory(1, spec.block.max(spec.reply_bytes())) {
         return Some((EINVAL, why));
@@ -253,9 +253,9 @@ mod tests {
         };
         assert!(said(|spec| (spec.flows, spec.stop) = (2, Stop::Bytes(1 << 20))).contains("a count of several flows"));
         assert!(
-            said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("--rate for its server")
+            said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("`rate` for its server")
         );
-        assert!(said(|spec| spec.warmup_ns = 1).contains("--warmup other than with"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` other than with"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("an option of the far end"));
         assert!(said(|spec| spec.pattern = "pingpong".into()).contains("only streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));

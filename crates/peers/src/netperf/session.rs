@@ -63,7 +63,7 @@ fn check(service: &Service) -> Result<(), InteropError> {
     match service.limits.rate_bps {
         None => Ok(()),
         Some(_) => Err(InteropError::unsupported(
-            "--speak netperf with --max-rate",
+            "`speak netperf` with `max-rate`",
             "netperf's protocol has no rate; leave one of them out",
         )),
     }

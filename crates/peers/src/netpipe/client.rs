@@ -26,25 +26,25 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != "tcp" {
-        return refuse(&format!("--transport {}", spec.transport), "use TCP");
+        return refuse(&format!("`transport {}`", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
             &format!("{} of a single size", spec.pattern),
-            "only curves are supported: thru curve HOST --speak netpipe, with --both to send from both ends at once or --stream for one direction",
+            "only curves are supported: `thru curve` with `speak netpipe`, and with `both` to send from both ends at once or `stream` for one direction",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
     let others = [
-        (spec.direction == Direction::Reverse, "--reverse"),
-        (spec.flows > 1, "--flows"),
-        (spec.processes > 1, "--processes"),
-        (spec.rate_bps.is_some(), "--rate"),
-        (spec.delayed_reads, "--delayed-reads"),
-        (spec.capture.is_some(), "--capture"),
-        (!spec.settings.is_empty(), "--set"),
-        (!spec.engine.is_plain(), "--engine"),
-        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "--nodelay off"),
+        (spec.direction == Direction::Reverse, "`reverse`"),
+        (spec.flows > 1, "`flows`"),
+        (spec.processes > 1, "`processes`"),
+        (spec.rate_bps.is_some(), "`rate`"),
+        (spec.delayed_reads, "`delayed-reads`"),
+        (spec.capture.is_some(), "`capture`"),
+        (!spec.settings.is_empty(), "`set`"),
+        (!spec.engine.is_plain(), "`engine`"),
+        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`nodelay off`"),
         (spec.far != far, "options of the far end's sockets"),
     ];
     match others.into_iter().find(|(there, _)| *there) {
@@ -60,7 +60,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
     let Some(found) = schedule(&sizes) else {
         return Err(InteropError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
-            "use --first, --to and --perturbation, and start NPtcp with the same values for -l, -u and -p",
+            "use `first`, `to` and `perturbation`, and start NPtcp with the same values for -l, -u and -p",
         ));
     };
     let mode = match points.first() {
@@ -157,7 +157,7 @@ impl Run {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during =
-            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for --both or -s for --stream";
+            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for `both` or -s for `stream`";
         let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
         let heard = self.line.wait(&mut byte, &wait)?;
         let wrong = |error| self.line.peer_error(error);
@@ -291,6 +291,6 @@ mod tests {
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
         assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
-        assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("thru curve HOST"));
+        assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve` with"));
     }
 }

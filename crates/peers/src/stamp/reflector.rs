@@ -166,12 +166,12 @@ impl Reflector<'_> {
             Refusal::Port => {
                 "requests from ports below 1024 or from its own port, because they may come from another reflector"
             }
-            Refusal::Rate => "requests above --max-rate",
+            Refusal::Rate => "requests above `max-rate`",
             Refusal::Room => {
-                "requests of fewer than 41 bytes, because the reply would be longer (use --speak stamp:unpadded to answer them)"
+                "requests of fewer than 41 bytes, because the reply would be longer (use `speak stamp:unpadded` to answer them)"
             }
             Refusal::TooManySenders => "more than 4096 senders",
-            Refusal::Time => "a sender for longer than --max-time without a pause",
+            Refusal::Time => "a sender for longer than `max-time` without a pause",
         };
         (self.service.log)(&format!("{peer}: stamp does not answer {why}; logged once"));
     }

@@ -61,10 +61,10 @@ pub fn is_repeated(failure: &Failure) -> bool {
 pub fn no_host(launcher: Launcher, host: &str) -> String {
     match launcher {
         Launcher::Mpirun => {
-            format!("mpi measures between the two processes of `mpirun -n 2`, not with {host}: omit HOST and --from")
+            format!("mpi measures between the two processes of `mpirun -n 2`, not with {host}: omit HOST and `from`")
         }
         Launcher::PvmSpawn => {
-            format!("pvm starts its far end in the virtual machine, not on {host}: omit HOST and --from")
+            format!("pvm starts its far end in the virtual machine, not on {host}: omit HOST and `from`")
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn check(
     }
     if hosts.from.is_some() {
         return Err(Failure::usage(format!(
-            "--from with --speak {name}: thru connects to {name} from this host; omit --from"
+            "`from` with `speak {name}`: thru connects to {name} from this host; omit `from`"
         )));
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(super) async fn measure(
     let Some(host) = request.hosts.host.clone() else {
         let name = program.name();
         return Err(Failure::usage(format!(
-            "--speak {name} needs a far host: thru {} HOST --speak {name}",
+            "`speak {name}` needs a far host: `thru {} HOST` with `speak {name}`",
             request.kind
         )));
     };

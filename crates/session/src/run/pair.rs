@@ -90,7 +90,7 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
         None => End::connect(Target::Local(local_near)).await?,
     };
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
-        return Err(Failure::usage("HOST and --from are the same agent, which cannot wait for itself: omit --from"));
+        return Err(Failure::usage("HOST and `from` are the same agent, which cannot wait for itself: omit `from`"));
     }
     let mut pair = Pair { near, far };
     let purpose = format!("{} {}", request.kind, spec.transport);

@@ -6,6 +6,7 @@ use clap::Args;
 use model::{Answer, Ratio, Run};
 
 use super::show;
+use crate::console;
 use crate::output;
 use session::failure::{self, Failure};
 
@@ -66,7 +67,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
     let found = analysis::stored_runs(&a, &b, args.tolerance.0, CONFIDENCE).map_err(Failure::usage)?;
     if args.json {
-        out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+        console::document(&(serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n"));
     } else {
         out!("{}", report::comparison(&found, output::columns()));
     }

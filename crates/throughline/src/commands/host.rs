@@ -8,6 +8,7 @@ use control::coordinator::{End, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory};
 
+use crate::console;
 use session::citation;
 use session::failure::Failure;
 use session::setup;
@@ -66,7 +67,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
             [one] => serde_json::to_string_pretty(one),
             all => serde_json::to_string_pretty(all),
         };
-        out!("{}\n", text.map_err(Failure::other)?);
+        console::document(&(text.map_err(Failure::other)? + "\n"));
         return Ok(0);
     }
     for (index, one) in reported.iter().enumerate() {
@@ -117,7 +118,7 @@ fn others(args: &HostArgs) -> Result<Vec<HostFacts>, Failure> {
 fn differences(a: &HostFacts, b: &HostFacts, json: bool) -> Result<u8, Failure> {
     let found = analysis::compare::host_differences(&a.inventory, &b.inventory);
     if json {
-        out!("{}\n", serde_json::to_string_pretty(&found).map_err(Failure::other)?);
+        console::document(&(serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n"));
     } else {
         out!("{}", report::host_differences(&found, &a.name, &b.name));
     }

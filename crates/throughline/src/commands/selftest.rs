@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use session::selftest::{self, Options, SelfTestEvent};
 
+use crate::console;
 use crate::output;
 use session::failure::{self, Failure};
 
@@ -61,7 +62,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     }
     let text = serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n";
     match &args.json {
-        Some(_) if to_stdout => out!("{text}"),
+        Some(_) if to_stdout => console::document(&text),
         Some(path) => std::fs::write(path, text)
             .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))?,
         None => {}

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use model::StackRule;
 use stacks::{Request, STACKS, Stack, StackError};
 
+use crate::console;
 use session::failure::Failure;
 
 /// Flags of `thru stacks`.
@@ -63,7 +64,7 @@ enum Action {
 pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
     match &args.action {
         Action::List => list()?,
-        Action::Info { header: true, .. } => out!("{}", stacks::HEADER),
+        Action::Info { header: true, .. } => console::document(stacks::HEADER),
         Action::Info { name, source, .. } => info(known(name)?, *source)?,
         Action::Load { name, any_user, cc_rules } => {
             let request = Request::open(name)?.with_rules(&rules(cc_rules.as_deref())?)?;
@@ -112,7 +113,7 @@ fn list() -> Result<(), Failure> {
 
 fn info(stack: &Stack, source: bool) -> Result<(), Failure> {
     if source {
-        out!("{}", stack.source);
+        console::document(stack.source);
         return Ok(());
     }
     outln!("{:<12} {}", stack.name, stack.title);

@@ -15,6 +15,7 @@ use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::console;
 use session::failure::Failure;
 use session::setup;
 use session::signals::Signals;
@@ -399,7 +400,7 @@ impl CommonFlags {
 
     fn print(&self, json: &Value, print: impl FnOnce()) {
         if self.json {
-            out!("{json:#}\n");
+            console::document(&format!("{json:#}\n"));
         } else {
             print();
         }

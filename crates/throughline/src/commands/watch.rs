@@ -10,6 +10,7 @@ use control::coordinator::{End, Target};
 use model::{Family, Nanos, Watched};
 
 use crate::console;
+use crate::spelling;
 use session::failure::Failure;
 use session::setup;
 use session::signals::Signals;
@@ -98,7 +99,7 @@ fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
         shown if shown % HEAD_EVERY == 0 => report::watch_columns(),
         _ => String::new(),
     };
-    Ok(head + &report::watch_lines(seen))
+    Ok(spelling::flags(&(head + &report::watch_lines(seen))).into_owned())
 }
 
 /// Prints and flushes; false after the reader has closed its end (`thru watch | head`).

@@ -6,6 +6,7 @@ use clap::Args;
 use model::{CellWhy, Outcome, Run, RunWhy, Spec, WhyDocument};
 
 use super::show;
+use crate::console;
 use crate::output;
 use session::failure::Failure;
 
@@ -60,7 +61,7 @@ pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
         notes: analysis::limiter::between_runs(&named),
     };
     if args.json {
-        out!("{}\n", serde_json::to_string_pretty(&document).map_err(Failure::other)?);
+        console::document(&(serde_json::to_string_pretty(&document).map_err(Failure::other)? + "\n"));
     } else {
         out!("{}", report::why_report(&document, output::columns()));
     }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Event, EventSink, Phase, SinkError, units};
 
+use crate::spelling;
+
 /// Progress on standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -32,7 +34,7 @@ impl Progress {
     /// Shows a status text.
     pub fn status(&mut self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.set_message(model::plain(text).into_owned()),
+            Some(bar) => bar.set_message(model::plain(&spelling::flags(text)).into_owned()),
             None => errln!("{text}"),
         }
     }

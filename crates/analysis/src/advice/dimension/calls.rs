@@ -43,7 +43,7 @@ fn engines(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
 
 fn blocks(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     if path.fixed_block {
-        return Err("--block was given".into());
+        return Err("`block` was given".into());
     }
     if !path.spec.is_over_tcp() {
         return Err("the path determines the size of datagrams".into());

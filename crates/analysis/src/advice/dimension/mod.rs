@@ -48,7 +48,7 @@ pub const CLASSES: &[&str] =
     &["sysctl", "mtu", "gso", "offloads", "coalescing", "rings", "qdisc", "txqueuelen", "governor"];
 
 /// Text between the reason and the class to allow.
-pub(super) const ALLOW: &str = ": --allow ";
+pub(super) const ALLOW: &str = ": `allow ";
 
 /// A dimension that can be changed.
 struct Dimension {
@@ -133,7 +133,7 @@ pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntrie
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
         let mut cannot = |why: String| untried.push(AdviceUntried { what: dimension.name.into(), why });
         if let Some(class) = dimension.class.filter(|class| !path.allow.contains(*class)) {
-            cannot(format!("needs host settings{ALLOW}{class}"));
+            cannot(format!("needs host settings{ALLOW}{class}`"));
             continue;
         }
         match (dimension.levels)(path) {

@@ -12,7 +12,7 @@ pub(super) const RATE: Rule = Rule {
     name: "requested-rate",
     speaks_for: &[LimiterKind::SenderApplication],
     about: "The sender's program reached its requested rate.",
-    source: "the spec of the measurement (--rate) and what the sender counted",
+    source: "the spec of the measurement (`rate`) and what the sender counted",
     evaluate: |observations, direction| {
         let Some(requested) = observations.spec.rate_bps else { return Vec::new() };
         let rate = match observations.headline {
@@ -33,7 +33,7 @@ pub(super) const DRAIN: Rule = Rule {
     name: "requested-drain",
     speaks_for: &[LimiterKind::ReceiverApplication],
     about: "The receiver's program read at its requested rate.",
-    source: "the spec of the measurement (--drain) and what the receiver counted",
+    source: "the spec of the measurement (`drain`) and what the receiver counted",
     evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(requested) = direction.receiver.options.drain_bps else { return Vec::new() };
         reached(

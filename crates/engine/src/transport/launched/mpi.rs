@@ -78,7 +78,7 @@ impl Turn {
         if MPI.library().is_none() {
             return Err(EngineError::unsupported(
                 "mpi in a process that mpirun did not start",
-                "use `mpirun -n 2 thru curve --transport mpi`, without HOST",
+                "use `mpirun -n 2 thru curve` with `transport mpi`, without HOST",
             ));
         }
         let busy = || EngineError::Thread("MPI is still busy with an earlier trial".into());
@@ -133,7 +133,7 @@ impl Transport for MessagePassing {
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
-                "its two processes have one channel: leave --flows, --processes and --both out",
+                "its two processes have one channel: leave `flows`, `processes` and `both` out",
             ));
         }
         Ok(())

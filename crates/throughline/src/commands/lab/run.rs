@@ -12,6 +12,7 @@ use tokio::process::Child;
 
 use super::Build;
 use super::close;
+use crate::console;
 use crate::output;
 use session::failure::Failure;
 use session::running_lab::{RunningLab, on_host};
@@ -127,7 +128,9 @@ fn conduct(
         None => &network.hosts()[0],
     };
     if !job.quiet {
-        errln!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
+        let line = format!("thru: lab {}, `{}` on {}", network.name(), job.command.join(" "), host.name);
+        // A command such as `time` is no option.
+        console::err(&(model::plain(&line) + "\n"));
     }
     let command = on_host(host, network, job.command)?;
     runtime.block_on(lab.serve_while(async {

@@ -1,0 +1,204 @@
+//! Tests of the spelling, and that every flag and every option that a text names exists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+#[test]
+fn options_become_flags_of_the_same_length() {
+    learn(&crate::args::command());
+    for (text, wanted) in [
+        ("`flows` 0", "--flows 0"),
+        ("use `wait epoll`, or leave `wait` out", "use --wait epoll, or leave --wait out"),
+        ("`allow-tuning='sysctl.vm.*'`", "--allow-tuning='sysctl.vm.*'"),
+        ("start it with `token-file\n    FILE`", "start it with --token-file\n    FILE"),
+        ("€ `reverse` `both`", "€ --reverse --both"),
+    ] {
+        assert_eq!(flags(text), wanted);
+        assert_eq!(text.len(), wanted.len());
+    }
+}
+
+#[test]
+fn markup_of_markdown_is_no_option() {
+    learn(&crate::args::command());
+    let text = "Run `time`: use \\`wait epoll\\`";
+    assert_eq!(flags_of_markdown(text), "Run `time`: use --wait epoll");
+}
+
+#[test]
+fn other_text_stays() {
+    learn(&crate::args::command());
+    for text in [
+        "",
+        "`thru serve`",
+        "raise `ulimit -n`",
+        "`sysctl net.mptcp.enabled=1`",
+        "`flowsx`",
+        "`Flows`",
+        "`flows",
+        "flows` of",
+        "--flows 4",
+        "``",
+        "```c\nint x;\n```",
+    ] {
+        assert!(matches!(flags(text), Cow::Borrowed(same) if same == text), "{text}");
+    }
+    assert_eq!(flags("one ` alone\n\nand `flows`"), "one ` alone\n\nand --flows");
+}
+
+/// Flags in our texts that `thru` does not have, each with its program.
+const OTHERS: &[(&str, &str)] = &[
+    ("allow-run-as-root", "mpirun"),
+    ("bidir", "iperf3"),
+    ("bind-dev", "iperf3"),
+    ("cport", "iperf3"),
+    ("example", "cargo"),
+    ("fq-rate", "iperf3"),
+    ("get-server-output", "iperf3"),
+    ("gsro", "iperf3"),
+    ("histograms", "iperf2"),
+    ("host", "mpirun"),
+    ("json-stream", "iperf3"),
+    ("no-default-features", "cargo"),
+    ("nocapture", "cargo test"),
+    ("oversubscribe", "mpirun"),
+    ("peer", "scripts/bench.sh"),
+    ("privileged", "docker"),
+    ("rcv-timeout", "iperf3"),
+    ("release", "cargo"),
+    ("rounds", "scripts/bench.sh"),
+    ("seconds", "scripts/bench.sh"),
+    ("snd-timeout", "iperf3"),
+    ("system", "sysctl"),
+    ("test", "cargo test"),
+    ("test-threads", "cargo test"),
+    ("wad", "a former name, which names the new one"),
+    ("work", "scripts/bench.sh"),
+];
+
+/// First words in backticks that are no options: programs, subcommands, messages and keys of plans.
+const WORDS: &[&str] = &[
+    "curve",
+    "echo",
+    "end",
+    "expensive",
+    "field",
+    "hello",
+    "ip",
+    "levels",
+    "lock",
+    "max",
+    "min",
+    "modprobe",
+    "mpirun",
+    "observed",
+    "rr",
+    "setcap",
+    "sets",
+    "setting",
+    "spec",
+    "stacks",
+    "sysctl",
+    "tbf",
+    "tc",
+    "thru",
+    "topology",
+    "transfer",
+    "ulimit",
+    "until",
+    "watch",
+];
+
+/// All files with this ending below a folder of the workspace, or the file itself, with their text.
+fn texts(place: &str, ending: &str) -> Vec<(PathBuf, String)> {
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(place)];
+    let mut texts = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|found| found == ending) {
+            let text = fs::read_to_string(&path).unwrap();
+            texts.push((path, text));
+        }
+    }
+    assert!(!texts.is_empty(), "{place} has no files that end with {ending}");
+    texts
+}
+
+/// The sources of all crates without their tests and comments.
+fn sources(place: &str) -> Vec<(PathBuf, String)> {
+    let is_test = |path: &Path| {
+        let part = |part: &std::ffi::OsStr| {
+            ["tests", "tests.rs", "benches", "testdata", "build.rs", "examples"].iter().any(|name| part == *name)
+        };
+        path.iter().any(part)
+    };
+    let code = |text: &str| {
+        let before = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = before.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.map(|line| line.split(" // ").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    };
+    texts(place, "rs").into_iter().filter(|(path, _)| !is_test(path)).map(|(path, text)| (path, code(&text))).collect()
+}
+
+/// The names that follow `mark` in a text, where no letter, digit or dash precedes it.
+fn named<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
+    let free = |at: usize| !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '-');
+    text.match_indices(mark).filter(move |(at, _)| free(*at)).filter_map(move |(at, _)| {
+        let name = &text[at + mark.len()..];
+        let end = name.find(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
+        let name = &name[..end.unwrap_or(name.len())];
+        name.starts_with(|c: char| c.is_ascii_lowercase()).then_some(name)
+    })
+}
+
+/// The help of the command line is made before its options are known.
+#[test]
+fn help_from_registries_names_no_option() {
+    learn(&crate::args::command());
+    let transports = engine::transport::transports().map(engine::transport::Transport::about);
+    for text in transports.chain(report::FORMATS.iter().map(|format| format.help)) {
+        assert_eq!(flags(text), text);
+    }
+}
+
+#[test]
+fn every_flag_that_a_text_names_exists() {
+    learn(&crate::args::command());
+    let mut all = sources("crates");
+    all.extend(texts("README.md", "md"));
+    all.extend(texts("docs/manual", "md"));
+    let (mut unknown, mut used) = (Vec::new(), Vec::new());
+    for (path, text) in &all {
+        for name in named(text, "--") {
+            if let Some((other, _)) = OTHERS.iter().find(|(other, _)| *other == name) {
+                used.push(*other);
+            } else if !is_option(name) && !matches!(name, "help" | "version") {
+                unknown.push(format!("{}: --{name}", path.display()));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "flags that thru does not have:\n{}", unknown.join("\n"));
+    let unused: Vec<_> = OTHERS.iter().filter(|(other, _)| !used.contains(other)).collect();
+    assert!(unused.is_empty(), "no text has these flags: {unused:?}");
+}
+
+#[test]
+fn every_option_that_a_source_names_exists() {
+    learn(&crate::args::command());
+    let (mut unknown, mut used) = (Vec::new(), Vec::new());
+    for (path, text) in sources("crates") {
+        for name in named(&text, "`") {
+            if let Some(word) = WORDS.iter().find(|word| **word == name) {
+                used.push(*word);
+            } else if !is_option(name) && !text.contains(&format!("`{name}` is now called")) {
+                unknown.push(format!("{}: `{name}`", path.display()));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "words in backticks that are no options:\n{}", unknown.join("\n"));
+    let unused: Vec<_> = WORDS.iter().filter(|word| !used.contains(word)).collect();
+    assert!(unused.is_empty(), "no source has these words: {unused:?}");
+}
