@@ -8,7 +8,7 @@ use host::tune::Fault;
 use model::Answer;
 use peers::InteropError;
 
-use crate::{console, spelling};
+use crate::spelling;
 
 /// An error with its exit code.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Failure {
 
     /// Prints it to standard error.
     pub fn print(&self) {
-        console::err(&model::plain_lines(&format!("thru: {self}\n")));
+        err_as_is!("thru: {self}\n");
     }
 
     /// The process's exit code.

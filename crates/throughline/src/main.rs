@@ -51,6 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<u8, Failure> {
+    spelling::learn(&args::command());
     let args = match args::command().try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error),

@@ -3,18 +3,21 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use clap::{Command, CommandFactory};
-
-use crate::args::Args;
+use clap::Command;
 
 /// The long options of all subcommands, without their dashes.
-static OPTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let mut names = BTreeSet::new();
-    collect(&Args::command(), &mut names);
-    names
-});
+static OPTIONS: OnceLock<BTreeSet<String>> = OnceLock::new();
+
+/// Learns the options of a command line and of its subcommands. Before that no text is changed.
+pub fn learn(command: &Command) {
+    OPTIONS.get_or_init(|| {
+        let mut names = BTreeSet::new();
+        collect(command, &mut names);
+        names
+    });
+}
 
 fn collect(command: &Command, into: &mut BTreeSet<String>) {
     into.extend(command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned));
@@ -23,7 +26,7 @@ fn collect(command: &Command, into: &mut BTreeSet<String>) {
 
 /// Whether a subcommand has this long option.
 pub fn is_option(name: &str) -> bool {
-    OPTIONS.contains(name)
+    OPTIONS.get().is_some_and(|names| names.contains(name))
 }
 
 /// The text with each option in backticks, `NAME`, `NAME VALUE` or `NAME=VALUE`, as a flag. Other words in backticks stay. The text keeps
