@@ -29,6 +29,11 @@ macro_rules! err {
     ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
 }
 
+/// Prints text with its own line ends to standard error as it is, without other control characters.
+macro_rules! err_as_is {
+    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&format!($($words)*))) };
+}
+
 /// Prints a document, such as JSON or a source, to standard output as it is, without control characters other than line ends.
 pub fn document(text: &str) {
     out(&model::plain_lines(text));

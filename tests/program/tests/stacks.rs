@@ -43,7 +43,10 @@ fn an_agent_loads_only_what_it_was_allowed_to() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let refused = sandbox.run(&[SHORT.as_slice(), &["--cc", ",aimd:a=3", agent.host()]].concat()).ended_with(4);
     let message = refused.message();
-    assert!(message.contains("thru serve --allow-stacks") && message.contains("aimd:a=3"), "{message}");
+    assert!(
+        message.contains("start it with --allow-stacks and --token-file FILE") && message.contains("aimd:a=3"),
+        "{message}"
+    );
     // The near end is the user's own.
     sandbox.measure(&[SHORT.as_slice(), &["--cc", "aimd:a=3,", agent.host()]].concat());
 }
