@@ -7,6 +7,7 @@ mod console;
 mod args;
 mod citation;
 mod commands;
+mod draft;
 mod failure;
 mod flags;
 mod foreign;

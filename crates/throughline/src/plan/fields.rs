@@ -1,19 +1,14 @@
-//! The fields of a plan's cells are flags: their names, their values, and the spec that they give.
+//! The fields of a plan's cells: their names, their values, and the spec that they give.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ValueHint};
 use model::Spec;
 
-use super::source::unknown;
-use crate::flags::PER_END;
-use crate::spec_args::{self, PATTERNS, RUN_WIDE, SpecError};
+use crate::draft::{FIELDS, Field, FieldError, Pattern, SpecDraft, field, split, unknown};
 
-/// The field for the command itself.
-pub const PATTERN: &str = "pattern";
-/// Flags that are not fields of a cell, each with the remedy.
-const ELSEWHERE: [(&str, &str); 16] = [
+/// Names that are not fields of a cell, each with the remedy: what a plan has elsewhere, and flags that no cell has.
+const ELSEWHERE: [(&str, &str); 17] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
@@ -23,6 +18,7 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("name", "write it at the top"),
     ("speak", "the hosts of a plan run `thru serve`: use thru stream for other programs"),
     ("token-file", "give it to thru run"),
+    ("no-path", "the path of a plan is not probed: omit it"),
     ("set", "write it in [settings], or as a factor with `setting`"),
     (
         "adaptive",
@@ -35,139 +31,80 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("wad", "it is now called cc-rules"),
 ];
 
-/// The flags that the cells of some patterns may have.
+/// The fields that the cells of some patterns may have.
 #[derive(Debug)]
-pub struct Flags {
-    /// Each pattern with its flags.
-    of: Vec<(&'static str, Vec<Arg>)>,
+pub struct CellFields {
+    patterns: Vec<Pattern>,
     /// The folder of the files that fields name.
     folder: PathBuf,
 }
 
-impl Flags {
-    /// The flags of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
+impl CellFields {
+    /// The fields of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
     pub fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
-        let mut of = Vec::new();
-        for pattern in patterns {
-            let Some(name) = PATTERNS.iter().find(|name| *name == pattern) else {
-                return Err(format!("unknown pattern '{pattern}': use one of {}", PATTERNS.join(", ")));
-            };
-            let flags = spec_args::command(name).map(|command| command.get_arguments().cloned().collect());
-            of.push((*name, flags.unwrap_or_default()));
-        }
-        Ok(Self { of, folder: folder.to_owned() })
+        let patterns = patterns.iter().map(|pattern| Pattern::read(pattern)).collect::<Result<_, _>>()?;
+        Ok(Self { patterns, folder: folder.to_owned() })
     }
 
-    /// Checks the name of a field, and its value alone.
-    pub fn check(&self, key: &str, value: &str) -> Result<(), String> {
+    /// Checks the name of a field, and its value alone; combinations are checked with the cell.
+    pub fn check(&self, key: &str, value: &str) -> Result<(), FieldError> {
         let (end, name) = split(key);
-        if name == PATTERN {
-            return if end.is_none() {
-                Ok(())
-            } else {
-                Err("the pattern is the same for both ends: omit the prefix".into())
+        let wrong = |what: String| Err(FieldError::of_key(key, what));
+        if name == Pattern::KEY {
+            return match end {
+                None => Ok(()),
+                Some(_) => wrong("the pattern is the same for both ends: omit the prefix".into()),
             };
         }
         if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
-            return Err(format!("'{name}' is not a field of a cell: {remedy}"));
+            return wrong(format!("'{name}' is not a field of a cell: {remedy}"));
         }
-        let known: BTreeSet<&str> = self.of.iter().flat_map(|(_, flags)| flags.iter().filter_map(usable)).collect();
+        let known: BTreeSet<&str> = FIELDS.iter().filter(|field| self.has(field)).map(|field| field.key).collect();
         if !known.contains(name) {
-            let mut known: Vec<&str> = known.into_iter().collect();
-            known.push(PATTERN);
-            let patterns: Vec<&str> = self.of.iter().map(|(pattern, _)| *pattern).collect();
-            return Err(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
+            let known: Vec<&str> = known.into_iter().chain([Pattern::KEY]).collect();
+            let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
+            return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
         }
-        for (pattern, flags) in &self.of {
-            let Some(flag) = flags.iter().find(|flag| usable(flag) == Some(name)) else { continue };
-            if end.is_some() && !per_end(flag) {
-                return Err(format!("'{name}' applies to both ends: omit the {}. prefix", end.unwrap_or_default()));
-            }
-            let Some(word) = self.word(flag, value)? else { continue };
-            let whole = spec_args::specs(&[(*pattern).to_owned(), word]);
-            // Only errors of this flag alone; combinations are checked with the cell.
-            if let Err(SpecError::Value(what)) = whole {
-                return Err(what);
-            }
+        for pattern in &self.patterns {
+            self.set(&mut SpecDraft::new(*pattern), key, value)?;
         }
         Ok(())
     }
 
     /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
-    pub fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, String> {
-        let pattern = fields.get(PATTERN).map_or(PATTERNS[0], String::as_str);
-        let Some((_, flags)) = self.of.iter().find(|(name, _)| *name == pattern) else {
-            return Err(format!("unknown pattern '{pattern}': use one of {}", PATTERNS.join(", ")));
-        };
-        let mut line = vec![pattern.to_owned()];
-        for flag in flags {
-            let Some(name) = usable(flag) else { continue };
-            let of_end = |end: &str| fields.get(&format!("{end}.{name}"));
-            let value = match (fields.get(name), of_end("near"), of_end("far")) {
-                (None, None, None) => continue,
-                (Some(both), None, None) => both.clone(),
-                (both, near, far) => {
-                    let (for_near, for_far) =
-                        both.map_or(("", ""), |both| both.split_once(',').unwrap_or((both, both)));
-                    format!("{},{}", near.map_or(for_near, String::as_str), far.map_or(for_far, String::as_str))
-                }
-            };
-            line.extend(self.word(flag, &value)?);
+    pub fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, FieldError> {
+        let pattern = fields.get(Pattern::KEY).map_or(Ok(Pattern::default()), |name| Pattern::read(name));
+        let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(Pattern::KEY, what))?);
+        // The value of an end replaces the one for both.
+        let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
+        for (key, value) in of_both.into_iter().chain(of_ends) {
+            self.set(&mut draft, key, value)?;
         }
-        spec_args::specs(&line).map_err(|wrong| match wrong {
-            SpecError::Value(what) | SpecError::Usage(what) => what,
-            SpecError::RunWide(flag) => format!("{flag} applies to the whole plan, not to a cell"),
-            SpecError::Conflict(failure) => failure.to_string(),
-        })
+        draft.finish()
     }
 
-    /// A flag with its value as one argument; `None` for a switch that is off.
-    fn word(&self, flag: &Arg, value: &str) -> Result<Option<String>, String> {
-        let name = flag.get_long().unwrap_or_default();
-        match (flag.get_action(), value) {
-            (ArgAction::SetTrue, "true" | "on") => Ok(Some(format!("--{name}"))),
-            (ArgAction::SetTrue, "false" | "off") => Ok(None),
-            (ArgAction::SetTrue, other) => Err(format!("'{other}' is not true or false")),
-            _ if flag.get_value_hint() == ValueHint::FilePath => {
-                Ok(Some(format!("--{name}={}", self.folder.join(value).display())))
-            }
-            _ => {
-                // `true` of TOML is `on` on the command line.
-                let each = |one: &str| match one.trim() {
-                    "true" => "on".to_owned(),
-                    "false" => "off".to_owned(),
-                    other => other.to_owned(),
-                };
-                Ok(Some(format!("--{name}={}", value.split(',').map(each).collect::<Vec<_>>().join(","))))
-            }
+    /// Sets a field, if the pattern of the draft has it.
+    fn set(&self, draft: &mut SpecDraft, key: &str, value: &str) -> Result<(), FieldError> {
+        let Some(field) = field(split(key).1).filter(|field| field.is_of(draft.pattern)) else { return Ok(()) };
+        if field.is_file {
+            draft.set(key, &self.folder.join(value).display().to_string())
+        } else {
+            draft.set(key, value)
         }
     }
-}
 
-/// A field's end and its flag's name.
-fn split(key: &str) -> (Option<&str>, &str) {
-    match key.split_once('.') {
-        Some((end @ ("near" | "far"), name)) => (Some(end), name),
-        _ => (None, key),
+    fn has(&self, field: &Field) -> bool {
+        let elsewhere = ELSEWHERE.iter().any(|(other, _)| *other == field.key);
+        !elsewhere && self.patterns.iter().any(|pattern| field.is_of(*pattern))
     }
-}
-
-/// The long name of a flag that a cell may have.
-fn usable(flag: &Arg) -> Option<&str> {
-    let whole = RUN_WIDE.contains(&flag.get_id().as_str());
-    flag.get_long().filter(|name| !whole && !ELSEWHERE.iter().any(|(other, _)| other == name))
-}
-
-fn per_end(flag: &Arg) -> bool {
-    flag.get_help_heading() == Some(PER_END)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn flags(patterns: &[&str]) -> Flags {
-        Flags::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect(), Path::new("plans"))
+    fn flags(patterns: &[&str]) -> CellFields {
+        CellFields::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect(), Path::new("plans"))
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -183,8 +120,8 @@ mod tests {
         assert_eq!((spec.direction, spec.near.nodelay), (model::Direction::Reverse, Some(true)));
     }
 
-    fn one(flags: &Flags, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
-        flags.specs(fields).map(|mut specs| specs.remove(0))
+    fn one(flags: &CellFields, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
+        flags.specs(fields).map(|mut specs| specs.remove(0)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -207,14 +144,14 @@ mod tests {
 
     #[test]
     fn a_file_is_relative_to_the_plan() {
-        let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err();
+        let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err().to_string();
         assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
     }
 
     #[test]
     fn errors_name_the_remedy() {
         let stream = flags(&["stream"]);
-        let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err();
+        let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err().to_string();
         assert!(wrong("sndbufs", "1").contains("did you mean 'sndbuf'"), "{}", wrong("sndbufs", "1"));
         assert!(wrong("sndbuf", "x").contains("is not a size"), "{}", wrong("sndbuf", "x"));
         assert!(wrong("rate", "1GB").contains("8Gbit"), "{}", wrong("rate", "1GB"));
@@ -237,7 +174,8 @@ mod tests {
         assert_eq!(one(&both, &of).map(|spec| spec.block), Ok(8 << 10));
         assert_eq!(one(&both, &fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
         assert!(
-            Flags::new(&["curves".to_owned()].into(), Path::new("")).is_err_and(|error| error.contains("transfer"))
+            CellFields::new(&["curves".to_owned()].into(), Path::new(""))
+                .is_err_and(|error| error.contains("transfer"))
         );
     }
 }

@@ -80,7 +80,7 @@ fn errors_point_at_line_column_and_key() {
             "to = \"a\"\n[base]\nsndbufs = 1\n",
             "plan.toml:3:1: base.sndbufs: thru stream has no 'sndbufs'; did you mean 'sndbuf'?",
         ),
-        ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: --sndbuf: 'x' is not a size"),
+        ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: 'x' is not a size"),
         (
             "to = \"${hots}\"\n[vars]\nhost = \"a\"\n",
             "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}",
@@ -119,8 +119,8 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[repeat]\nbudget = \"0s\"\n", "plan.toml:3:10: repeat.budget: '0s' must be more than 0"),
         ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' is not a valid host"),
         ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is empty"),
-        ("to = \"a\"\n[base]\nflows = \"x\"\n", "base.flows: --flows: 'x' is not a whole number from 1 to 16384"),
-        ("to = \"a\"\n[base]\nunpaced = true\n", "cell 1: --unpaced has no effect on tcp"),
+        ("to = \"a\"\n[base]\nflows = \"x\"\n", "plan.toml:3:1: base.flows: 'x' is not a whole number from 1 to 16384"),
+        ("to = \"a\"\n[base]\nunpaced = true\n", "plan.toml:3:1: base.unpaced: cell 1: `unpaced` has no effect on tcp"),
         (
             "to = \"a\"\n[base]\npattern = \"curves\"\n",
             "base.pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve",
@@ -137,7 +137,7 @@ fn errors_point_at_line_column_and_key() {
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nfirst = \"2\"\nto = \"1\"\n",
-            "cell 1: --to is smaller than --first",
+            "plan.toml:5:1: base.to: cell 1: `to` is smaller than `first`",
         ),
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
         ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "its launcher starts both ends"),
