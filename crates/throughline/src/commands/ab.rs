@@ -242,3 +242,41 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_file_is_a_whole_spec_or_has_the_names_of_flags() {
+        let whole = serde_json::to_string(&Spec { flows: 3, ..Spec::new("tcp", "rr") }).unwrap();
+        let spec = of_json("a.json", &whole).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!((spec.pattern.as_str(), spec.flows), ("rr", 3));
+        let keys = r#"{"pattern": "rr", "flows": 3, "far": {"cc": "bbr"}}"#;
+        let spec = of_json("a.json", keys).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!((spec.pattern.as_str(), spec.flows, spec.far.cc.as_deref()), ("rr", 3, Some("bbr")));
+        let wrong = |text: &str| of_json("a.json", text).unwrap_err().to_string();
+        assert_eq!(wrong(r#"{"flows": 0}"#), "a.json: flows: '0' is not a whole number from 1 to 16384");
+        assert!(wrong(r#"{"pattern": "curve", "block": "8"}"#).contains("a curve is several measurements"));
+        assert!(wrong("{}").contains("outcomes[0].spec"));
+    }
+
+    #[test]
+    fn a_side_is_one_measurement_with_its_own_flags() {
+        let side = |words: &str| of_words("b", words, Pattern::Stream).map_err(|failure| failure.to_string());
+        assert_eq!(
+            side("rr --block 64 --spin").map(|spec| (spec.block, spec.strategy)),
+            Ok((64, model::Strategy::Spin))
+        );
+        for (words, said) in [
+            ("--reverse --both", "--reverse and --both exclude each other: omit one of them"),
+            ("curve", "--b \"curve\": 'curve' is several measurements"),
+            ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),
+            ("--no-path", "--b: --no-path applies to the whole comparison"),
+            ("rr otherhost", "--b: HOST applies to the whole comparison"),
+        ] {
+            let is = side(words).unwrap_err();
+            assert!(is.contains(said), "is:       {is}\nexpected: {said}");
+        }
+    }
+}

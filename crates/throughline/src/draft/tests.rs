@@ -126,7 +126,7 @@ pub(crate) const REFUSED: [(&str, &str, &str); 28] = [
     (
         "transfer --bytes=1 --unpaced",
         "unpaced",
-        "`unpaced` has no effect on tcp, which has flow control: omit it, or use udp or unix-dgram",
+        "`unpaced` has no effect on tcp, which has flow control: omit it, or use udp",
     ),
     ("curve --first=64 --to=8", "to", "`to` is smaller than `first`: exchange them"),
     ("curve --transport=udp --to=70000", "to", "the largest block of udp is 65507 bytes: use a smaller `to`"),
