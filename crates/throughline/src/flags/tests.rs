@@ -153,3 +153,31 @@ fn flags_and_fields_take_the_same_values() {
     }
     assert!(accepted > 500, "{accepted}");
 }
+
+#[test]
+fn a_default_that_help_names_is_the_default() {
+    let mut named = 0;
+    for (pattern, line) in [
+        (Pattern::Stream, "stream --capture=."),
+        (Pattern::Rr, "rr --capture=."),
+        (Pattern::Transfer, "transfer --count=1 --capture=."),
+        (Pattern::Curve, "curve"),
+    ] {
+        let specs = by_flags(line).unwrap();
+        // The defaults of socket options are the kernel's.
+        for flag in flags(pattern).iter().filter(|flag| flag.get_help_heading() != Some(PER_END)) {
+            let key = flag.get_long().unwrap();
+            let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+            let written =
+                help.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']')).map(|(value, _)| value);
+            let value = match (flag.get_default_values(), written) {
+                ([value], _) if flag.get_action().takes_values() => value.to_str().unwrap().to_owned(),
+                (_, Some(value)) if !value.contains(' ') => value.to_owned(),
+                _ => continue,
+            };
+            assert_eq!(by_flags(&format!("{line} --{key}={value}")), Ok(specs.clone()), "{line} --{key}={value}");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named}");
+}

@@ -140,6 +140,34 @@ fn errors_point_at_line_column_and_key() {
             "plan.toml:5:1: base.to: cell 1: `to` is smaller than `first`",
         ),
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
+        (
+            "to = \"a\"\n[base]\nreverse = true\n[[factor]]\nfield = \"both\"\nlevels = [\"true\"]\n",
+            "plan.toml:3:1: base.reverse: cell 1 (both true): `reverse` and `both` exclude each other",
+        ),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"unpaced\"\nlevels = [\"false\", \"true\"]\n",
+            "plan.toml:3:9: factor[1].field: cell 2 (unpaced true): `unpaced` has no effect on tcp",
+        ),
+        (
+            "to = \"a\"\ndesign = \"list\"\n[[cell]]\nunpaced = false\n[[cell]]\nunpaced = true\n",
+            "plan.toml:6:1: cell[2].unpaced: cell 2 (unpaced true): `unpaced` has no effect on tcp",
+        ),
+        (
+            "to = \"a\"\n[base]\ntransport = \"udp\"\nnear.nodelay = true\n",
+            "plan.toml:4:6: base.near.nodelay: cell 1: `nodelay` has no effect on udp",
+        ),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"near.sndbuf\"\nlevels = [\"x\"]\n",
+            "plan.toml:3:9: factor[1].field: near.sndbuf: 'x' is not a size",
+        ),
+        (
+            "to = \"a\"\n[base]\npattern = \"transfer\"\n",
+            "plan.toml:1:1: cell 1: a transfer needs its amount: add `count` or `bytes`",
+        ),
+        (
+            "to = \"a\"\n[base]\nno-path = true\n",
+            "base.no-path: 'no-path' is not a field of a cell: the path of a plan",
+        ),
         ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "its launcher starts both ends"),
         ("to = \"a\"\n[base]\nprobe = 5\npattern = \"rr\"\n", "base.probe: thru rr has no 'probe'"),
         (
