@@ -19,4 +19,4 @@ pub use spec_draft::{Pattern, SpecDraft};
 pub use unknown::{closest, unknown};
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use super::*;
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
-const SPECS: &str = include_str!("../../testdata/specs.json");
+const SPECS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../throughline/testdata/specs.json"));
+/// Lines of flags that no draft can be finished with, the key that the error is about, and the error.
+const REFUSED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../throughline/testdata/refused.json"));
 
 /// The pattern and the keys of a line.
 fn keys(line: &str) -> (Pattern, Vec<(&str, &str)>) {
@@ -34,7 +36,7 @@ fn by_json(line: &str) -> Result<Vec<Spec>, FieldError> {
 }
 
 /// Each line of the table with its specs.
-pub(crate) fn table() -> Vec<(String, Vec<Spec>)> {
+fn table() -> Vec<(String, Vec<Spec>)> {
     let rows: Vec<Map<String, Value>> = serde_json::from_str(SPECS).unwrap();
     let base = serde_json::to_value(Spec::new("tcp", "stream")).unwrap();
     let specs = |row: &Map<String, Value>| {
@@ -65,77 +67,12 @@ fn a_json_object_gives_the_specs_of_the_table() {
     }
 }
 
-/// Lines that no draft can be finished with, the key that the error is about, and the error.
-pub(crate) const REFUSED: [(&str, &str, &str); 28] = [
-    ("stream --udp --transport=tcp", "udp", "`udp` and `transport` exclude each other: omit one of them"),
-    ("stream --reverse --both", "reverse", "`reverse` and `both` exclude each other: omit one of them"),
-    ("stream --spin --wait=auto", "spin", "`spin` and `wait` exclude each other: omit one of them"),
-    ("rr --ipv4 --ipv6", "ipv4", "`ipv4` and `ipv6` exclude each other: omit one of them"),
-    ("stream --bytes=1 --count=1", "bytes", "`bytes` and `count` exclude each other: omit one of them"),
-    ("transfer --bytes=1 --count=1", "bytes", "`bytes` and `count` exclude each other: omit one of them"),
-    (
-        "stream --udp --find-no-loss --rate=1Mbit",
-        "find-no-loss",
-        "`find-no-loss` and `rate` exclude each other: omit one of them",
-    ),
-    (
-        "stream --udp --find-no-loss --bytes=1",
-        "find-no-loss",
-        "`find-no-loss` and `bytes` exclude each other: omit one of them",
-    ),
-    (
-        "stream --udp --find-no-loss --count=1",
-        "find-no-loss",
-        "`find-no-loss` and `count` exclude each other: omit one of them",
-    ),
-    ("rr --connect --rate=1000/s", "connect", "`connect` and `rate` exclude each other: omit one of them"),
-    ("curve --block=1 --first=1", "block", "`block` and `first` exclude each other: omit one of them"),
-    ("curve --block=1 --to=8", "block", "`block` and `to` exclude each other: omit one of them"),
-    ("curve --block=1 --perturbation=3", "block", "`block` and `perturbation` exclude each other: omit one of them"),
-    (
-        "stream --cc-rules=testdata/cc-rules.toml",
-        "cc-rules",
-        "`cc-rules` has no effect without `cc`: add `cc`, or omit `cc-rules`",
-    ),
-    ("stream --snaplen=96", "snaplen", "`snaplen` has no effect without `capture`: add `capture`, or omit `snaplen`"),
-    ("rr --fetch=64MiB", "fetch", "`fetch` has no effect without `capture`: add `capture`, or omit `fetch`"),
-    ("transfer --count=1 --burst=1KiB", "burst", "`burst` has no effect without `rate`: add `rate`, or omit `burst`"),
-    (
-        "rr --overlap-close",
-        "overlap-close",
-        "`overlap-close` has no effect without `connect`: add `connect`, or omit `overlap-close`",
-    ),
-    (
-        "curve --transport=udp --unpaced",
-        "unpaced",
-        "`unpaced` has no effect without `stream`: add `stream`, or omit `unpaced`",
-    ),
-    (
-        "curve --delayed-reads",
-        "delayed-reads",
-        "`delayed-reads` has no effect without `stream`: add `stream`, or omit `delayed-reads`",
-    ),
-    ("rr --both", "both", "rr does not support `both`: a curve with `both` sends blocks in both directions at once"),
-    (
-        "curve --stream --both",
-        "both",
-        "`stream` and `both` exclude each other: without `stream`, `both` sends blocks in both directions at once",
-    ),
-    ("transfer", "count", "a transfer needs its amount: add `count` or `bytes`"),
-    ("stream --udp --nodelay=on", "nodelay", "`nodelay` has no effect on udp: omit it, or use tcp, mptcp or tls"),
-    (
-        "transfer --bytes=1 --unpaced",
-        "unpaced",
-        "`unpaced` has no effect on tcp, which has flow control: omit it, or use udp",
-    ),
-    ("curve --first=64 --to=8", "to", "`to` is smaller than `first`: exchange them"),
-    ("curve --transport=udp --to=70000", "to", "the largest block of udp is 65507 bytes: use a smaller `to`"),
-    ("curve --transport=udp --both", "both", "a curve over udp does not support `both`: use tcp, unix or shm"),
-];
-
 #[test]
 fn what_cannot_be_combined_is_refused_by_its_key() {
-    for (line, key, what) in REFUSED {
+    let rows: Vec<Map<String, Value>> = serde_json::from_str(REFUSED).unwrap();
+    assert!(rows.len() > 25, "{}", rows.len());
+    for row in rows {
+        let [line, key, what] = ["line", "key", "what"].map(|name| row[name].as_str().unwrap());
         let wrong = FieldError::of_key(key, what);
         assert_eq!((by_keys(line), by_json(line)), (Err(wrong.clone()), Err(wrong)), "{line}");
     }

@@ -4,16 +4,38 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Arg, FromArgMatches};
 use model::Spec;
+use serde_json::{Map, Value};
 
 use super::*;
 use crate::args::{Args as CommandLine, Command};
-use crate::draft::tests::{REFUSED, table};
 use crate::draft::{FIELDS, Field, Pattern, field};
 use crate::spec_args::RUN_WIDE;
 use crate::usage;
 
 /// Flags of `thru curve` for the run as a whole: which sizes are added or left out while it runs, their order, and its output.
 const OF_CURVE: [&str; 5] = ["adaptive", "order", "limit", "np", "no_ceiling"];
+
+/// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
+const SPECS: &str = include_str!("../../testdata/specs.json");
+/// Lines of flags that no draft can be finished with, the key that the error is about, and the error.
+const REFUSED: &str = include_str!("../../testdata/refused.json");
+
+/// Each line of the table with its specs.
+fn table() -> Vec<(String, Vec<Spec>)> {
+    let rows: Vec<Map<String, Value>> = serde_json::from_str(SPECS).unwrap();
+    let base = serde_json::to_value(Spec::new("tcp", "stream")).unwrap();
+    let specs = |row: &Map<String, Value>| {
+        let of = |block: &Value| {
+            let mut spec = base.clone();
+            let whole = spec.as_object_mut().unwrap();
+            whole.extend(row["changes"].as_object().unwrap().clone());
+            whole.insert("block".into(), block.clone());
+            serde_json::from_value(spec).unwrap()
+        };
+        row["blocks"].as_array().unwrap().iter().map(of).collect()
+    };
+    rows.iter().map(|row| (row["line"].as_str().unwrap().to_owned(), specs(row))).collect()
+}
 
 /// The flags of a pattern's command that belong to a spec.
 fn flags(pattern: Pattern) -> Vec<Arg> {
@@ -88,7 +110,9 @@ fn flags_and_plans_give_the_specs_of_the_table() {
 
 #[test]
 fn flags_and_plans_refuse_the_same() {
-    for (line, key, what) in REFUSED {
+    let rows: Vec<Map<String, Value>> = serde_json::from_str(REFUSED).unwrap();
+    for row in rows {
+        let [line, key, what] = ["line", "key", "what"].map(|name| row[name].as_str().unwrap());
         let said = by_plan(line).unwrap_err();
         assert!(said.ends_with(&format!("cell 1: {what}")), "{said}");
         let given = line.contains(&format!("--{key}"));
