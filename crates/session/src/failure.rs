@@ -9,6 +9,8 @@ use lab::LabError;
 use model::Answer;
 use peers::InteropError;
 
+use crate::draft::FieldError;
+
 /// An error with its exit code.
 #[derive(Debug)]
 pub struct Failure {
@@ -132,6 +134,15 @@ impl From<ControlError> for Failure {
             _ => 1,
         };
         Self::new(code, one_line(&error))
+    }
+}
+
+impl From<FieldError> for Failure {
+    fn from(error: FieldError) -> Self {
+        match &error.value {
+            Some(_) => Self::usage(format!("`{}`: {}", error.key, error.what)),
+            None => Self::usage(error.what),
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 //! Flags, printing and exit codes' meaning for scripts are the program's. [`Failure`] carries the code.
 
 pub mod citation;
+pub mod draft;
 pub mod failure;
 pub mod launch;
 pub mod own;
+pub mod plan;
 pub mod run;
 pub mod running_lab;
 pub mod scratch;

@@ -116,3 +116,9 @@ pub fn write_token(path: &Path) -> io::Result<()> {
 pub fn fresh_token() -> io::Result<String> {
     Ok(Token::fresh()? + "\n")
 }
+
+/// A seed from the clock.
+pub fn clock_seed() -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::from(clock.subsec_nanos())
+}

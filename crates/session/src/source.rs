@@ -9,11 +9,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
+use crate::draft::{closest, unknown};
 use crate::failure::Failure;
 use crate::values::Value;
-
-/// Largest edit distance of a suggested name.
-const NEAR: usize = 3;
 
 /// The text of a file and the values of its variables.
 #[derive(Debug)]
@@ -330,21 +328,4 @@ impl<'a> Table<'a> {
         };
         Ok(Located { value, key, span })
     }
-}
-
-/// The error for an unknown name.
-pub fn unknown(name: &str, known: &[&str], of: &str) -> String {
-    match closest(name, known) {
-        Some(near) => format!("{of} has no '{name}'; did you mean '{near}'?"),
-        None => format!("{of} has no '{name}'; it has {}", known.join(", ")),
-    }
-}
-
-fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
-    known
-        .iter()
-        .copied()
-        .min_by_key(distance)
-        .filter(|near| distance(near) <= NEAR.min(name.chars().count() / 2).max(1))
 }

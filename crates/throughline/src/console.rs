@@ -39,11 +39,6 @@ pub fn document(text: &str) {
     out(&model::plain_lines(text));
 }
 
-/// Prints text with its own line ends to standard error as it is, without other control characters.
-macro_rules! err_as_is {
-    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&format!($($words)*))) };
-}
-
 /// Writes to standard output. After an error the command goes on to its end; [`finish`] returns the error.
 pub fn out(text: &str) {
     let mut failed = write_error();

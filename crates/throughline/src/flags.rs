@@ -1,4 +1,4 @@
-//! The flags that all measuring subcommands share, and the spec that they make.
+//! The flags that all measuring subcommands share, and what they add to the draft of a measurement.
 
 mod login;
 mod output;
@@ -8,15 +8,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{
-    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Family, HostSettings, Io, Nanos, Observe, Spec, Strategy,
-};
+use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, Strategy};
 
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
-pub use self::precision::{Precision, clock_seed};
+pub use self::precision::Precision;
 use crate::registries;
-use session::failure::Failure;
+use session::draft::SpecDraft;
 use session::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };
@@ -51,7 +49,7 @@ pub struct Peer {
     pub data_from: Option<IpAddr>,
 
     /// Use IPv4 only.
-    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = HOSTS)]
+    #[arg(short = '4', long, help_heading = HOSTS)]
     pub ipv4: bool,
 
     /// Use IPv6 only.
@@ -70,12 +68,12 @@ pub struct Peer {
 /// What is sent and how.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What carries the bytes.
-    #[arg(long, default_value = "tcp", value_parser = registries::transports())]
-    pub transport: String,
+    /// What carries the bytes [default: tcp].
+    #[arg(long, value_parser = registries::transports())]
+    pub transport: Option<String>,
 
     /// Short for --transport udp.
-    #[arg(long, conflicts_with = "transport")]
+    #[arg(long)]
     pub udp: bool,
 
     /// Number of connections; with --both, in each direction.
@@ -92,7 +90,7 @@ pub struct Load {
     pub processes: u32,
 
     /// Return direction: the far host sends, this host receives.
-    #[arg(long, conflicts_with = "both")]
+    #[arg(long)]
     pub reverse: bool,
 
     /// Both directions at the same time.
@@ -103,9 +101,9 @@ pub struct Load {
     #[arg(long, help_heading = CALLS)]
     pub spin: bool,
 
-    /// How threads wait for sockets.
-    #[arg(long, value_enum, default_value_t = WaitFlag::Auto, conflicts_with = "spin", help_heading = CALLS)]
-    pub wait: WaitFlag,
+    /// How threads wait for sockets [default: auto].
+    #[arg(long, value_enum, help_heading = CALLS)]
+    pub wait: Option<WaitFlag>,
 
     /// System calls that move the bytes of a stream.
     #[arg(long, value_enum, default_value_t = IoFlag::SendRecv, help_heading = CALLS)]
@@ -121,7 +119,7 @@ pub struct Load {
     pub observe_interval: Nanos,
 }
 
-/// Heading of the flags that take a value per end. A plan finds these flags by their heading.
+/// Heading of the flags that take a value per end.
 pub const PER_END: &str = "Socket options (one value for both ends, or LOCAL,REMOTE)";
 
 /// Options of sockets and threads. Each takes one value for both ends, or LOCAL,REMOTE.
@@ -152,7 +150,7 @@ pub struct Sockets {
     pub cc: Option<PerEnd<Congestion>>,
 
     /// Congestion-control rules per destination: Web100's wad.conf as TOML. Needs --cc highspeed.
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "cc")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub cc_rules: Option<Rules>,
 
     /// Maximum segment size in bytes, TCP_MAXSEG.
@@ -210,24 +208,14 @@ pub struct Observing {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
     pub capture: Option<PathBuf>,
 
-    /// Bytes to keep of each packet.
-    #[arg(long, value_name = "N", default_value_t = CaptureSpec::SNAPLEN, requires = "capture",
-          value_parser = whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX))]
-    pub snaplen: u32,
+    /// Bytes to keep of each packet [default: 96].
+    #[arg(long, value_name = "N", value_parser = whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX))]
+    pub snaplen: Option<u32>,
 
     /// Fetch at most this much of the far host's capture into DIR after each trial. The agent then deletes its copy; 0 leaves
-    /// the file on the far host.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "capture")]
-    pub fetch: ByteSize,
-}
-
-impl Observing {
-    /// The requested capture.
-    pub fn capture(&self) -> Option<CaptureSpec> {
-        let folder = self.capture.as_ref()?.display().to_string();
-        let fetch_bytes = Some(self.fetch.0).filter(|most| *most > 0);
-        Some(CaptureSpec { snaplen: self.snaplen, folder: Some(folder), fetch_bytes })
-    }
+    /// the file on the far host [default: 64MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub fetch: Option<ByteSize>,
 }
 
 /// How threads wait, as a flag.
@@ -263,16 +251,37 @@ pub enum IoFlag {
     ReadWrite,
 }
 
-impl Peer {
-    /// Whether data will go over IPv6.
-    pub fn data_over_ipv6(&self) -> bool {
-        match (self.data, &self.host) {
-            (Some(address), _) => address.is_ipv6(),
-            (None, Some(host)) => control::coordinator::leads_to_ipv6(host, self.family()),
-            (None, None) => false,
+impl From<WaitFlag> for Strategy {
+    fn from(flag: WaitFlag) -> Self {
+        match flag {
+            WaitFlag::Auto => Self::Auto,
+            WaitFlag::Blocking => Self::Blocking,
+            WaitFlag::Epoll => Self::Epoll,
+            WaitFlag::Uring => Self::Uring,
         }
     }
+}
 
+impl From<ObserveFlag> for Observe {
+    fn from(flag: ObserveFlag) -> Self {
+        match flag {
+            ObserveFlag::Off => Self::Off,
+            ObserveFlag::Counters => Self::Counters,
+            ObserveFlag::Series => Self::Series,
+        }
+    }
+}
+
+impl From<IoFlag> for Io {
+    fn from(flag: IoFlag) -> Self {
+        match flag {
+            IoFlag::SendRecv => Self::SendRecv,
+            IoFlag::ReadWrite => Self::ReadWrite,
+        }
+    }
+}
+
+impl Peer {
     /// The hosts of a run.
     pub fn hosts(&self) -> session::Hosts {
         session::Hosts {
@@ -284,6 +293,7 @@ impl Peer {
         }
     }
 
+    /// The IP version of the data and of the connections to agents.
     pub fn family(&self) -> Family {
         match (self.ipv4, self.ipv6) {
             (true, _) => Family::V4,
@@ -291,180 +301,92 @@ impl Peer {
             _ => Family::Any,
         }
     }
+
+    /// Whether HOST leads to an IPv6 address.
+    pub fn is_ipv6(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| control::coordinator::leads_to_ipv6(host, self.family()))
+    }
+
+    /// Adds the addresses of the data.
+    pub fn fill(&self, draft: &mut SpecDraft) {
+        draft.data = self.data;
+        draft.data_from = self.data_from;
+        draft.ipv4 = self.ipv4;
+        draft.ipv6 = self.ipv6;
+    }
 }
 
 impl Load {
-    /// The transport's name.
-    pub fn transport(&self) -> &str {
-        if self.udp { "udp" } else { &self.transport }
+    /// Adds what is sent and how.
+    pub fn fill(&self, draft: &mut SpecDraft) {
+        draft.transport.clone_from(&self.transport);
+        draft.udp = self.udp;
+        draft.flows = Some(self.flows);
+        draft.threads = self.threads;
+        draft.processes = Some(self.processes);
+        draft.reverse = self.reverse;
+        draft.both = self.both;
+        draft.spin = self.spin;
+        draft.wait = self.wait.map(Strategy::from);
+        draft.io = Some(self.io.into());
+        draft.observe = self.observe.map(Observe::from);
+        draft.observe_interval = Some(self.observe_interval);
     }
-
-    /// The default block of a stream over the transport, bytes.
-    ///
-    /// # Errors
-    /// The transport is unknown.
-    pub fn default_block(&self, peer: &Peer) -> Result<u64, Failure> {
-        Ok(engine::transport::transport(self.transport())?.default_block(peer.data_over_ipv6()))
-    }
-
-    fn direction(&self) -> Direction {
-        match (self.reverse, self.both) {
-            (true, _) => Direction::Reverse,
-            (_, true) => Direction::Both,
-            _ => Direction::Send,
-        }
-    }
-
-    fn strategy(&self) -> Strategy {
-        match (self.spin, self.wait) {
-            (true, _) => Strategy::Spin,
-            (_, WaitFlag::Auto) => Strategy::Auto,
-            (_, WaitFlag::Blocking) => Strategy::Blocking,
-            (_, WaitFlag::Epoll) => Strategy::Epoll,
-            (_, WaitFlag::Uring) => Strategy::Uring,
-        }
-    }
-}
-
-/// The spec that the shared flags make for `pattern`. The subcommand adds block, stop rule and rate.
-///
-/// # Errors
-/// Socket options that the transport does not have.
-pub fn spec(
-    pattern: &str,
-    peer: &Peer,
-    load: &Load,
-    sockets: &Sockets,
-    precision: &Precision,
-) -> Result<Spec, Failure> {
-    sockets.check(load.transport())?;
-    let mut spec = Spec::over(engine::transport::transport(load.transport())?.named(), pattern);
-    spec.flows = load.flows;
-    spec.threads = load.threads;
-    spec.processes = load.processes;
-    spec.direction = load.direction();
-    spec.strategy = load.strategy();
-    spec.io = match load.io {
-        IoFlag::SendRecv => Io::SendRecv,
-        IoFlag::ReadWrite => Io::ReadWrite,
-    };
-    spec.family = peer.family();
-    spec.stall_ns = precision.stall.0;
-    spec.observe = match load.observe {
-        Some(ObserveFlag::Off) => Observe::Off,
-        Some(ObserveFlag::Counters) => Observe::Counters,
-        Some(ObserveFlag::Series) | None => Observe::Series,
-    };
-    spec.observe_interval_ns = load.observe_interval.0;
-    sockets.apply(&mut spec.near, &mut spec.far);
-    spec.settings = settings(&sockets.set);
-    spec.near.data_addr = peer.data_from;
-    spec.far.data_addr = peer.data;
-    Ok(spec)
-}
-
-/// The settings that --set flags name, for each end.
-pub fn settings(flags: &[SetFlag]) -> HostSettings {
-    let mut settings = HostSettings::default();
-    for flag in flags {
-        let SetFlag { near, far, setting } = flag.clone();
-        if near {
-            settings.near.push(setting.clone());
-        }
-        if far {
-            settings.far.push(setting);
-        }
-    }
-    settings
-}
-
-/// Whether a stream's sender limits itself to the free space of the receiver's socket: on transports that drop data at a slow
-/// receiver, unless a rate or `--unpaced` is given.
-///
-/// # Errors
-/// `--unpaced` on a transport with flow control.
-pub fn to_receiver(spec: &Spec, unpaced: bool) -> Result<bool, Failure> {
-    let overruns = engine::transport::transport(spec.transport.as_str())?.overruns();
-    if unpaced && !overruns {
-        return Err(Failure::usage(format!(
-            "--unpaced has no effect on {}, which has flow control: omit it, or use {}",
-            spec.transport,
-            engine::transport::names(|other| other.overruns())
-        )));
-    }
-    Ok(overruns && !unpaced && spec.rate_bps.is_none())
 }
 
 impl Sockets {
-    /// Refuses TCP socket options on other transports.
-    fn check(&self, transport: &str) -> Result<(), Failure> {
-        let transport = engine::transport::transport(transport)?;
-        let over_tcp = transport.facts().is_over_tcp();
-        let without_effect = [
-            ("--nodelay", self.nodelay.is_some() && !over_tcp),
-            ("--cork", self.cork.is_some() && !over_tcp),
-            ("--cc", self.cc.is_some() && !transport.has_congestion_controls()),
-            ("--mss", self.mss.is_some() && !over_tcp),
-            ("--notsent-lowat", self.notsent_lowat.is_some() && !over_tcp),
-            ("--keepalive", self.keepalive.is_some() && !over_tcp),
-            ("--user-timeout", self.user_timeout.is_some() && !over_tcp),
-        ];
-        match without_effect.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(Failure::usage(format!(
-                "{flag} has no effect on {}: omit it, or use {}",
-                transport.name(),
-                engine::transport::names(|other| other.facts().is_over_tcp())
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn apply(&self, near: &mut EndOptions, far: &mut EndOptions) {
-        /// Sets one option at both ends, in the unit of the spec.
-        fn each<T: Clone, U>(
-            ends: Option<&PerEnd<T>>,
-            near: &mut Option<U>,
-            far: &mut Option<U>,
-            unit: impl Fn(T) -> U,
-        ) {
-            if let Some(ends) = ends {
-                *near = ends.near.clone().map(&unit);
-                *far = ends.far.clone().map(&unit);
-            }
-        }
-        each(self.sndbuf.as_ref(), &mut near.sndbuf, &mut far.sndbuf, |size| size.0);
-        each(self.rcvbuf.as_ref(), &mut near.rcvbuf, &mut far.rcvbuf, |size| size.0);
-        each(self.nodelay.as_ref(), &mut near.nodelay, &mut far.nodelay, |switch| switch.0);
-        each(self.cork.as_ref(), &mut near.cork, &mut far.cork, |switch| switch.0);
-        each(self.cc.as_ref(), &mut near.cc, &mut far.cc, |name| name.0);
-        if let Some(rules) = &self.cc_rules {
-            let takes = |end: &EndOptions| end.cc.as_deref().is_some_and(stacks::takes_rules);
-            // If neither does, both get the rules and their agents report the error.
-            let neither = !takes(near) && !takes(far);
-            for end in [&mut *near, &mut *far].into_iter().filter(|end| end.cc.is_some() && (neither || takes(end))) {
-                end.cc_rules = rules.0.clone();
-            }
-        }
-        each(self.mss.as_ref(), &mut near.mss, &mut far.mss, |bytes| bytes);
-        each(self.dscp.as_ref(), &mut near.dscp, &mut far.dscp, |dscp| dscp);
-        each(self.device.as_ref(), &mut near.device, &mut far.device, |name| name);
-        each(self.data_port.as_ref(), &mut near.port, &mut far.port, |port| port);
-        each(self.pacing.as_ref(), &mut near.max_pacing_bps, &mut far.max_pacing_bps, |rate| rate.0);
-        each(self.notsent_lowat.as_ref(), &mut near.notsent_lowat, &mut far.notsent_lowat, |size| to_u32(size.0));
-        each(self.keepalive.as_ref(), &mut near.keepalive_s, &mut far.keepalive_s, |time| {
-            to_u32(time.0.div_ceil(1_000_000_000))
-        });
-        each(self.user_timeout.as_ref(), &mut near.user_timeout_ms, &mut far.user_timeout_ms, |time| {
-            to_u32(time.0.div_ceil(1_000_000))
-        });
-        each(self.busy_poll.as_ref(), &mut near.busy_poll_us, &mut far.busy_poll_us, |time| to_u32(time.0 / 1_000));
-        if let Some(pin) = &self.pin {
-            near.pin = pin.near.clone().map(|cores| cores.0).unwrap_or_default();
-            far.pin = pin.far.clone().map(|cores| cores.0).unwrap_or_default();
-        }
+    /// Adds the options of sockets and threads, and the host settings.
+    pub fn fill(&self, draft: &mut SpecDraft) {
+        let Self {
+            sndbuf,
+            rcvbuf,
+            nodelay,
+            cork,
+            cc,
+            cc_rules,
+            mss,
+            dscp,
+            device,
+            data_port,
+            pacing,
+            notsent_lowat,
+            keepalive,
+            user_timeout,
+            busy_poll,
+            set,
+            pin,
+        } = self.clone();
+        *draft = SpecDraft {
+            sndbuf,
+            rcvbuf,
+            nodelay,
+            cork,
+            cc,
+            cc_rules,
+            mss,
+            dscp,
+            device,
+            data_port,
+            pacing,
+            notsent_lowat,
+            keepalive,
+            user_timeout,
+            busy_poll,
+            set,
+            pin,
+            ..std::mem::take(draft)
+        };
     }
 }
 
-fn to_u32(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+impl Observing {
+    /// Adds the capture.
+    pub fn fill(&self, draft: &mut SpecDraft) {
+        draft.capture.clone_from(&self.capture);
+        draft.snaplen = self.snaplen;
+        draft.fetch = self.fetch;
+    }
 }
+
+#[cfg(test)]
+mod tests;

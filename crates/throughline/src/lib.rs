@@ -13,7 +13,6 @@ mod job;
 mod measure;
 mod output;
 mod password;
-mod plan;
 mod registries;
 mod sinks;
 mod spec_args;

@@ -108,6 +108,7 @@ fn a_spec_of_a_document_serves_as_a_side() {
     };
     wrong("{}", "outcomes[0].spec");
     wrong("", "is not a spec");
+    wrong("{\"blok\": 64}", "wrong.json: thru stream has no 'blok'; did you mean 'block'?");
 }
 
 #[test]

@@ -65,8 +65,8 @@ fn a_plan_is_refused_as_a_flag_is() {
     let sandbox = Sandbox::new();
     for (text, said) in [
         ("to = \"b\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1'"),
-        ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "base.rate: --rate: '1GB' has the unit byte"),
-        ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "--interval: '1us' is too small"),
+        ("to = \"b\"\n[base]\nrate = \"1GB\"\n", "plan.toml:3:1: base.rate: '1GB' has the unit byte"),
+        ("to = \"b\"\n[base]\ninterval = \"1us\"\n", "plan.toml:3:1: base.interval: '1us' is too small"),
     ] {
         std::fs::write(sandbox.path("plan.toml"), text).unwrap();
         refused(&sandbox, &["run", "plan.toml", "--dry-run"], &[said]);

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use lab::Topology;
 
+use crate::draft::unknown;
 use crate::failure::Failure;
-use crate::source::unknown;
 pub use read::read;
 
 /// A topology that comes with the program.

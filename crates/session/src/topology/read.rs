@@ -6,8 +6,9 @@ use std::path::Path;
 use lab::topology::{Carrier, Link, Node, NodeKind};
 use lab::{DirectionSpec, Topology};
 
+use crate::draft::unknown;
 use crate::failure::Failure;
-use crate::source::{Located, Source, Table, unknown};
+use crate::source::{Located, Source, Table};
 use crate::values::whole;
 
 /// Keys at the top of the file.

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
+use serde_json::{Map, Value};
 
-use crate::flags::{self, Output, Peer, clock_seed};
+use crate::flags::{self, Output, Peer};
 use crate::job::Job;
 use crate::measure::measure;
-use crate::plan;
 use crate::spec_args::{self, SpecError};
+use session::draft::{FieldError, SpecDraft};
 use session::failure::Failure;
+use session::plan;
 use session::values::{self, SetFlag, above_zero, whole};
 
 /// Default time limit of a comparison.
@@ -45,7 +47,8 @@ pub struct AbArgs {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "b_file")]
     b: Option<String>,
 
-    /// Side A from a file: TOML with [base] and [settings] as in a plan, or the JSON `spec` of an outcome.
+    /// Side A from a file: TOML with [base] and [settings] as in a plan, or JSON: an object with such fields, or the `spec` of
+    /// an outcome.
     #[arg(long, value_name = "FILE", conflicts_with = "a")]
     a_file: Option<PathBuf>,
 
@@ -111,13 +114,13 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     };
     let mut specs =
         [side("a", args.a.as_ref(), args.a_file.as_ref())?, side("b", args.b.as_ref(), args.b_file.as_ref())?];
+    let common = args.common()?;
     for spec in &mut specs {
-        spec.family = if args.peer.family() == Family::Any { spec.family } else { args.peer.family() };
-        spec.near.data_addr = args.peer.data_from.or(spec.near.data_addr);
-        spec.far.data_addr = args.peer.data.or(spec.far.data_addr);
-        let common = flags::settings(&args.set);
-        spec.settings.near.splice(0..0, common.near);
-        spec.settings.far.splice(0..0, common.far);
+        spec.family = if common.family == Family::Any { spec.family } else { common.family };
+        spec.near.data_addr = common.near.data_addr.or(spec.near.data_addr);
+        spec.far.data_addr = common.far.data_addr.or(spec.far.data_addr);
+        spec.settings.near.splice(0..0, common.settings.near.iter().cloned());
+        spec.settings.far.splice(0..0, common.settings.far.iter().cloned());
     }
     if specs.iter().any(|spec| spec.delayed_reads) {
         return Err(Failure::usage(
@@ -138,6 +141,13 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
 }
 
 impl AbArgs {
+    /// A spec with the addresses and the settings of both sides.
+    fn common(&self) -> Result<Spec, Failure> {
+        let mut draft = SpecDraft { set: self.set.clone(), ..SpecDraft::default() };
+        self.peer.fill(&mut draft);
+        Ok(draft.one()?)
+    }
+
     fn rule(&self) -> Result<Stopping, Failure> {
         if !(0.0..1.0).contains(&self.tolerance.0) {
             return Err(Failure::usage("--tolerance is a percentage of A's value: use 0% to 99%"));
@@ -154,7 +164,7 @@ impl AbArgs {
             min_trials,
             max_trials,
             budget_ns: budget.map(|time| time.0),
-            seed: self.seed.unwrap_or_else(clock_seed),
+            seed: self.seed.unwrap_or_else(session::setup::clock_seed),
             ..Stopping::default()
         })
     }
@@ -170,7 +180,7 @@ fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> 
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     spec_args::spec(&words).map_err(|wrong| match wrong {
-        SpecError::Value(what) | SpecError::Usage(what) => {
+        SpecError::Usage(what) => {
             Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
         }
         SpecError::RunWide(flag) => Failure::usage(format!(
@@ -187,9 +197,27 @@ fn of_file(path: &Path) -> Result<Spec, Failure> {
     if !text.trim_start().starts_with('{') {
         return plan::read_spec(&name, text);
     }
-    serde_json::from_str(&text).map_err(|error| {
+    of_json(&name, &text)
+}
+
+/// The spec in a JSON file: a whole spec, or an object with the keys of a draft.
+fn of_json(name: &str, text: &str) -> Result<Spec, Failure> {
+    let not_a_spec = |error: serde_json::Error| {
         Failure::usage(format!("{name} is not a spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one"))
-    })
+    };
+    let object: Map<String, Value> = serde_json::from_str(text).map_err(not_a_spec)?;
+    // Only a whole spec has a stop rule.
+    if object.is_empty() || object.contains_key("stop") {
+        return serde_json::from_str(text).map_err(not_a_spec);
+    }
+    let wrong = |error: FieldError| Failure::usage(format!("{name}: {error}"));
+    let specs = SpecDraft::from_json(&object).and_then(SpecDraft::finish).map_err(wrong)?;
+    match <[Spec; 1]>::try_from(specs) {
+        Ok([spec]) if !spec.is_point() => Ok(spec),
+        _ => {
+            Err(Failure::usage(format!("{name}: a curve is several measurements: measure one size with rr or stream")))
+        }
+    }
 }
 
 /// Refuses two specs whose results cannot be compared.
@@ -213,4 +241,42 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_file_is_a_whole_spec_or_has_the_names_of_flags() {
+        let whole = serde_json::to_string(&Spec { flows: 3, ..Spec::new("tcp", "rr") }).unwrap();
+        let spec = of_json("a.json", &whole).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!((spec.pattern.as_str(), spec.flows), ("rr", 3));
+        let keys = r#"{"pattern": "rr", "flows": 3, "far": {"cc": "bbr"}}"#;
+        let spec = of_json("a.json", keys).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!((spec.pattern.as_str(), spec.flows, spec.far.cc.as_deref()), ("rr", 3, Some("bbr")));
+        let wrong = |text: &str| of_json("a.json", text).unwrap_err().to_string();
+        assert_eq!(wrong(r#"{"flows": 0}"#), "a.json: flows: '0' is not a whole number from 1 to 16384");
+        assert!(wrong(r#"{"pattern": "curve", "block": "8"}"#).contains("a curve is several measurements"));
+        assert!(wrong("{}").contains("outcomes[0].spec"));
+    }
+
+    #[test]
+    fn a_side_is_one_measurement_with_its_own_flags() {
+        let side = |words: &str| of_words("b", words, Pattern::Stream).map_err(|failure| failure.to_string());
+        assert_eq!(
+            side("rr --block 64 --spin").map(|spec| (spec.block, spec.strategy)),
+            Ok((64, model::Strategy::Spin))
+        );
+        for (words, said) in [
+            ("--reverse --both", "`reverse` and `both` exclude each other: omit one of them"),
+            ("curve", "--b \"curve\": 'curve' is several measurements"),
+            ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),
+            ("--no-path", "--b: --no-path applies to the whole comparison"),
+            ("rr otherhost", "--b: HOST applies to the whole comparison"),
+        ] {
+            let is = side(words).unwrap_err();
+            assert!(is.contains(said), "is:       {is}\nexpected: {said}");
+        }
+    }
 }

@@ -6,19 +6,20 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use control::coordinator::{AdvisePlan, Schedule};
 use engine::transport::Transport;
-use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stop, Stopping};
+use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stopping};
 
-use crate::flags::{self, Load, Output, Peer, Precision, Sockets, clock_seed};
+use crate::flags::{self, Load, Output, Peer, Sockets};
 use crate::job::Job;
 use crate::measure::measure_run;
 use crate::output;
+use session::draft::{Pattern, SpecDraft};
 use session::failure::Failure;
 use session::values::{above_zero, at_least, whole};
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";
-/// Default length of the pilot trials, ns.
-const PILOT_NS: u64 = 500_000_000;
+/// Default length of the pilot trials.
+const PILOT: Nanos = Nanos(500_000_000);
 
 /// Whether a search over a transport is possible: agents at both ends, which a launcher does not start.
 fn is_searched(transport: &dyn Transport) -> bool {
@@ -142,8 +143,25 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
 }
 
 impl AdviseArgs {
+    /// The options that the flags give.
+    fn draft(&self, goal: Goal) -> SpecDraft {
+        let pattern = Pattern::read(analysis::advice::pattern(goal)).unwrap_or_default();
+        let mut draft = SpecDraft {
+            block: self.block,
+            time: Some(self.time.unwrap_or(PILOT)),
+            stall: Some(self.stall),
+            host_is_ipv6: pattern == Pattern::Stream && self.block.is_none() && self.peer.is_ipv6(),
+            ..SpecDraft::new(pattern)
+        };
+        self.peer.fill(&mut draft);
+        self.load.fill(&mut draft);
+        self.sockets.fill(&mut draft);
+        draft
+    }
+
     fn spec(&self, goal: Goal) -> Result<Spec, Failure> {
-        let transport = self.load.transport();
+        let draft = self.draft(goal);
+        let transport = draft.transport();
         if !is_searched(engine::transport::transport(transport)?) {
             let searched = engine::transport::names(is_searched);
             return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
@@ -151,18 +169,7 @@ impl AdviseArgs {
         if goal == Goal::Latency && self.load.both {
             return Err(Failure::usage("--goal latency does not support --both: omit it"));
         }
-        let precision =
-            Precision { target: self.least, budget: None, trials: None, seed: self.seed, stall: self.stall };
-        let pattern = analysis::advice::pattern(goal);
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &precision)?;
-        spec.block = match self.block {
-            Some(block) => block.0,
-            None if goal == Goal::Latency => 1,
-            None => self.load.default_block(&self.peer)?,
-        };
-        spec.stop = Stop::TimeNs(self.time.map_or(PILOT_NS, |time| time.0));
-        spec.paced_to_receiver = goal != Goal::Latency && flags::to_receiver(&spec, false)?;
-        Ok(spec)
+        Ok(draft.one()?)
     }
 
     fn rule(&self) -> Result<Stopping, Failure> {
@@ -172,7 +179,7 @@ impl AdviseArgs {
         Ok(Stopping {
             target: self.least.0,
             budget_ns: Some(self.budget.0),
-            seed: self.seed.unwrap_or_else(clock_seed),
+            seed: self.seed.unwrap_or_else(session::setup::clock_seed),
             ..Stopping::default()
         })
     }

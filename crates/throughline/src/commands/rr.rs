@@ -2,13 +2,14 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{ByteSize, Name, Nanos, Spec, Stop};
+use model::{ByteSize, Nanos, Spec};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
+use session::draft::{self, Pattern, SpecDraft};
 use session::failure::Failure;
 use session::values::{RequestRate, above_zero, whole};
 
@@ -44,7 +45,7 @@ pub struct RrArgs {
 
     /// With --connect: close a connection after the next one has sent its request, not before the next one opens. Gives a
     /// higher rate; the result says that it was used.
-    #[arg(long, requires = "connect")]
+    #[arg(long)]
     overlap_close: bool,
 
     /// Length of one trial.
@@ -57,10 +58,10 @@ pub struct RrArgs {
 
     /// Send requests at a fixed rate without waiting for responses (open loop): 1000/s is requests per second, 1Mbit is a rate of
     /// request bytes. Round trips are timed from when the request was due.
-    #[arg(long, value_name = "RATE", conflicts_with = "connect")]
+    #[arg(long, value_name = "RATE")]
     rate: Option<RequestRate>,
 
-    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("rr"), value_parser = super::stream::peer_program,
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("rr"), value_parser = draft::program,
           help_heading = flags::HOSTS)]
     speak: Option<String>,
 
@@ -79,27 +80,31 @@ pub struct RrArgs {
 }
 
 impl RrArgs {
+    /// The options that the flags give.
+    fn draft(&self) -> SpecDraft {
+        let mut draft = SpecDraft {
+            block: Some(self.block),
+            reply: self.reply,
+            connect: self.connect,
+            overlap_close: self.overlap_close,
+            time: Some(self.time),
+            count: self.count,
+            request_rate: self.rate,
+            speak: self.speak.clone(),
+            warmup: Some(self.warmup),
+            stall: Some(self.precision.stall),
+            ..SpecDraft::new(Pattern::Rr)
+        };
+        self.peer.fill(&mut draft);
+        self.load.fill(&mut draft);
+        self.sockets.fill(&mut draft);
+        self.observing.fill(&mut draft);
+        draft
+    }
+
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
-        if self.load.both {
-            return Err(Failure::usage(
-                "rr does not support --both: `thru curve --both` sends blocks in both directions at once",
-            ));
-        }
-        let pattern = if self.connect { "crr" } else { "rr" };
-        let mut spec = flags::spec(pattern, &self.peer, &self.load, &self.sockets, &self.precision)?;
-        spec.block = self.block.0;
-        spec.reply = self.reply.map(|size| size.0);
-        spec.overlap_close = self.overlap_close;
-        if let Some(name) = &self.speak {
-            spec.speak = Some(Name::from(name.as_str()));
-            peers::protocol(name)?.shape(&mut spec);
-        }
-        spec.stop = self.count.map_or(Stop::TimeNs(self.time.0), Stop::Transactions);
-        spec.rate_bps = self.rate.map(|rate| rate.bits_per_second(spec.block));
-        spec.warmup_ns = self.warmup.0;
-        spec.capture = self.observing.capture();
-        Ok(spec)
+        Ok(self.draft().one()?)
     }
 }
 

@@ -15,7 +15,7 @@ use model::{Factor, Order, PlanLab, Setting, Stop};
 use super::lab::{Job, within};
 use crate::flags::Output;
 use crate::measure::conduct;
-use crate::plan;
+use session::plan;
 use session::settle::Guard;
 use session::setup::open_store;
 use session::signals::Signals;

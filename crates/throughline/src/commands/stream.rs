@@ -2,12 +2,13 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Direction, Name, Nanos, Spec, Stop};
+use model::{BitRate, ByteSize, Nanos, Spec};
 
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
+use session::draft::{self, Pattern, SpecDraft};
 use session::failure::Failure;
 use session::values::{EngineFlag, above_zero, at_least, whole};
 
@@ -43,7 +44,7 @@ pub struct StreamArgs {
     time: Nanos,
 
     /// End a trial after this many payload bytes instead of --time.
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, conflicts_with = "count")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     bytes: Option<ByteSize>,
 
     /// End a trial after this many blocks instead of --time.
@@ -72,12 +73,12 @@ pub struct StreamArgs {
     interval: Nanos,
 
     /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, requires = "rate")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     burst: Option<ByteSize>,
 
     /// On datagrams: search for the highest rate without loss, as RFC 2544 does. Each trial is a search of 8 steps of --time
     /// each.
-    #[arg(long, conflicts_with_all = ["rate", "bytes", "count"])]
+    #[arg(long)]
     find_no_loss: bool,
 
     /// Send N small requests per second on a separate connection, before and during the stream [default: 100 if given without
@@ -96,7 +97,7 @@ pub struct StreamArgs {
     #[arg(long, help_heading = flags::CALLS)]
     delayed_reads: bool,
 
-    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("stream"), value_parser = peer_program,
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("stream"), value_parser = draft::program,
           help_heading = flags::HOSTS)]
     speak: Option<String>,
 
@@ -113,36 +114,38 @@ pub struct StreamArgs {
 }
 
 impl StreamArgs {
+    /// The options that the flags give.
+    fn draft(&self) -> SpecDraft {
+        let mut draft = SpecDraft {
+            block: self.block,
+            time: Some(self.time),
+            bytes: self.bytes,
+            count: self.count,
+            warmup: Some(self.warmup),
+            rate: self.rate,
+            drain: self.drain,
+            unpaced: self.unpaced,
+            interval: Some(self.interval),
+            burst: self.burst,
+            find_no_loss: self.find_no_loss,
+            probe: self.probe,
+            engine: Some(self.engine),
+            delayed_reads: self.delayed_reads,
+            speak: self.speak.clone(),
+            host_is_ipv6: self.block.is_none() && self.peer.is_ipv6(),
+            stall: Some(self.precision.stall),
+            ..SpecDraft::new(Pattern::Stream)
+        };
+        self.peer.fill(&mut draft);
+        self.load.fill(&mut draft);
+        self.sockets.fill(&mut draft);
+        self.observing.fill(&mut draft);
+        draft
+    }
+
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
-        let mut spec = flags::spec("stream", &self.peer, &self.load, &self.sockets, &self.precision)?;
-        spec.block = match self.block {
-            Some(block) => block.0,
-            None => self.load.default_block(&self.peer)?,
-        };
-        spec.stop = match (self.bytes, self.count) {
-            (Some(bytes), _) => Stop::Bytes(bytes.0),
-            (_, Some(count)) => Stop::Blocks(count),
-            _ => Stop::TimeNs(self.time.0),
-        };
-        spec.warmup_ns = self.warmup.0;
-        spec.rate_bps = self.rate.map(|rate| rate.0);
-        spec.interval_ns = self.interval.0;
-        let drain = self.drain.map(|rate| rate.0);
-        // The limit applies to the receiving end.
-        spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
-        spec.near.drain_bps = drain.filter(|_| spec.direction != Direction::Send);
-        spec.burst = self.burst.map(|burst| burst.0);
-        spec.no_loss = self.find_no_loss;
-        spec.probe = self.probe;
-        spec.engine = self.engine.0;
-        spec.delayed_reads = self.delayed_reads;
-        spec.capture = self.observing.capture();
-        spec.speak = self.speak.as_deref().map(Name::from);
-        // Servers of other programs do not report the free space of their sockets.
-        let paced = flags::to_receiver(&spec, self.unpaced)?;
-        spec.paced_to_receiver = paced && !self.find_no_loss && self.speak.is_none();
-        Ok(spec)
+        Ok(self.draft().one()?)
     }
 }
 
@@ -158,9 +161,4 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         np: None,
         login: args.login.read(args.speak.as_deref())?,
     })
-}
-
-/// The name of a program whose servers can be measured with.
-pub fn peer_program(name: &str) -> Result<String, String> {
-    peers::protocol(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use control::coordinator::Schedule;
-use model::{BitRate, ByteSize, Name, Nanos, Spec, Stop};
+use model::{BitRate, ByteSize, Nanos, Spec};
 
-use super::stream::peer_program;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
+use session::draft::{self, Pattern, SpecDraft};
 use session::failure::Failure;
 use session::values::{EngineFlag, above_zero, at_least, whole};
 
@@ -31,11 +31,11 @@ pub struct TransferArgs {
     block: Option<ByteSize>,
 
     /// Number of blocks to transfer, over all flows.
-    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX), required_unless_present = "bytes")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
     /// Number of bytes to transfer instead of --count, over all flows.
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, conflicts_with = "count")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     bytes: Option<ByteSize>,
 
     /// Limit the sending rate, over all flows of a direction [default: no limit].
@@ -52,7 +52,7 @@ pub struct TransferArgs {
     interval: Nanos,
 
     /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>, requires = "rate")]
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     burst: Option<ByteSize>,
 
     /// Send method and, after a comma, receive method. To send: copy; sendfile, splice, zerocopy (tcp); mmsg, gso (udp); ktls
@@ -65,7 +65,7 @@ pub struct TransferArgs {
     #[arg(long, help_heading = flags::CALLS)]
     delayed_reads: bool,
 
-    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("transfer"), value_parser = peer_program,
+    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("transfer"), value_parser = draft::program,
           help_heading = flags::HOSTS)]
     speak: Option<String>,
 
@@ -80,27 +80,33 @@ pub struct TransferArgs {
 }
 
 impl TransferArgs {
+    /// The options that the flags give.
+    fn draft(&self) -> SpecDraft {
+        let mut draft = SpecDraft {
+            block: self.block,
+            count: self.count,
+            bytes: self.bytes,
+            rate: self.rate,
+            unpaced: self.unpaced,
+            interval: Some(self.interval),
+            burst: self.burst,
+            engine: Some(self.engine),
+            delayed_reads: self.delayed_reads,
+            speak: self.speak.clone(),
+            host_is_ipv6: self.block.is_none() && self.peer.is_ipv6(),
+            stall: Some(self.precision.stall),
+            ..SpecDraft::new(Pattern::Transfer)
+        };
+        self.peer.fill(&mut draft);
+        self.load.fill(&mut draft);
+        self.sockets.fill(&mut draft);
+        self.observing.fill(&mut draft);
+        draft
+    }
+
     /// The measurement that the flags describe.
     pub fn spec(&self) -> Result<Spec, Failure> {
-        let mut spec = flags::spec("transfer", &self.peer, &self.load, &self.sockets, &self.precision)?;
-        spec.block = match self.block {
-            Some(block) => block.0,
-            None => self.load.default_block(&self.peer)?,
-        };
-        spec.stop = match (self.bytes, self.count) {
-            (Some(bytes), _) => Stop::Bytes(bytes.0),
-            (None, count) => Stop::Blocks(count.unwrap_or(0)),
-        };
-        spec.rate_bps = self.rate.map(|rate| rate.0);
-        spec.interval_ns = self.interval.0;
-        spec.burst = self.burst.map(|burst| burst.0);
-        spec.engine = self.engine.0;
-        spec.delayed_reads = self.delayed_reads;
-        spec.capture = self.observing.capture();
-        spec.speak = self.speak.as_deref().map(Name::from);
-        // Servers of other programs do not report the free space of their sockets.
-        spec.paced_to_receiver = flags::to_receiver(&spec, self.unpaced)? && self.speak.is_none();
-        Ok(spec)
+        Ok(self.draft().one()?)
     }
 }
 

@@ -31,19 +31,13 @@ pub struct Precision {
     pub stall: Nanos,
 }
 
-/// A seed from the clock.
-pub fn clock_seed() -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::from(clock.subsec_nanos())
-}
-
 impl Precision {
     /// The stop rule; `budget` is the default of the subcommand.
     pub fn rule(&self, budget: Option<Nanos>) -> Stopping {
         let mut rule = Stopping {
             target: self.target.0,
             budget_ns: self.budget.or(budget).map(|time| time.0),
-            seed: self.seed.unwrap_or_else(clock_seed),
+            seed: self.seed.unwrap_or_else(session::setup::clock_seed),
             ..Stopping::default()
         };
         if let Some(trials) = self.trials {

@@ -5,10 +5,10 @@ use model::{
     Stopping,
 };
 
-use crate::flags::clock_seed;
-use session::failure::Failure;
-use session::source::Table;
-use session::values::{self, above_zero, any, not_negative, whole};
+use crate::Failure;
+use crate::setup::clock_seed;
+use crate::source::Table;
+use crate::values::{self, above_zero, any, not_negative, whole};
 
 /// Default numbers of trials per cell: minimum and maximum.
 const REPEAT: (u32, u32) = (6, 64);

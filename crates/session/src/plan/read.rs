@@ -6,12 +6,14 @@ use analysis::plan::{MAX_CELLS, PlannedCell};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
 use sha2::{Digest, Sha256};
 
-use super::factors::{base, check_fields, check_sets, factors, levels_of_list, list};
-use super::fields::Flags;
+use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
+use super::fields::CellFields;
 use super::keys::{hosts, lab, require, rule, schedule, settings};
-use session::source::{Source, Table};
-use session::values::{self, any};
-use session::{Failure, ParsedPlan};
+use crate::Failure;
+use crate::draft::FieldError;
+use crate::run::ParsedPlan;
+use crate::source::{Source, Table};
+use crate::values::{self, any};
 
 /// Keys at the top of the file.
 const TOP: [&str; 18] = [
@@ -45,7 +47,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let factors = factors(&top)?;
     let design = top.choice("design", &Design::NAMES)?.unwrap_or_default();
     let list = list(&top, design, &factors)?;
-    let flags = check_fields(&top, &base, &factors, &list)?;
+    let cell_fields = check_fields(&top, &base, &factors, &list)?;
     let named_block = factors.iter().find(|(factor, _)| factor.name == Factor::SIZES).map(|(_, at)| at.clone());
     let mut plan = Plan {
         title: own("title")?,
@@ -53,7 +55,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         digest: digest(&source),
         vars: source.vars().clone(),
         base: base.iter().map(|(key, at)| (key.clone(), at.value.clone())).collect(),
-        factors: factors.into_iter().map(|(factor, _)| factor).collect(),
+        factors: factors.iter().map(|(factor, _)| factor.clone()).collect(),
         design,
         list: list
             .iter()
@@ -71,7 +73,8 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     check_sets(&top, &plan)?;
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
-    let specs = specs(&source, &flags, &planned)?;
+    let origins = Origins { base: &base, factors: &factors, list: &list };
+    let specs = specs(&source, &cell_fields, &origins, &planned)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
@@ -131,15 +134,23 @@ fn digest(source: &Source) -> String {
 }
 
 /// The specs of the cells, several for a curve, checked as a command checks them.
-fn specs(source: &Source, flags: &Flags, cells: &[PlannedCell]) -> Result<Vec<Vec<Spec>>, Failure> {
+fn specs(
+    source: &Source,
+    fields: &CellFields,
+    origins: &Origins<'_>,
+    cells: &[PlannedCell],
+) -> Result<Vec<Vec<Spec>>, Failure> {
     let mut all = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
         let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
-        let wrong = |what: &str| {
-            let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-            source.wrong(&(0..0), "", format!("cell {}{of}: {what}", at + 1))
+        let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
+        let name = format!("cell {}{of}", at + 1);
+        let wrong = |what: &str| source.wrong(&(0..0), "", format!("{name}: {what}"));
+        let of_field = |error: FieldError| match origins.place(&error, &cell.fields) {
+            Some(at) => source.wrong(&at.span, &at.key, format!("{name}: {error}")),
+            None => wrong(&error.to_string()),
         };
-        let mut specs = flags.specs(&cell.fields).map_err(|what| wrong(&what))?;
+        let mut specs = fields.specs(&cell.fields).map_err(of_field)?;
         for spec in &mut specs {
             spec.settings = cell.settings.clone();
             engine::pattern::check(spec).map_err(|error| wrong(&error.to_string()))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-fn plan(text: &str) -> session::ParsedPlan {
+fn plan(text: &str) -> crate::ParsedPlan {
     read("plan.toml", text.into(), &BTreeMap::new(), false).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
 }
 
@@ -80,7 +80,7 @@ fn errors_point_at_line_column_and_key() {
             "to = \"a\"\n[base]\nsndbufs = 1\n",
             "plan.toml:3:1: base.sndbufs: thru stream has no 'sndbufs'; did you mean 'sndbuf'?",
         ),
-        ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: --sndbuf: 'x' is not a size"),
+        ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: 'x' is not a size"),
         (
             "to = \"${hots}\"\n[vars]\nhost = \"a\"\n",
             "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}",
@@ -119,8 +119,8 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[repeat]\nbudget = \"0s\"\n", "plan.toml:3:10: repeat.budget: '0s' must be more than 0"),
         ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' is not a valid host"),
         ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is empty"),
-        ("to = \"a\"\n[base]\nflows = \"x\"\n", "base.flows: --flows: 'x' is not a whole number from 1 to 16384"),
-        ("to = \"a\"\n[base]\nunpaced = true\n", "cell 1: --unpaced has no effect on tcp"),
+        ("to = \"a\"\n[base]\nflows = \"x\"\n", "plan.toml:3:1: base.flows: 'x' is not a whole number from 1 to 16384"),
+        ("to = \"a\"\n[base]\nunpaced = true\n", "plan.toml:3:1: base.unpaced: cell 1: `unpaced` has no effect on tcp"),
         (
             "to = \"a\"\n[base]\npattern = \"curves\"\n",
             "base.pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve",
@@ -137,9 +137,37 @@ fn errors_point_at_line_column_and_key() {
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nfirst = \"2\"\nto = \"1\"\n",
-            "cell 1: --to is smaller than --first",
+            "plan.toml:5:1: base.to: cell 1: `to` is smaller than `first`",
         ),
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
+        (
+            "to = \"a\"\n[base]\nreverse = true\n[[factor]]\nfield = \"both\"\nlevels = [\"true\"]\n",
+            "plan.toml:3:1: base.reverse: cell 1 (both true): `reverse` and `both` exclude each other",
+        ),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"unpaced\"\nlevels = [\"false\", \"true\"]\n",
+            "plan.toml:3:9: factor[1].field: cell 2 (unpaced true): `unpaced` has no effect on tcp",
+        ),
+        (
+            "to = \"a\"\ndesign = \"list\"\n[[cell]]\nunpaced = false\n[[cell]]\nunpaced = true\n",
+            "plan.toml:6:1: cell[2].unpaced: cell 2 (unpaced true): `unpaced` has no effect on tcp",
+        ),
+        (
+            "to = \"a\"\n[base]\ntransport = \"udp\"\nnear.nodelay = true\n",
+            "plan.toml:4:6: base.near.nodelay: cell 1: `nodelay` has no effect on udp",
+        ),
+        (
+            "to = \"a\"\n[[factor]]\nfield = \"near.sndbuf\"\nlevels = [\"x\"]\n",
+            "plan.toml:3:9: factor[1].field: near.sndbuf: 'x' is not a size",
+        ),
+        (
+            "to = \"a\"\n[base]\npattern = \"transfer\"\n",
+            "plan.toml:1:1: cell 1: a transfer needs its amount: add `count` or `bytes`",
+        ),
+        (
+            "to = \"a\"\n[base]\nno-path = true\n",
+            "base.no-path: 'no-path' is not a field of a cell: the path of a plan",
+        ),
         ("to = \"a\"\n[base]\ntransport = \"mpi\"\n", "its launcher starts both ends"),
         ("to = \"a\"\n[base]\nprobe = 5\npattern = \"rr\"\n", "base.probe: thru rr has no 'probe'"),
         (
@@ -174,14 +202,14 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     assert_eq!((sizes.levels.as_slice(), read.cells.len()), (&["8B", "1KiB", "64KiB"].map(str::to_owned)[..], 12));
     let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
     assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
-    let (slots, _) = session::slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) = crate::slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.iter().map(analysis::plan::Slot::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
     // Beside a curve every cell has its block as a level.
     let mixed = plan(
         "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",
     );
     assert_eq!((mixed.cells.len(), mixed.cells[1].levels["block"].as_str()), (2, "4KiB"));
-    let (slots, _) = session::slots(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) = crate::slots(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.len(), 2);
 }
 
@@ -235,7 +263,7 @@ fn all_plans_of_the_repository_can_be_read() {
         if let Some(lab) = &read.plan.lab {
             let file = folder.join(&lab.topology).display().to_string();
             let topology = if lab.topology.contains('/') { file } else { lab.topology.clone() };
-            let topology = session::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
+            let topology = crate::topology::find(&topology, &lab.vars).unwrap_or_else(|failure| panic!("{failure}"));
             let hosts = read.plan.to.iter().chain(&read.plan.from);
             assert!(hosts.into_iter().all(|host| topology.index_of(host).is_some()), "{name}");
         }

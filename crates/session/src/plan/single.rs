@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use model::Spec;
 
-use super::factors::{base, check_fields};
+use super::factors::{Origins, base, check_fields};
 use super::keys::settings;
-use session::failure::Failure;
-use session::source::{Source, Table};
+use crate::Failure;
+use crate::source::{Source, Table};
 
 /// Reads the spec in `text`, the contents of the file `name`.
 ///
@@ -22,9 +22,13 @@ pub fn read_spec(name: &str, text: String) -> Result<Spec, Failure> {
         return Err(top.wrong("this is not a spec: write [base] as in a plan, or use the JSON of a spec"));
     }
     let base = base(&top)?;
-    let flags = check_fields(&top, &base, &[], &[])?;
-    let fields = base.into_iter().map(|(key, at)| (key, at.value)).collect();
-    let specs = flags.specs(&fields).map_err(|what| top.wrong(what))?;
+    let cell_fields = check_fields(&top, &base, &[], &[])?;
+    let fields: BTreeMap<String, String> = base.iter().map(|(key, at)| (key.clone(), at.value.clone())).collect();
+    let origins = Origins { base: &base, factors: &[], list: &[] };
+    let specs = cell_fields.specs(&fields).map_err(|error| match origins.place(&error, &fields) {
+        Some(at) => top.wrong_at(at, error),
+        None => top.wrong(error),
+    })?;
     match <[Spec; 1]>::try_from(specs) {
         Ok([spec]) if !spec.is_point() => Ok(Spec { settings: settings(&top)?, ..spec }),
         _ => Err(top.wrong("a curve is several measurements: measure one size with rr or stream")),

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::plan::of_set;
 use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
-use super::fields::{Flags, PATTERN};
-use crate::spec_args::PATTERNS;
-use session::failure::Failure;
-use session::source::{Located, Table, unknown};
+use super::fields::CellFields;
+use crate::Failure;
+use crate::draft::{FieldError, Pattern, unknown};
+use crate::source::{Located, Table};
 
 /// Fields by their names.
 pub(super) type Fields = BTreeMap<String, Located<String>>;
@@ -227,35 +227,30 @@ pub(super) fn check_fields(
     base: &Fields,
     factors: &[(Factor, Located<String>)],
     list: &[Fields],
-) -> Result<Flags, Failure> {
-    let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == PATTERN);
-    let listed = list.iter().filter_map(|cell| cell.get(PATTERN));
-    let at = factor.map(|(_, at)| at).or(base.get(PATTERN)).or(listed.clone().next()).cloned();
+) -> Result<CellFields, Failure> {
+    let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == Pattern::KEY);
+    let listed = list.iter().filter_map(|cell| cell.get(Pattern::KEY));
+    let at = factor.map(|(_, at)| at).or(base.get(Pattern::KEY)).or(listed.clone().next()).cloned();
     let mut patterns: BTreeSet<String> = listed.map(|at| at.value.clone()).collect();
     patterns.extend(factor.map(|(factor, _)| factor.levels.clone()).unwrap_or_default());
     if patterns.is_empty() {
-        patterns.extend(base.get(PATTERN).map(|at| at.value.clone()));
+        patterns.extend(base.get(Pattern::KEY).map(|at| at.value.clone()));
     }
     if patterns.is_empty() {
-        patterns.insert(PATTERNS[0].to_owned());
+        patterns.insert(Pattern::default().name().to_owned());
     }
-    let flags = Flags::new(&patterns, top.folder()).map_err(|what| match &at {
+    let cells = CellFields::new(&patterns, top.folder()).map_err(|what| match &at {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     })?;
     for (key, at) in base {
-        flags.check(key, &at.value).map_err(|what| top.wrong_at(at, what))?;
+        cells.check(key, &at.value).map_err(|wrong| top.wrong_at(at, wrong.what))?;
     }
-    let prefixed = |factor: &Factor| match factor.end {
-        PlanEnd::Near => format!("near.{}", factor.key),
-        PlanEnd::Far => format!("far.{}", factor.key),
-        PlanEnd::Both => factor.key.clone(),
-    };
     for (factor, at) in factors {
         for one in each(factor) {
             for level in &one.levels {
                 let checked = match one.kind {
-                    FactorKind::Field => flags.check(&prefixed(&one), level),
+                    FactorKind::Field => cells.check(&prefixed(&one), level).map_err(|wrong| wrong.to_string()),
                     FactorKind::Setting => check_setting(&one.key, level),
                     _ => Ok(()),
                 };
@@ -265,12 +260,47 @@ pub(super) fn check_fields(
     }
     for (name, at) in list.iter().flatten() {
         let factor = factors.iter().find(|(factor, _)| factor.name == *name).map(|(factor, _)| factor);
-        let key = match factor {
+        let checked = match factor {
             Some(factor) if factor.kind != FactorKind::Field => continue,
-            Some(factor) => prefixed(factor),
-            None => name.clone(),
+            Some(factor) => cells.check(&prefixed(factor), &at.value).map_err(|wrong| wrong.to_string()),
+            None => cells.check(name, &at.value).map_err(|wrong| wrong.what),
         };
-        flags.check(&key, &at.value).map_err(|what| top.wrong_at(at, what))?;
+        checked.map_err(|what| top.wrong_at(at, what))?;
     }
-    Ok(flags)
+    Ok(cells)
+}
+
+/// The key of a factor that is a field.
+fn prefixed(factor: &Factor) -> String {
+    match factor.end {
+        PlanEnd::Near => format!("near.{}", factor.key),
+        PlanEnd::Far => format!("far.{}", factor.key),
+        PlanEnd::Both => factor.key.clone(),
+    }
+}
+
+/// Where the fields of the cells are written.
+pub(super) struct Origins<'a> {
+    /// The fields that all cells share.
+    pub base: &'a Fields,
+    /// The factors.
+    pub factors: &'a [(Factor, Located<String>)],
+    /// The cells of a list.
+    pub list: &'a [Fields],
+}
+
+impl<'a> Origins<'a> {
+    /// The place of the field that `wrong` is about, in a cell with these fields; `None` if the cell does not have it.
+    pub(super) fn place(&self, wrong: &FieldError, cell: &BTreeMap<String, String>) -> Option<&'a Located<String>> {
+        let keys = [wrong.key.clone(), format!("near.{}", wrong.key), format!("far.{}", wrong.key)];
+        let (key, value) = keys.iter().find_map(|key| cell.get_key_value(key))?;
+        let is_factor = |factor: &Factor| match factor.kind {
+            FactorKind::Field => prefixed(factor) == *key,
+            _ => factor.sets.values().any(|set| set.contains_key(key)),
+        };
+        let factor = self.factors.iter().find(|(factor, _)| is_factor(factor));
+        let name = factor.map_or(key, |(factor, _)| &factor.name);
+        let listed = self.list.iter().filter_map(|cell| cell.get(name)).find(|at| at.value == *value);
+        listed.or(factor.map(|(_, at)| at)).or_else(|| self.base.get(key))
+    }
 }

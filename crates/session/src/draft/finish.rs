@@ -1,0 +1,179 @@
+//! A draft becomes specs: the defaults.
+
+use engine::transport::Transport;
+use model::{ByteSize, CaptureSpec, Direction, Family, HostSettings, Name, Observe, Spec, Stop, Strategy};
+
+use super::error::FieldError;
+use super::spec_draft::{Pattern, SpecDraft};
+use super::{check, end_options, sizes};
+use crate::values::SetFlag;
+
+/// Default limit of what is copied of the far host's capture.
+const FETCH: ByteSize = ByteSize(64 << 20);
+
+impl SpecDraft {
+    /// The spec, or one for each size of a curve, with the defaults of the pattern.
+    ///
+    /// # Errors
+    /// Options that cannot be combined, with each other or with the transport, and a missing amount.
+    pub fn finish(self) -> Result<Vec<Spec>, FieldError> {
+        check::check(&self)?;
+        let transport = engine::transport::transport(self.transport())
+            .map_err(|error| FieldError::of_key("transport", error.to_string()))?;
+        end_options::check(&self, transport)?;
+        match self.pattern {
+            Pattern::Stream => self.stream(transport),
+            Pattern::Rr => self.rr(transport),
+            Pattern::Transfer => self.transfer(transport),
+            Pattern::Curve => self.curve(transport),
+        }
+    }
+
+    /// The spec of a draft that is not a curve.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish), and for a curve, which has many specs.
+    pub fn one(self) -> Result<Spec, FieldError> {
+        let mut specs = self.finish()?;
+        match (specs.pop(), specs.is_empty()) {
+            (Some(spec), true) => Ok(spec),
+            _ => Err(FieldError::of_key("pattern", "a curve is several measurements: measure one size")),
+        }
+    }
+
+    fn stream(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
+        let mut spec = self.sending("stream", transport)?;
+        spec.stop = match (self.bytes, self.count) {
+            (Some(bytes), _) => Stop::Bytes(bytes.0),
+            (_, Some(count)) => Stop::Blocks(count),
+            _ => self.time.map_or(spec.stop, |time| Stop::TimeNs(time.0)),
+        };
+        spec.warmup_ns = self.warmup.map_or(spec.warmup_ns, |time| time.0);
+        let drain = self.drain.map(|rate| rate.0);
+        // The limit applies to the receiving end.
+        spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
+        spec.near.drain_bps = drain.filter(|_| spec.direction != Direction::Send);
+        spec.no_loss = self.find_no_loss;
+        spec.probe = self.probe;
+        spec.paced_to_receiver &= !self.find_no_loss;
+        Ok(vec![spec])
+    }
+
+    fn transfer(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
+        let mut spec = self.sending("transfer", transport)?;
+        spec.stop = match self.bytes {
+            Some(bytes) => Stop::Bytes(bytes.0),
+            None => Stop::Blocks(self.count.unwrap_or(0)),
+        };
+        Ok(vec![spec])
+    }
+
+    /// What a stream and a transfer have in common.
+    fn sending(&self, pattern: &str, transport: &dyn Transport) -> Result<Spec, FieldError> {
+        let mut spec = self.base(transport, pattern);
+        let over_ipv6 = self.data.map_or(self.host_is_ipv6, |address| address.is_ipv6());
+        spec.block = self.block.map_or_else(|| transport.default_block(over_ipv6), |block| block.0);
+        spec.rate_bps = self.rate.map(|rate| rate.0);
+        spec.interval_ns = self.interval.map_or(spec.interval_ns, |time| time.0);
+        spec.burst = self.burst.map(|burst| burst.0);
+        spec.engine = self.engine.map(|engine| engine.0).unwrap_or_default();
+        spec.delayed_reads = self.delayed_reads;
+        spec.capture = self.captured();
+        spec.paced_to_receiver = self.is_paced_to_receiver(transport)?;
+        Ok(spec)
+    }
+
+    fn rr(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
+        let mut spec = self.base(transport, if self.connect { "crr" } else { "rr" });
+        spec.block = self.block.map_or(1, |block| block.0);
+        spec.reply = self.reply.map(|size| size.0);
+        spec.overlap_close = self.overlap_close;
+        if let Some(name) = &self.speak {
+            let program = peers::protocol(name).map_err(|error| FieldError::of_key("speak", error.to_string()))?;
+            program.shape(&mut spec);
+        }
+        spec.stop = match self.count {
+            Some(count) => Stop::Transactions(count),
+            None => self.time.map_or(spec.stop, |time| Stop::TimeNs(time.0)),
+        };
+        spec.rate_bps = self.request_rate.map(|rate| rate.bits_per_second(spec.block));
+        spec.warmup_ns = self.warmup.map_or(spec.warmup_ns, |time| time.0);
+        spec.capture = self.captured();
+        Ok(vec![spec])
+    }
+
+    fn curve(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
+        let mut base = self.base(transport, if self.stream { "stream" } else { "pingpong" });
+        // As NetPIPE does, for streams too: Nagle's algorithm would delay the last segment of each leg until an ACK.
+        base.near.nodelay.get_or_insert(true);
+        base.far.nodelay.get_or_insert(true);
+        // A curve has many short passes: a series of each has little information and fills the store.
+        base.observe = self.observe.unwrap_or(Observe::Counters);
+        base.rate_bps = self.rate.map(|rate| rate.0);
+        base.delayed_reads = self.delayed_reads;
+        base.paced_to_receiver = self.is_paced_to_receiver(transport)? && self.stream;
+        sizes::specs(self, &base, transport)
+    }
+
+    /// What all patterns have in common.
+    fn base(&self, transport: &dyn Transport, pattern: &str) -> Spec {
+        let mut spec = Spec::over(transport.named(), pattern);
+        spec.flows = self.flows.unwrap_or(spec.flows);
+        spec.threads = self.threads;
+        spec.processes = self.processes.unwrap_or(spec.processes);
+        spec.direction = match (self.reverse, self.both) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Send,
+        };
+        spec.strategy = if self.spin { Strategy::Spin } else { self.wait.unwrap_or(spec.strategy) };
+        spec.io = self.io.unwrap_or(spec.io);
+        spec.family = match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        spec.stall_ns = self.stall.map_or(spec.stall_ns, |time| time.0);
+        spec.observe = self.observe.unwrap_or(spec.observe);
+        spec.observe_interval_ns = self.observe_interval.map_or(spec.observe_interval_ns, |time| time.0);
+        spec.speak = self.speak.as_deref().map(Name::from);
+        end_options::apply(self, &mut spec.near, &mut spec.far);
+        spec.settings = settings(&self.set);
+        spec
+    }
+
+    fn captured(&self) -> Option<CaptureSpec> {
+        let folder = self.capture.as_ref()?.display().to_string();
+        let fetch_bytes = Some(self.fetch.unwrap_or(FETCH).0).filter(|most| *most > 0);
+        Some(CaptureSpec { snaplen: self.snaplen.unwrap_or(CaptureSpec::SNAPLEN), folder: Some(folder), fetch_bytes })
+    }
+
+    /// Whether a stream's sender limits itself to the free space of the receiver's socket: on transports that drop data at a slow
+    /// receiver, unless a rate or `unpaced` is given. Servers of other programs do not report that space.
+    fn is_paced_to_receiver(&self, transport: &dyn Transport) -> Result<bool, FieldError> {
+        let overruns = transport.overruns();
+        if self.unpaced && !overruns {
+            let able = engine::transport::names(|other| other.overruns());
+            let what = format!(
+                "`unpaced` has no effect on {}, which has flow control: omit it, or use {able}",
+                transport.name()
+            );
+            return Err(FieldError::of_key("unpaced", what));
+        }
+        Ok(overruns && !self.unpaced && self.rate.is_none() && self.speak.is_none())
+    }
+}
+
+/// The settings of each end.
+fn settings(given: &[SetFlag]) -> HostSettings {
+    let mut settings = HostSettings::default();
+    for SetFlag { near, far, setting } in given.iter().cloned() {
+        if near {
+            settings.near.push(setting.clone());
+        }
+        if far {
+            settings.far.push(setting);
+        }
+    }
+    settings
+}

@@ -1,0 +1,181 @@
+//! The fields of a plan's cells: their names, their values, and the spec that they give.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use model::Spec;
+
+use crate::draft::{FIELDS, Field, FieldError, Pattern, SpecDraft, field, split, unknown};
+
+/// Names that are not fields of a cell, each with the remedy: what a plan has elsewhere, and flags that no cell has.
+const ELSEWHERE: [(&str, &str); 17] = [
+    ("target", "write it as `until` in [repeat]"),
+    ("trials", "write `min` and `max` in [repeat]"),
+    ("budget", "write it in [repeat]"),
+    ("seed", "write it at the top"),
+    ("from", "write it at the top: from = [\"HOST\", ...]"),
+    ("host", "write it at the top: to = [\"HOST\", ...]"),
+    ("name", "write it at the top"),
+    ("speak", "the hosts of a plan run `thru serve`: use thru stream for other programs"),
+    ("token-file", "give it to thru run"),
+    ("no-path", "the path of a plan is not probed: omit it"),
+    ("set", "write it in [settings], or as a factor with `setting`"),
+    (
+        "adaptive",
+        "the cells of a plan are fixed before its first trial: give the sizes as `block`, or `first` and `to`",
+    ),
+    ("limit", "the cells of a plan are fixed before its first trial: exclude large sizes with `to`"),
+    ("order", "write it at the top"),
+    ("no-ceiling", "a plan has no memory-copy curve unless `transport` is memcpy"),
+    ("np", "give it to thru curve"),
+    ("wad", "it is now called cc-rules"),
+];
+
+/// The fields that the cells of some patterns may have.
+#[derive(Debug)]
+pub(super) struct CellFields {
+    patterns: Vec<Pattern>,
+    /// The folder of the files that fields name.
+    folder: PathBuf,
+}
+
+impl CellFields {
+    /// The fields of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
+    pub(super) fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
+        let patterns = patterns.iter().map(|pattern| Pattern::read(pattern)).collect::<Result<_, _>>()?;
+        Ok(Self { patterns, folder: folder.to_owned() })
+    }
+
+    /// Checks the name of a field, and its value alone; combinations are checked with the cell.
+    pub(super) fn check(&self, key: &str, value: &str) -> Result<(), FieldError> {
+        let (end, name) = split(key);
+        let wrong = |what: String| Err(FieldError::of_key(key, what));
+        if name == Pattern::KEY {
+            return match end {
+                None => Ok(()),
+                Some(_) => wrong("the pattern is the same for both ends: omit the prefix".into()),
+            };
+        }
+        if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
+            return wrong(format!("'{name}' is not a field of a cell: {remedy}"));
+        }
+        let known: BTreeSet<&str> = FIELDS.iter().filter(|field| self.has(field)).map(|field| field.key).collect();
+        if !known.contains(name) {
+            let known: Vec<&str> = known.into_iter().chain([Pattern::KEY]).collect();
+            let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
+            return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
+        }
+        for pattern in &self.patterns {
+            self.set(&mut SpecDraft::new(*pattern), key, value)?;
+        }
+        Ok(())
+    }
+
+    /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
+    pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, FieldError> {
+        let pattern = fields.get(Pattern::KEY).map_or(Ok(Pattern::default()), |name| Pattern::read(name));
+        let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(Pattern::KEY, what))?);
+        // The value of an end replaces the one for both.
+        let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
+        for (key, value) in of_both.into_iter().chain(of_ends) {
+            self.set(&mut draft, key, value)?;
+        }
+        draft.finish()
+    }
+
+    /// Sets a field, if the pattern of the draft has it.
+    fn set(&self, draft: &mut SpecDraft, key: &str, value: &str) -> Result<(), FieldError> {
+        let Some(field) = field(split(key).1).filter(|field| field.is_of(draft.pattern)) else { return Ok(()) };
+        if field.is_file {
+            draft.set(key, &self.folder.join(value).display().to_string())
+        } else {
+            draft.set(key, value)
+        }
+    }
+
+    fn has(&self, field: &Field) -> bool {
+        let elsewhere = ELSEWHERE.iter().any(|(other, _)| *other == field.key);
+        !elsewhere && self.patterns.iter().any(|pattern| field.is_of(*pattern))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(patterns: &[&str]) -> CellFields {
+        CellFields::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect(), Path::new("plans"))
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn fields(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn fields_are_flags() {
+        let of = fields(&[("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("reverse", "true"), ("nodelay", "true")]);
+        let spec = one(&flags(&["stream"]), &of).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((spec.near.sndbuf, spec.far.sndbuf), (Some(64 << 10), Some(1 << 20)));
+        assert_eq!((spec.direction, spec.near.nodelay), (model::Direction::Reverse, Some(true)));
+    }
+
+    fn one(flags: &CellFields, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
+        flags.specs(fields).map(|mut specs| specs.remove(0)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_curve_is_a_spec_for_each_of_its_sizes() {
+        let of = fields(&[("pattern", "curve"), ("block", "64KiB,1KiB,8"), ("time", "5ms"), ("far.rcvbuf", "1MiB")]);
+        let specs = flags(&["curve", "stream"]).specs(&of).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(specs.iter().map(|spec| spec.block).collect::<Vec<_>>(), [8, 1 << 10, 64 << 10]);
+        assert!(specs.iter().all(|spec| spec.stop == model::Stop::AboutNs(5_000_000)));
+        assert!(specs.iter().all(|spec| spec.pattern == "pingpong" && spec.far.rcvbuf == Some(1 << 20)));
+        let all = flags(&["curve"]).specs(&fields(&[("pattern", "curve"), ("stream", "true"), ("to", "1KiB")]));
+        let all = all.unwrap_or_else(|error| panic!("{error}"));
+        assert!(all.len() > 30 && all.iter().all(|spec| spec.pattern == "stream" && spec.block <= 1_027), "{all:?}");
+    }
+
+    #[test]
+    fn an_option_of_one_end_leaves_the_other_alone() {
+        let spec = one(&flags(&["stream"]), &fields(&[("near.cc", "cubic")])).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((spec.near.cc.as_deref(), spec.far.cc), (Some("cubic"), None));
+    }
+
+    #[test]
+    fn a_file_is_relative_to_the_plan() {
+        let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err().to_string();
+        assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        let stream = flags(&["stream"]);
+        let wrong = |key: &str, value: &str| stream.check(key, value).unwrap_err().to_string();
+        assert!(wrong("sndbufs", "1").contains("did you mean 'sndbuf'"), "{}", wrong("sndbufs", "1"));
+        assert!(wrong("sndbuf", "x").contains("is not a size"), "{}", wrong("sndbuf", "x"));
+        assert!(wrong("rate", "1GB").contains("8Gbit"), "{}", wrong("rate", "1GB"));
+        assert!(wrong("flows", "-1").contains("whole number from 1 to"), "{}", wrong("flows", "-1"));
+        assert!(wrong("wait", "x").contains("'x' is not one of auto, blocking"), "{}", wrong("wait", "x"));
+        assert!(wrong("near.block", "1").contains("omit the near. prefix"));
+        assert!(wrong("reverse", "7").contains("not true or false"));
+        assert!(wrong("trials", "3").contains("[repeat]"));
+        assert!(wrong("reply", "3").contains("thru stream has no 'reply'"), "{}", wrong("reply", "3"));
+        assert!(wrong("order", "random").contains("at the top"));
+        assert!(wrong("wad", "a.toml").contains("now called cc-rules"));
+        assert!(wrong("adaptive", "true").contains("not a field of a cell: the cells of a plan are fixed"));
+    }
+
+    #[test]
+    fn a_field_of_another_pattern_is_ignored() {
+        let both = flags(&["stream", "rr"]);
+        assert_eq!(both.check("reply", "3"), Ok(()));
+        let of = fields(&[("reply", "3"), ("block", "8KiB"), ("pattern", "stream")]);
+        assert_eq!(one(&both, &of).map(|spec| spec.block), Ok(8 << 10));
+        assert_eq!(one(&both, &fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
+        assert!(
+            CellFields::new(&["curves".to_owned()].into(), Path::new(""))
+                .is_err_and(|error| error.contains("transfer"))
+        );
+    }
+}
