@@ -176,7 +176,7 @@ fn an_end_that_disappears_ends_the_trial() {
     for strategy in transports("an_end_that_disappears_ends_the_trial") {
         let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", "rr", strategy) };
         let [(far, far_signals, far_moved), (near, _, near_moved)] = start(&spec);
-        [far_moved, near_moved].map(|moved| moved.recv_timeout(LIMIT).expect("payload moves"));
+        [far_moved, near_moved].iter().for_each(|moved| moved.recv_timeout(LIMIT).expect("payload moves"));
         far_signals.abort();
         let far = far.join().expect("no panic").expect("runs");
         let near = near.join().expect("no panic").expect("runs");
