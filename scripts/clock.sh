@@ -30,7 +30,9 @@ within() {
     child=$!
     (
         while sleep 1; do
-            [ "$(own)" -lt "$end" ] || { kill "$child" && exit 124; }
+            [ "$(own)" -lt "$end" ] && continue
+            trap '' TERM # from here on it says itself why the command ended
+            kill "$child" && exit 124
         done
     ) >/dev/null 2>&1 &
     watcher=$!

@@ -203,7 +203,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "tests the message that names the flag's replacement",
     },
     Exception {
-        path: "crates/throughline/src/plan/factors.rs",
+        path: "crates/session/src/plan/factors.rs",
         section: None,
         words: &["dear"],
         reason: "the message that names the plan key's replacement",
