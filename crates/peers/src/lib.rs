@@ -78,7 +78,7 @@ pub trait PeerProtocol: Sync {
         let name = self.name();
         Err(InteropError::unsupported(
             format!("`speak {name}` with this command"),
-            format!("only its clients are supported: `thru serve` with `speak {name}`"),
+            format!("only its clients are supported: `thru serve --speak {name}`"),
         ))
     }
 

@@ -34,7 +34,7 @@ pub enum StackError {
         what: String,
     },
     /// A file that is not a stack.
-    #[error("{origin} is not a stack of thru: {what}; `thru stacks info aimd` with `source` prints a template")]
+    #[error("{origin} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
     Object {
         /// The file, or the stack's name.
         origin: String,
@@ -55,7 +55,7 @@ pub enum StackError {
     /// This process may not load them.
     #[error(
         "loading a TCP stack needs root in the host's own user namespace ({missing}): run thru as root there, or \
-            have root run `thru stacks load {requested}` with `any-user`"
+            have root run `thru stacks load {requested} --any-user`"
     )]
     Rights {
         /// The stack as requested.

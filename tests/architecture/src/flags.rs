@@ -66,7 +66,13 @@ fn is_allowed(path: &str, flag: &str) -> bool {
 /// The flags in a text: two dashes that no letter, digit or dash precedes, and a name.
 fn flags_of(text: &str) -> Vec<&str> {
     let starts = text.match_indices("--").map(|(at, _)| at);
+    // A command of `thru` in backticks is to be pasted: it has its flags.
+    let in_command = |at: usize| {
+        let open = text[..at].matches('`').count() % 2 == 1;
+        open && text[..at].rsplit('`').next().is_some_and(|before| before.split(' ').any(|word| word == "thru"))
+    };
     starts
+        .filter(|at| !in_command(*at))
         .filter(|at| !text[..*at].ends_with(|before: char| before.is_alphanumeric() || before == '-'))
         .filter_map(|at| {
             let name = &text[at + 2..];

@@ -76,7 +76,7 @@ fn our_pair_speaks_nttcp() {
     assert!(agent.log().contains("nttcp received 2097152 bytes over tcp"), "{}", agent.log());
     let host = format!("127.0.0.1:{port}");
     let wrong = sandbox.run(&["stream", &host, "--speak", "nttcp"]).ended_with(2).message();
-    assert!(wrong.contains("`thru transfer` with --speak nttcp"), "{wrong}");
+    assert!(wrong.contains("thru transfer HOST --speak nttcp"), "{wrong}");
 }
 
 /// Starts a process for each client, as inetd does, which has the connection for all of its three.

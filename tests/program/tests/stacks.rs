@@ -44,7 +44,7 @@ fn an_agent_loads_only_what_it_was_allowed_to() {
     let refused = sandbox.run(&[SHORT.as_slice(), &["--cc", ",aimd:a=3", agent.host()]].concat()).ended_with(4);
     let message = refused.message();
     assert!(
-        message.contains("start it with --allow-stacks and --token-file FILE") && message.contains("aimd:a=3"),
+        message.contains("start it with `thru serve --allow-stacks --token-file FILE`") && message.contains("aimd:a=3"),
         "{message}"
     );
     // The near end is the user's own.

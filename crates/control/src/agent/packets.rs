@@ -67,7 +67,9 @@ fn request(
 ) -> Result<CaptureRequest, String> {
     let folder = match captures {
         Captures::Refused => {
-            return Err("this agent captures no packets: start it with `allow-capture` and `token-file FILE`".into());
+            return Err(
+                "this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`".into()
+            );
         }
         Captures::In(folder) => folder.clone(),
         Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),

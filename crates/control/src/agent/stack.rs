@@ -46,7 +46,7 @@ impl Stacks {
             return Ok(name);
         }
         let reason = format!(
-            "this agent loads no TCP stacks: start it with `allow-stacks` and `token-file FILE`, or run `thru stacks load {requested}` on its host"
+            "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or run `thru stacks load {requested}` on its host"
         );
         Err((Cause::Limits, reason))
     }

@@ -105,7 +105,8 @@ impl Session {
 
     fn not_allowed(&self) -> Option<FromAgent> {
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {
-            reason: "this agent changes no settings: start it with `allow-tuning` and `token-file FILE`".into(),
+            reason: "this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"
+                .into(),
             obstacle: Obstacle::Refused,
         })
     }

@@ -58,7 +58,9 @@ impl Allowance {
         let remedy = if is_never(key) {
             "the kernel starts programs through it, so no agent lets clients change it".to_owned()
         } else {
-            format!("it is not a network setting; to allow it, start the agent with `allow-tuning='{key}'`")
+            format!(
+                "it is not a network setting; to allow it, start the agent with `thru serve --allow-tuning='{key}'`"
+            )
         };
         Err(TuneError::Forbidden { key: key.into(), remedy })
     }

@@ -65,7 +65,7 @@ fn refusal(schema: &str) -> String {
     };
     if kind != own_kind {
         return format!(
-            "a document of {schema} is not a run: import the runs, which `thru export` with `format json` writes"
+            "a document of {schema} is not a run: import the runs, which `thru export --format json` writes"
         );
     }
     let remedy = match (version.parse::<u32>(), own.parse::<u32>()) {

@@ -20,7 +20,7 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
-    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream` with `speak iperf2`"),
+    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream HOST --speak iperf2`"),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };

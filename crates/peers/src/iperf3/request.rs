@@ -20,7 +20,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
     if spec.pattern != "stream" {
-        return refuse(&spec.pattern.to_string(), "only streams are supported: `thru stream` with `speak iperf3`");
+        return refuse(&spec.pattern.to_string(), "only streams are supported: `thru stream HOST --speak iperf3`");
     }
     let blocks = if udp { 16..=65_507 } else { 1..=1 << 20 };
     if !blocks.contains(&spec.block) {

@@ -86,7 +86,7 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     if !["stream", "rr", "crr"].contains(&pattern) || (pattern == "crr" && udp) || spec.is_point() {
         return refuse(
             pattern,
-            "only streams and round trips are supported: `thru stream` or `thru rr` with `speak netperf`",
+            "only streams and round trips are supported: `thru stream` or `thru rr HOST --speak netperf`",
         );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {

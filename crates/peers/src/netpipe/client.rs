@@ -31,7 +31,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
             &format!("{} of a single size", spec.pattern),
-            "only curves are supported: `thru curve` with `speak netpipe`, and with `both` to send from both ends at once or `stream` for one direction",
+            "only curves are supported: `thru curve HOST --speak netpipe`, and with `both` to send from both ends at once or `stream` for one direction",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };

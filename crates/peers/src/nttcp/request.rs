@@ -20,7 +20,7 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "nttcp",
-    patterns: (&["transfer"], "only transfers of a fixed amount are supported: `thru transfer` with `speak nttcp`"),
+    patterns: (&["transfer"], "only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`"),
     flows: [1, 1],
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -150,7 +150,7 @@ mod tests {
         };
         assert!(said(|spec| spec.flows = 2).contains("`flows 2` with nttcp"));
         assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use `count`"));
-        assert!(said(|spec| spec.pattern = "stream".into()).contains("`thru transfer` with `speak nttcp`"));
+        assert!(said(|spec| spec.pattern = "stream".into()).contains("`thru transfer HOST --speak nttcp`"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`cc` at the far end with nttcp"));
         assert!(said(|spec| spec.block = BYTES_LIMIT).contains("use 1 to 99999999 bytes"));
         let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };

@@ -20,7 +20,7 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "nuttcp",
-    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream` with `speak nuttcp`"),
+    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream HOST --speak nuttcp`"),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -149,7 +149,7 @@ mod tests {
         assert!(said(|spec| spec.flows = 129).contains("use 1 to 128 over tcp"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` with nuttcp"));
         assert!(said(|spec| (spec.transport, spec.flows) = ("udp".into(), 2)).contains("`flows 2`"));
-        assert!(said(|spec| spec.pattern = "rr".into()).contains("`thru stream` with `speak nuttcp`"));
+        assert!(said(|spec| spec.pattern = "rr".into()).contains("`thru stream HOST --speak nuttcp`"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "udp" || spec.pattern != "rr" || spec.is_point() {
         return refuse(
             &format!("{} over {}", spec.pattern, spec.transport),
-            "only round trips over UDP are supported: `thru rr` with `speak stamp`",
+            "only round trips over UDP are supported: `thru rr HOST --speak stamp`",
         );
     }
     if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {

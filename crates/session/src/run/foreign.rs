@@ -60,7 +60,7 @@ pub(super) async fn measure(
     let Some(host) = request.hosts.host.clone() else {
         let name = program.name();
         return Err(Failure::usage(format!(
-            "`speak {name}` needs a far host: `thru {} HOST` with `speak {name}`",
+            "`speak {name}` needs a far host: `thru {} HOST --speak {name}`",
             request.kind
         )));
     };

@@ -78,7 +78,7 @@ impl Turn {
         if MPI.library().is_none() {
             return Err(EngineError::unsupported(
                 "mpi in a process that mpirun did not start",
-                "use `mpirun -n 2 thru curve` with `transport mpi`, without HOST",
+                "use `mpirun -n 2 thru curve --transport mpi`, without HOST",
             ));
         }
         let busy = || EngineError::Thread("MPI is still busy with an earlier trial".into());

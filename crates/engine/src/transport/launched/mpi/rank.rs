@@ -15,7 +15,7 @@ impl Rank {
     /// for it. Once per process. Any number of processes other than two is an error.
     pub fn join() -> Result<Self, EngineError> {
         let (flavour, _) = launcher().ok_or_else(|| {
-            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve` with `transport mpi`")
+            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
         })?;
         let mpi = Mpi::start(flavour)?;
         let (rank, size) = (mpi.rank, mpi.size);
