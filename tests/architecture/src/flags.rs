@@ -14,7 +14,6 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
     ("crates/session/src/selftest/rate.rs", &["*"], "starts thru itself"),
     ("crates/session/src/launch/mpi.rs", &["--anywhere"], "starts thru itself"),
     ("crates/session/src/launch/pvm.rs", &["--pvm"], "starts thru itself"),
-    ("crates/session/src/plan/keys.rs", &["--ready"], "errors about a plan are shown as they are"),
     ("crates/session/src/plan/read.rs", &["--lab", "--var"], "errors about a plan are shown as they are"),
     ("crates/session/src/source.rs", &["--var"], "errors about a plan are shown as they are"),
     ("crates/session/src/topology/read.rs", &["--var"], "the same values, in a topology"),

@@ -163,7 +163,7 @@ mod tests {
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
         let tcp = spec("tcp");
         let refused = request(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
-        assert!(refused.contains("`allow-capture`"));
+        assert!(refused.contains("--allow-capture"));
         let far = request(&allowed, &wanted, &tcp, path(Role::Passive)).unwrap();
         assert!(far.file.starts_with(folder.path().join("deep/er")), "not where the coordinator says: {:?}", far.file);
         assert!(far.file.to_str().unwrap().ends_with("-trial5-far.pcapng"));

@@ -77,6 +77,6 @@ mod tests {
     fn an_agent_without_permission_names_the_remedy() {
         let answer = Stacks::default().provide(&mut prepare("tcp", "fast:alpha=12321"), false);
         let Err((Cause::Limits, reason)) = answer else { panic!("{answer:?}") };
-        assert!(reason.contains("`allow-stacks`") && reason.contains("fast:alpha=12321"), "{reason}");
+        assert!(reason.contains("--allow-stacks") && reason.contains("fast:alpha=12321"), "{reason}");
     }
 }

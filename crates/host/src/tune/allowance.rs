@@ -133,7 +133,7 @@ mod tests {
         ];
         for key in beyond {
             let refusal = plain.check(key).unwrap_err().to_string();
-            assert!(refusal.contains(&format!("`allow-tuning='{key}'`")), "{refusal}");
+            assert!(refusal.contains(&format!("--allow-tuning='{key}'`")), "{refusal}");
             assert!(with(&[key]).covers(key), "{key}");
             assert!(Allowance::All.covers(key));
         }

@@ -31,7 +31,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
         return refuse(
             &format!("{} of a single size", spec.pattern),
-            "only curves are supported: `thru curve HOST --speak netpipe`, and with `both` to send from both ends at once or `stream` for one direction",
+            "only curves are supported: `thru curve HOST --speak netpipe`, with `both` to send from both ends at once or `stream` for one direction",
         );
     }
     let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
@@ -291,6 +291,8 @@ mod tests {
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
         assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
-        assert!(said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve` with"));
+        assert!(
+            said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve HOST --speak netpipe`")
+        );
     }
 }
