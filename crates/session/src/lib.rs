@@ -1,7 +1,7 @@
 //! The one way of a run, for every command that measures: [`check`] refuses what cannot be measured, [`conduct`] reaches the
 //! hosts, waits for their machines, measures, records, and puts settings back. A [`Request`] says what; a [`Screen`] shows it.
 //!
-//! Flags, printing and exit codes' meaning for scripts are the program's. [`Failure`] carries the code.
+//! The program has the flags and prints. A [`Failure`] carries its exit code.
 
 pub mod citation;
 pub mod draft;

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use session::failure::Failure;
+use session::Failure;
 
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, Strategy};
+use session::draft::SpecDraft;
 
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, form};
 pub use self::precision::Precision;
 use crate::registries;
-use session::draft::SpecDraft;
 use session::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use model::Run;
 use report::View;
+use session::Failure;
 
 use crate::console;
 use crate::registries;
 use crate::spelling;
-use session::failure::Failure;
 
 /// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
 /// the files.

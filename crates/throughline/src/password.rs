@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use session::failure::Failure;
+use session::Failure;
 
 /// The variable that iperf3 reads, too.
 const VARIABLE: &str = "IPERF3_PASSWORD";

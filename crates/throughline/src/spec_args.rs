@@ -3,11 +3,11 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use model::Spec;
+use session::Failure;
+use session::draft::Pattern;
 
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
-use session::draft::Pattern;
-use session::failure::Failure;
 
 /// Flags of the commands that measure that apply to the whole run, not to one spec.
 pub const RUN_WIDE: [&str; 18] = [

@@ -3,9 +3,9 @@
 use std::error::Error;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use session::Failure;
 
 use crate::console;
-use session::failure::Failure;
 
 /// Exit code of a usage error.
 const USAGE: u8 = 2;

@@ -6,15 +6,15 @@ use clap::{Args, ValueEnum};
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Family, Nanos, Ratio, Spec, Stopping};
 use serde_json::{Map, Value};
+use session::Failure;
+use session::draft::{FieldError, SpecDraft};
+use session::plan;
+use session::values::{self, SetFlag, above_zero, whole};
 
 use crate::flags::{self, Output, Peer};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::spec_args::{self, SpecError};
-use session::draft::{FieldError, SpecDraft};
-use session::failure::Failure;
-use session::plan;
-use session::values::{self, SetFlag, above_zero, whole};
 
 /// Default time limit of a comparison.
 const BUDGET: Nanos = Nanos(120_000_000_000);

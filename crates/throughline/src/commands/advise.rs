@@ -7,14 +7,14 @@ use clap::{Args, ValueEnum};
 use control::coordinator::{AdvisePlan, Schedule};
 use engine::transport::Transport;
 use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stopping};
+use session::Failure;
+use session::draft::{Pattern, SpecDraft};
+use session::values::{above_zero, at_least, whole};
 
 use crate::flags::{self, Load, Output, Peer, Sockets};
 use crate::job::Job;
 use crate::measure::measure_run;
 use crate::output;
-use session::draft::{Pattern, SpecDraft};
-use session::failure::Failure;
-use session::values::{above_zero, at_least, whole};
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";

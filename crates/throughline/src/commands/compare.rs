@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Answer, Ratio, Run};
+use session::failure::{self, Failure};
 
 use super::show;
 use crate::console;
 use crate::output;
-use session::failure::{self, Failure};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
 use model::{BitRate, ByteSize, Nanos, Spec};
+use session::Failure;
+use session::draft::{self, Pattern, SpecDraft};
+use session::values::{above_zero, whole};
 
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use session::draft::{self, Pattern, SpecDraft};
-use session::failure::Failure;
-use session::values::{above_zero, whole};
 
 /// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.
 const BUDGET: Nanos = Nanos(9_500_000_000);

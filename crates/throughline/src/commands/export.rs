@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use session::Failure;
 
 use super::show::load;
 use crate::output;
 use crate::registries;
-use session::failure::Failure;
 
 /// Flags of `thru export`.
 #[derive(Debug, Args)]

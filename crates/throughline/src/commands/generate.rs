@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
-use session::failure::Failure;
+use session::Failure;
 
 /// Flags of `thru generate`.
 #[derive(Debug, Args)]

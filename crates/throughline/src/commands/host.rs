@@ -7,11 +7,11 @@ use clap::Args;
 use control::coordinator::{End, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory};
+use session::Failure;
+use session::citation;
+use session::setup;
 
 use crate::console;
-use session::citation;
-use session::failure::Failure;
-use session::setup;
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]

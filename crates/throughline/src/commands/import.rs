@@ -13,7 +13,7 @@ use model::{Event, Run};
 use sha2::{Digest, Sha256};
 use store::Recorder;
 
-use session::failure::Failure;
+use session::Failure;
 use session::setup::open_store;
 
 /// The largest file that is read, bytes.

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use clap::Args;
 
-use session::failure::Failure;
+use session::Failure;
 use session::launch;
 
 /// Flags of `thru launched`.

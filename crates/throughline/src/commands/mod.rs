@@ -28,9 +28,9 @@ pub mod watch;
 pub mod why;
 
 use clap::CommandFactory;
+use session::Failure;
 
 use crate::args::{Args, Command};
-use session::failure::Failure;
 
 /// Runs the requested subcommand; `Ok` holds the exit code.
 pub fn run(args: Args) -> Result<u8, Failure> {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use session::Failure;
 
 use super::show::load;
 use crate::{output, registries};
-use session::failure::Failure;
 
 /// Flags of `thru report`.
 #[derive(Debug, Args)]

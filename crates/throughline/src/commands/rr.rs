@@ -3,15 +3,15 @@
 use clap::Args;
 use control::coordinator::Schedule;
 use model::{ByteSize, Nanos, Spec};
+use session::Failure;
+use session::draft::{self, Pattern, SpecDraft};
+use session::values::{RequestRate, above_zero, whole};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use session::draft::{self, Pattern, SpecDraft};
-use session::failure::Failure;
-use session::values::{RequestRate, above_zero, whole};
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]

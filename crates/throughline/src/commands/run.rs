@@ -11,16 +11,16 @@ use control::agent::recover;
 use host::tune::{Fault, Journal, RealBackend, Tuner};
 use lab::Holder;
 use model::{Factor, Order, PlanLab, Setting, Stop};
-
-use super::lab::{Job, within};
-use crate::flags::Output;
-use crate::measure::conduct;
 use session::plan;
 use session::settle::Guard;
 use session::setup::open_store;
 use session::signals::Signals;
 use session::values::variable;
 use session::{Failure, Hosts, ParsedPlan, Resumed, Work, topology};
+
+use super::lab::{Job, within};
+use crate::flags::Output;
+use crate::measure::conduct;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use session::failure::Failure;
+use session::Failure;
 use session::setup::open_store;
 
 /// Flags of `thru runs`.

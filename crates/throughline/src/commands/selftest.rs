@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use session::failure::{self, Failure};
 use session::selftest::{self, Options, SelfTestEvent};
 
 use crate::console;
 use crate::output;
-use session::failure::{self, Failure};
 
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]

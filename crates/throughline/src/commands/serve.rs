@@ -9,14 +9,14 @@ use control::agent::{self, Agent, Captures, Limits, Machine, Tuning, loopback};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
 use model::{BitRate, Nanos, Spec};
-
-use crate::flags::UsersFlags;
-use crate::registries;
-use session::failure::Failure;
+use session::Failure;
 use session::serving::{self, PeerOptions, PeerProgram, PeerServers};
 use session::setup;
 use session::signals::Signals;
 use session::values::{above_zero, whole};
+
+use crate::flags::UsersFlags;
+use crate::registries;
 
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::{Run, Trial};
+use session::Failure;
+use session::setup::open_store;
 
 use crate::flags::form;
 use crate::output;
 use crate::registries;
-use session::failure::Failure;
-use session::setup::open_store;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use model::StackRule;
+use session::Failure;
 use stacks::{Request, STACKS, Stack, StackError};
 
 use crate::console;
-use session::failure::Failure;
 
 /// Flags of `thru stacks`.
 #[derive(Debug, Args)]

@@ -3,14 +3,14 @@
 use clap::Args;
 use control::coordinator::Schedule;
 use model::{BitRate, ByteSize, Nanos, Spec};
+use session::Failure;
+use session::draft::{self, Pattern, SpecDraft};
+use session::values::{EngineFlag, above_zero, at_least, whole};
 
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
-use session::draft::{self, Pattern, SpecDraft};
-use session::failure::Failure;
-use session::values::{EngineFlag, above_zero, at_least, whole};
 
 /// Default time limit of `thru stream` and `thru rr`.
 pub const BUDGET: Nanos = Nanos(15_000_000_000);

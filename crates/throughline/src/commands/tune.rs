@@ -13,13 +13,13 @@ use control::proto::message::Obstacle;
 use host::tune::{self, Allowance, Fault, Journal, RealBackend, TuneError, Tuner, Which};
 use model::{Change, Family, JournalEntry, Nanos, Reverted, Setting, SettingNow};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
-
-use crate::console;
-use session::failure::Failure;
+use session::Failure;
 use session::setup;
 use session::signals::Signals;
 use session::values::{self, above_zero};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::console;
 
 /// Interval between two attempts to change a setting that another session holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);

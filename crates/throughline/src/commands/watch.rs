@@ -8,13 +8,13 @@ use clap::Args;
 use control::agent::Agent;
 use control::coordinator::{End, Target};
 use model::{Family, Nanos, Watched};
-
-use crate::console;
-use crate::spelling;
-use session::failure::Failure;
+use session::Failure;
 use session::setup;
 use session::signals::Signals;
 use session::values::{self, at_least, whole};
+
+use crate::console;
+use crate::spelling;
 
 /// Intervals after which the column heads are repeated.
 const HEAD_EVERY: u64 = 20;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{CellWhy, Outcome, Run, RunWhy, Spec, WhyDocument};
+use session::Failure;
 
 use super::show;
 use crate::console;
 use crate::output;
-use session::failure::Failure;
 
 /// Flags of `thru why`.
 #[derive(Debug, Args)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use peers::{Login, Padding, SKEW_S};
-
-use crate::password;
 use session::Failure;
 use session::serving::UserFiles;
 use session::values::whole;
+
+use crate::password;
 
 /// Headings of the flags.
 const LOGIN: &str = "Login to an iperf3 server";

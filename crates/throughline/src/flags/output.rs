@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::Spec;
+use session::{Failure, Hosts, Request, Work};
 
 use crate::registries;
-use session::{Failure, Hosts, Request, Work};
 
 /// Where results go.
 #[derive(Debug, Clone, Args)]

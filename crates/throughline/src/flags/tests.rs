@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{Arg, FromArgMatches};
 use model::Spec;
 use serde_json::{Map, Value};
+use session::draft::{FIELDS, Field, Pattern, field};
 
 use super::*;
 use crate::args::{Args as CommandLine, Command};
 use crate::spec_args::RUN_WIDE;
 use crate::{spelling, usage};
-use session::draft::{FIELDS, Field, Pattern, field};
 
 /// Flags of `thru curve` for the run as a whole: which sizes are added or left out while it runs, their order, and its output.
 const OF_CURVE: [&str; 5] = ["adaptive", "order", "limit", "np", "no_ceiling"];

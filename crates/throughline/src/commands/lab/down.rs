@@ -3,7 +3,7 @@
 use clap::Args;
 use lab::{ExistingLab, labs, reap_stale};
 
-use session::failure::Failure;
+use session::Failure;
 
 /// Flags of `thru lab down`.
 #[derive(Debug, Args)]

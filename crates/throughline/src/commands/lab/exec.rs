@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use clap::Args;
 use lab::ExistingLab;
 
-use session::failure::Failure;
+use session::Failure;
 use session::running_lab::program;
 use session::running_lab::set_lab_environment;
 

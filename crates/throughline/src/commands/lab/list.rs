@@ -3,7 +3,7 @@
 use clap::Args;
 use lab::labs;
 
-use session::failure::Failure;
+use session::Failure;
 use session::topology::{READY, find};
 
 /// Flags of `thru lab list`.

@@ -14,7 +14,7 @@ use model::LabReport;
 use session::running_lab::RunningLab;
 
 pub use run::{Job, within};
-use session::failure::Failure;
+use session::Failure;
 use session::topology;
 
 /// Flags of `thru lab`.

@@ -8,15 +8,15 @@ use std::time::Duration;
 use clap::Args;
 use lab::Topology;
 use model::LabReport;
+use session::Failure;
+use session::running_lab::{RunningLab, on_host};
+use session::signals::{Signals, StopRequest};
 use tokio::process::Child;
 
 use super::Build;
 use super::close;
 use crate::console;
 use crate::output;
-use session::failure::Failure;
-use session::running_lab::{RunningLab, on_host};
-use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab run`.
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use clap::Args;
+use session::Failure;
+use session::running_lab::RunningLab;
+use session::signals::{Signals, StopRequest};
 
 use super::Build;
 use super::close;
-use session::failure::Failure;
-use session::running_lab::RunningLab;
-use session::signals::{Signals, StopRequest};
 
 /// Flags of `thru lab up`.
 #[derive(Debug, Args)]
