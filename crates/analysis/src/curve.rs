@@ -67,7 +67,7 @@ impl CurvePoint {
 fn netpipe_rate(round_trip: &Estimate, bits: f64) -> Estimate {
     let end = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0).map(|ns| bits / ns);
     Estimate {
-        statistic: "block size over half the mean of the trials' median RTTs (NetPIPE's rate)".to_owned(),
+        statistic: "block size over half the RTT (NetPIPE's rate)".to_owned(),
         unit: "bit/s".to_owned(),
         value: bits / round_trip.value,
         low: end(round_trip.high),

@@ -14,10 +14,14 @@ pub enum Verdict {
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
     ByteCountMismatch,
-    /// The interval did not become as narrow as requested before the budget or the trials were spent. On a curve this holds for
-    /// the estimate within passes as well, and the two must agree.
+    /// The interval did not become as narrow as requested before the budget or the trials were spent. A point of a curve has it only
+    /// where a budget of at most four times as much would have sufficed.
     TargetMissed,
-    /// Fewer than 3 trials: a value without an interval.
+    /// The legs of a point of a curve vary too much for its interval to become as narrow as requested.
+    Noisy,
+    /// A point of a curve is as precise as requested relative to the other sizes, but the level that all sizes share moved.
+    Drifting,
+    /// Too few trials for an interval: 3, or 10 legs of a point of a curve.
     FewTrials,
     /// Ended before its stop rule was met (an interrupt or a lost peer).
     CutShort,
@@ -31,6 +35,8 @@ pub enum Verdict {
     Loss,
     /// NetPIPE's limit or the budget left out blocks larger than this one.
     SelfLimited,
+    /// Sizes of the curve were left out between the others, because a leg of each did not fit into a fifth of the budget.
+    Thinned,
     /// The two ends are threads or processes of one host without a network between them.
     OneHost,
     /// The kernel's TCP metrics cache of a sending end was on and was not flushed: a trial may have started with values that an

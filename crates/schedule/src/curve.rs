@@ -28,15 +28,23 @@ pub struct CurvePlan {
 const WARM_UP: u64 = 50;
 /// The shortest and the longest leg, ns.
 const LEG_NS: (u64, u64) = (500_000, 10_000_000);
-/// Legs of a size that a budget should suffice for. Short legs and many passes are better, because connections differ more than
-/// times within one connection.
-const LEGS_IN_BUDGET: u64 = 50;
+/// Legs of a size that a budget should suffice for. Short legs and many passes are better, because connections and moments differ more
+/// than times within one leg.
+const LEGS_IN_BUDGET: u64 = 100;
+/// Legs that each size should get, so that it has an interval.
+const WANTED_LEGS: f64 = 12.0;
+/// The smallest share of the passes that a size takes part in.
+const LEAST_SHARE: f64 = 0.125;
+/// A leg of each size must fit into this part of the budget; otherwise sizes between are left out.
+const PASS_SHARE: u64 = 5;
+/// Sizes that are kept at least.
+const LEAST_SIZES: usize = 8;
 /// Most sizes that `--adaptive` adds.
 const ADDED_SIZES: usize = 32;
 /// The first pass goes up in steps of this factor and checks the remaining time after each.
 const FIRST_STEP: u64 = 8;
 /// Passes of the memory ceiling, and the length of its legs.
-const CEILING: (u32, u64) = (6, 1_000_000);
+const CEILING: (u32, u64) = (10, 1_000_000);
 
 /// A leg of a pass and the cell that it is a trial of; `None` for a warm-up.
 pub type Planned = (Option<u32>, Leg);
@@ -55,6 +63,8 @@ pub(crate) struct Curve {
     adds: bool,
     /// Whether the ceiling is still to be measured.
     ceiling_due: bool,
+    /// For each size, the share of a pass that it is due.
+    credit: BTreeMap<u32, f64>,
     /// A pass takes longer than its legs, by this factor: connections, agreement on each leg, and the results.
     stretch: f64,
     /// The pass in progress: its legs, its start and the time that its legs need, ns.
@@ -95,6 +105,7 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
+            credit: BTreeMap::new(),
             stretch: 1.0,
             planned: Vec::new(),
             begun: 0,
@@ -107,8 +118,11 @@ impl Curve {
     fn after_pass(&mut self, state: &mut RunState, now: u64) {
         let took = (now - self.begun) as f64 / self.needed_ns.max(1) as f64;
         self.stretch = f64::midpoint(self.stretch, took.max(1.0));
-        state.cells.settle();
         self.pass += 1;
+        if state.cells.is_analysed(self.pass + 1) {
+            state.cells.separate();
+            state.cells.settle();
+        }
         let enough = self.pass + 1 >= state.header.stopping.min_trials;
         if enough && std::mem::take(&mut self.adds) {
             self.add_sizes(state);
@@ -132,20 +146,53 @@ impl Curve {
         Step::Pass { number: state.passes, spec: Box::new(spec_of(first, &legs)), legs, near_only }
     }
 
-    /// The next pass: each size that has not converged, once.
-    fn plan_pass(&mut self, state: &RunState) {
-        let mut legs: Vec<Planned> = state
+    /// The next pass: each size that has not converged, or its share of the passes.
+    fn plan_pass(&mut self, state: &RunState, now: u64) {
+        let mut open: Vec<(u32, Leg, f64)> = state
             .cells
             .unsettled()
-            .map(|cell| (Some(cell.cell.id), leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns())))
+            .map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns())))
+            .map(|(cell, leg)| (cell.cell.id, leg, cell.trials() as f64))
             .collect();
-        legs.sort_by_key(|(_, leg)| leg.block);
+        open.sort_by_key(|(_, leg, _)| leg.block);
+        let costs: Vec<u64> = open.iter().map(|(_, leg, _)| leg_cost_ns(&self.first, leg)).collect();
+        let passes_left = passes_left(&costs, state.left_ns(now), self.stretch);
+        let usual = median_cost(&costs).max(self.leg_ns);
+        let mut legs: Vec<Planned> = Vec::new();
+        while legs.is_empty() && !open.is_empty() {
+            for ((id, leg, taken), cost) in open.iter().zip(&costs) {
+                let random = &mut self.random;
+                // The sizes of every k-th pass begin at different passes.
+                let credit = self.credit.entry(*id).or_insert_with(|| random.below(1 << 20) as f64 / f64::from(1 << 20));
+                *credit += share(*cost, usual).max((WANTED_LEGS - taken) / passes_left).min(1.0);
+                if *credit >= 1.0 {
+                    *credit -= 1.0;
+                    legs.push((Some(*id), *leg));
+                }
+            }
+        }
         if state.header.stopping.order == Order::Random {
             self.random.shuffle(&mut legs);
         }
         legs.insert(0, warm_up(&self.first));
         self.needed_ns = legs.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).sum();
         self.planned = legs;
+    }
+
+    /// Keeps evenly spaced sizes if a leg of each does not fit into [`PASS_SHARE`] of the budget, as on a path with a long RTT.
+    fn thin(&self, state: &mut RunState, sizes: &mut VecDeque<(u32, u64)>) {
+        let Some(budget) = state.header.stopping.budget_ns else { return };
+        let Some(smallest) = state.cells.open().find(|cell| cell.trials() > 0) else { return };
+        let cost = leg_cost_ns(&self.first, &leg(smallest.cell.spec.block, self.leg_ns, smallest.expected_ns()));
+        let fits = ((budget / PASS_SHARE / cost.max(1)) as usize).max(LEAST_SIZES);
+        if fits > sizes.len() {
+            return;
+        }
+        let last = sizes.len() - 1;
+        let kept: Vec<(u32, u64)> = (0..fits).map(|index| sizes[index * last / (fits - 1)]).collect();
+        *sizes = kept.into();
+        let kept: Vec<u32> = sizes.iter().map(|(id, _)| *id).collect();
+        state.cells.thin(&kept);
     }
 
     /// Leaves out larger sizes that would take too long.
@@ -246,7 +293,9 @@ impl Machine for Curve {
                 At::First(sizes) => match sizes.front() {
                     None => self.at = At::Passes,
                     Some((_, smallest)) => {
-                        let top = (*smallest).max(512).saturating_mul(FIRST_STEP);
+                        // The smallest size alone tells how long an exchange takes at least.
+                        let step = if state.passes == 0 { 1 } else { (*smallest).max(512).saturating_mul(FIRST_STEP) };
+                        let top = step.max(*smallest);
                         let fits = sizes.iter().take_while(|(_, block)| *block <= top).count();
                         let sizes: Vec<(u32, u64)> = sizes.drain(..fits).collect();
                         let legs = sizes.into_iter().map(|(id, block)| (Some(id), leg(block, self.leg_ns, 0)));
@@ -256,7 +305,7 @@ impl Machine for Curve {
                     }
                 },
                 At::Passes => {
-                    self.plan_pass(state);
+                    self.plan_pass(state, now);
                     let fits = state.left_ns(now) as f64 >= self.needed_ns as f64 * self.stretch;
                     if self.pass + 1 < state.header.stopping.max_trials && self.planned.len() > 1 && fits {
                         self.report(state, now, self.needed_ns);
@@ -280,13 +329,7 @@ impl Machine for Curve {
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
         let positions: Vec<(Option<u32>, u32)> =
             self.planned.iter().zip(0..).map(|((cell, _), position)| (*cell, position)).collect();
-        let ceiling = matches!(self.at, At::Ceiling(_));
-        let passed = matches!(result, Completed::Pass(_));
         let ended = state.pass(result, &positions);
-        // The memory ceiling has its own passes, during which the curve's open cells are set aside.
-        if passed && !ceiling {
-            state.cells.remove_pass_effects();
-        }
         match (&mut self.at, ended) {
             (At::Ceiling(one), ended) => {
                 one.passes += 1;
@@ -297,6 +340,13 @@ impl Machine for Curve {
             (_, Some(end)) => self.at = At::End(end),
             (At::First(_), None) => {
                 self.leave_out(state, now);
+                if state.passes == 1
+                    && let At::First(sizes) = &self.at
+                {
+                    let mut sizes = sizes.clone();
+                    self.thin(state, &mut sizes);
+                    self.at = At::First(sizes);
+                }
                 if let At::First(sizes) = &mut self.at {
                     sizes.retain(|(id, _)| state.cells.open().any(|open| open.cell.id == *id));
                 }
@@ -332,6 +382,25 @@ pub fn warm_up(first: &Spec) -> Planned {
     let block = if first.pattern == "pingpong" { 1 } else { 8 };
     let exchanges = WARM_UP * u64::from(first.flows);
     (None, Leg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
+}
+
+/// The share of the passes that a size takes part in: the variance of all sizes together is smallest if the share falls with the
+/// square root of the cost (Neyman, 1934), so that a few large blocks do not take most of the time.
+fn share(cost: u64, usual: u64) -> f64 {
+    if cost <= 2 * usual { 1.0 } else { (usual as f64 / cost as f64).sqrt().max(LEAST_SHARE) }
+}
+
+/// Passes that fit into the remaining time.
+fn passes_left(costs: &[u64], left_ns: u64, stretch: f64) -> f64 {
+    let usual = median_cost(costs);
+    let pass: f64 = costs.iter().map(|cost| *cost as f64 * share(*cost, usual)).sum();
+    (left_ns as f64 / (pass * stretch).max(1.0)).max(1.0)
+}
+
+fn median_cost(costs: &[u64]) -> u64 {
+    let mut sorted = costs.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
 fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {

@@ -2,15 +2,15 @@
 
 use model::{Estimate, Finding, FindingKind, Outcome};
 
-use crate::outcome::sample_by_pass;
-use crate::stats::{PassValue, pass_spread};
+use crate::outcome::legs;
+use crate::stats::{LegValue, level_spread};
 
 /// The finding; `None` for too few passes or sizes.
 pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
     let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
     sorted.sort_by_key(|outcome| outcome.spec.block);
-    let values: Vec<Vec<PassValue>> = sorted.iter().map(|outcome| sample_by_pass(&outcome.trials)).collect();
-    let spread = pass_spread(&values)?;
+    let values: Vec<Vec<LegValue>> = sorted.iter().map(|outcome| legs(&outcome.trials)).collect();
+    let spread = level_spread(&values)?;
     let passes = sorted.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     let statement = format!(
         "All sizes together vary by {:.1} % (standard deviation) from pass to pass, each over new connections: expect this much \

@@ -1,6 +1,6 @@
 //! The headline number with its interval.
 
-use model::{Estimate, Stopping};
+use model::{Estimate, Stopping, Verdict};
 
 use super::Headline;
 use crate::stats::{Interval, Sequential, mean};
@@ -35,16 +35,26 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
     })
 }
 
-/// Whether an interval extends farther from the value than requested, relative to it, or is missing. A point of a curve must also
-/// agree with its values without pass effects (`within`): a point measured in slow passes does not.
-pub(crate) fn wide(estimate: Option<&Estimate>, within: Option<&Estimate>, target: f64) -> bool {
-    let Some(estimate) = estimate else { return true };
-    let reach = |part: &Estimate| Some(Interval { low: part.low?, high: part.high? }.reach_from(estimate.value));
-    [Some(estimate), within].into_iter().flatten().any(|part| reach(part).is_none_or(|reach| reach > target))
-}
+/// A budget this many times as large is still a sensible one to ask for.
+const LARGER_BUDGET: f64 = 4.0;
 
-/// The estimate of a point of a curve from its `own` values, those without the effects of their passes.
-pub(crate) fn within(headline: Headline, own: &[f64], rule: &Stopping) -> Option<Estimate> {
-    let estimate = estimate(headline, own, rule)?;
-    Some(Estimate { statistic: format!("{}, pass effects removed", headline.statistic()), ..estimate })
+/// Why an estimate is not as narrow as requested; `None` if it is. `within` is that of a point relative to the other sizes of its
+/// curve.
+pub(crate) fn shortfall(
+    estimate: Option<&Estimate>,
+    within: Option<&Estimate>,
+    target: f64,
+) -> Option<Verdict> {
+    let reach = |of: &Estimate| Some(Interval { low: of.low?, high: of.high? }.reach_from(of.value));
+    let Some(total) = estimate.and_then(reach) else {
+        return Some(Verdict::FewTrials);
+    };
+    if total <= target {
+        return None;
+    }
+    match within.and_then(reach) {
+        Some(own) if own <= target => Some(Verdict::Drifting),
+        Some(own) if own > target * LARGER_BUDGET.sqrt() => Some(Verdict::Noisy),
+        _ => Some(Verdict::TargetMissed),
+    }
 }

@@ -43,4 +43,14 @@ impl Headline {
             Self::RoundTrip => "mean of the trials' median RTTs",
         }
     }
+
+    /// The estimate of a point of a curve in words.
+    #[must_use]
+    pub fn statistic_of_point(self) -> &'static str {
+        match self {
+            Self::Goodput => "median goodput of the legs",
+            Self::Transactions => "median transaction rate of the legs",
+            Self::RoundTrip => "median of the legs' median RTTs",
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod estimate;
 mod fairness;
 mod headline;
 mod ledger;
+pub mod point;
 mod probe;
 mod summary;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use std::borrow::Cow;
 
 use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
-use crate::stats::{PassValue, without_pass_effects};
+use crate::stats::{LegValue, Parts, separate};
 
 pub use emulated::emulator_late;
 pub(crate) use ends::requester;
@@ -39,6 +40,8 @@ pub struct Context {
     pub cut_short: bool,
     /// The cell is a point of a curve over block sizes, so that a stream's goodput is NetPIPE's rate too (`NPtcp -s`).
     pub curve: bool,
+    /// The trials are legs of a curve's passes: the estimate is their median, not their mean.
+    pub legs: bool,
     /// The cell is one side of a paired comparison. The ratio decides there, so the side's own interval may be as wide as the
     /// default target or the tolerance, whichever is larger.
     pub paired: bool,
@@ -46,39 +49,43 @@ pub struct Context {
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
     pub idle: Option<RttTally>,
-    /// For a point of a curve: its values without the effects of their passes, see [`own_values`].
-    pub own: Option<Vec<f64>>,
+    /// For a point of a curve: its legs without the effects of their passes, see [`parts`].
+    pub parts: Option<Parts>,
 }
 
 /// Makes the outcome of a cell: the headline estimate with its interval by the stop rule, the flat summary, the merged
 /// histogram, the verdicts and the trust that they leave.
 ///
-/// The estimate is the mean over the trials' values, in bit/s (stream, transfer and unknown patterns), 1/s (rr, crr) or ns
-/// (pingpong). Trials that were cut short count only when no other gave a value.
+/// The estimate is the mean over the trials' values, of a point of a curve the median, in bit/s (stream, transfer and unknown
+/// patterns), 1/s (rr, crr) or ns (pingpong). Trials that were cut short count only when no other gave a value.
 #[must_use]
 pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Context) -> Outcome {
     let values = sample(&trials);
     let counted = counted(&trials);
     let headline = Headline::of(&cell.spec);
-    let estimate = estimate(headline, &values, rule);
-    let Context { overlapped, cut_short, curve, paired, histogram, idle, own } = context;
+    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, parts } = context;
+    let [estimate, within] = if legs {
+        point::estimates(headline, &values, parts.as_ref(), rule)
+    } else {
+        [estimate(headline, &values, rule), None]
+    };
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
-    summary.within_pass = own.and_then(|own| estimate::within(headline, &own, rule));
+    summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
-    let wide = estimate::wide(estimate.as_ref(), summary.within_pass.as_ref(), target);
-    summary.verdicts = verdicts::of_cell(cell, &counted, values.len(), wide);
+    let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target);
+    summary.verdicts = verdicts::of_cell(cell, &counted, shortfall);
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
     summary.verdicts.dedup();
     summary.trust = verdicts::trust(TrustInputs {
         has_value: estimate.is_some(),
         complete: counted.iter().any(|trial| trial.value.is_some() && !was_cut_short(trial)),
-        wide,
+        wide: shortfall.is_some(),
         verdicts: &summary.verdicts,
     });
     drop(counted);
@@ -103,20 +110,21 @@ fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
 /// no others.
 #[must_use]
 pub fn sample(trials: &[Trial]) -> Vec<f64> {
-    sample_by_pass(trials).into_iter().map(|(_, value)| value).collect()
+    legs(trials).into_iter().map(|leg| leg.value).collect()
 }
 
-/// The same values, each with its pass.
-pub(crate) fn sample_by_pass(trials: &[Trial]) -> Vec<PassValue> {
-    counted(trials).iter().filter_map(|trial| Some((trial.pass, trial.value?))).collect()
+/// The same values, each with its place in the run.
+pub(crate) fn legs(trials: &[Trial]) -> Vec<LegValue> {
+    let leg = |trial: &Trial| Some(LegValue { pass: trial.pass, position: trial.position, value: trial.value? });
+    counted(trials).iter().filter_map(leg).collect()
 }
 
 /// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty if there are
 /// too few cells to estimate them.
 #[must_use]
-pub fn own_values(cells: &[&[Trial]]) -> Vec<Vec<f64>> {
-    let values: Vec<Vec<PassValue>> = cells.iter().map(|trials| sample_by_pass(trials)).collect();
-    without_pass_effects(&values)
+pub fn parts(cells: &[&[Trial]]) -> Vec<Parts> {
+    let values: Vec<Vec<LegValue>> = cells.iter().map(|trials| legs(trials)).collect();
+    separate(&values)
 }
 
 #[cfg(test)]
@@ -181,21 +189,27 @@ mod tests {
     }
 
     #[test]
-    fn a_point_of_a_curve_needs_a_narrow_value_that_agrees_with_its_own_values() {
-        // Six trials of a size. `own` is what is left without the effects of their passes.
+    fn a_point_of_a_curve_says_why_it_is_not_as_narrow_as_requested() {
+        // Twelve legs of a size, whose own parts and levels vary by these.
         let spec = Spec::new("tcp", "pingpong");
-        let trials = |ns: &[u64]| ns.iter().map(|ns| pingpong_trial(&spec, *ns, 2000)).collect::<Vec<_>>();
-        let of = |ns: &[u64], own: &[f64]| {
-            let context = Context { curve: true, own: Some(own.to_vec()), ..Context::default() };
-            let outcome = outcome(&Cell::new(0, spec.clone()), trials(ns), &Stopping::default(), context);
-            (outcome.summary.verdicts.contains(&Verdict::TargetMissed), outcome.summary.trust)
+        let of = |own: f64, level: f64, legs: usize| {
+            let trials: Vec<Trial> = (0..legs).map(|_| pingpong_trial(&spec, 550, 2000)).collect();
+            let turn = |index: usize| [-1.0, 0.2, 1.0, -0.3, 0.5, -0.6][index % 6];
+            let parts = Parts {
+                own: (0..legs).map(|leg| 550.0 * (1.0 + own * turn(leg))).collect(),
+                level: (0..legs).map(|leg| level * turn(leg)).collect(),
+                correlation: 0.0,
+            };
+            let context = Context { curve: true, legs: true, parts: Some(parts), ..Context::default() };
+            let outcome = outcome(&Cell::new(0, spec.clone()), trials, &Stopping::default(), context);
+            let verdicts = outcome.summary.verdicts.into_iter().filter(|verdict| *verdict != Verdict::ResolutionLimited);
+            (verdicts.collect::<Vec<_>>(), outcome.summary.trust)
         };
-        let own = [550.0, 551.0, 549.0, 550.0, 551.0, 549.0];
-        let (converged, missed) = ((false, Some(Trust::High)), (true, Some(Trust::Fair)));
-        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &own), converged);
-        assert_eq!(of(&[550, 551, 549, 1680, 551, 1110], &own), missed, "a wide value");
-        assert_eq!(of(&[832, 831, 833, 832, 831, 833], &own), missed, "slow passes");
-        assert_eq!(of(&[550, 551, 549, 550, 551, 549], &[450.0, 550.0, 650.0, 550.0, 500.0, 600.0]), missed);
+        assert_eq!(of(0.001, 0.001, 12), (vec![], Some(Trust::High)));
+        assert_eq!(of(0.001, 0.1, 12), (vec![Verdict::Drifting], Some(Trust::Fair)));
+        assert_eq!(of(0.05, 0.001, 12), (vec![Verdict::TargetMissed], Some(Trust::Fair)));
+        assert_eq!(of(0.5, 0.001, 12), (vec![Verdict::Noisy], Some(Trust::Fair)));
+        assert_eq!(of(0.001, 0.001, 9), (vec![Verdict::FewTrials], Some(Trust::Low)), "no interval");
     }
 
     #[test]
@@ -227,20 +241,16 @@ mod tests {
         #[test]
         fn high_trust_has_a_value_and_an_interval_as_narrow_as_requested(
             values in prop::collection::vec(prop_oneof![900u64..1100, 940u64..942], 0..12), cut in 0usize..12,
-            target in 0.0f64..0.2, paired: bool, shift in prop_oneof![Just(0.0f64), -0.3f64..0.3], placed: bool,
+            target in 0.0f64..0.2, paired: bool, legs: bool,
         ) {
             let mut trials = streams(&values);
             trials.iter_mut().skip(cut).for_each(|trial| trial.verdicts.push(Verdict::CutShort));
-            let own = placed.then(|| sample(&trials).iter().map(|value| value * shift.exp()).collect());
             let rule = Stopping { target, ..Stopping::default() };
-            let outcome = outcome(&cell("stream"), trials, &rule, Context { paired, own, ..Context::default() });
+            let outcome = outcome(&cell("stream"), trials, &rule, Context { paired, legs, ..Context::default() });
             prop_assert_eq!(outcome.summary.trust.is_some(), outcome.estimate.is_some());
             if outcome.summary.trust == Some(Trust::High) {
-                let estimate = outcome.estimate.unwrap();
                 let requested = if paired { target.max(0.02) } else { target };
-                prop_assert!(estimate.relative_half_width().unwrap() <= requested);
-                let own = outcome.summary.within_pass.map_or(estimate.value, |within| within.value);
-                prop_assert!((own / estimate.value - 1.0).abs() <= requested);
+                prop_assert!(outcome.estimate.unwrap().relative_half_width().unwrap() <= requested);
             }
         }
     }

@@ -4,21 +4,19 @@ use std::collections::BTreeSet;
 
 use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
 
-use crate::stats::sequential::MIN_TRIALS;
-
-/// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those of the trials together.
-pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], values: usize, wide: bool) -> Vec<Verdict> {
+/// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those of the trials together. `shortfall` is why its
+/// interval is not as narrow as requested.
+pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], shortfall: Option<Verdict>) -> Vec<Verdict> {
     let mut verdicts: BTreeSet<Verdict> = trials.iter().flat_map(|trial| trial.verdicts.iter().copied()).collect();
     let mut add = |verdict, holds: bool| {
         if holds {
             verdicts.insert(verdict);
         }
     };
-    add(Verdict::FewTrials, values < MIN_TRIALS);
-    add(Verdict::TargetMissed, values >= MIN_TRIALS && wide);
     add(Verdict::OneHost, cell.spec.transport_facts().is_some_and(|facts| facts.one_host));
     add(Verdict::DelayedReads, cell.spec.delayed_reads);
     add(Verdict::OverlapClose, cell.spec.overlap_close);
+    verdicts.extend(shortfall);
     verdicts.into_iter().collect()
 }
 
@@ -54,7 +52,7 @@ fn at_most(verdict: Verdict) -> Trust {
         Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         // The complete trials are as good as those of a measurement that requested no more.
         Verdict::CutShort => Trust::High,
-        Verdict::BatchTimed | Verdict::SelfLimited | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
+        Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
         Verdict::DelayedReads | Verdict::OverlapClose => Trust::High,
         // Missed target, overlap, loss, drops, a lab that did not report; and any new verdict until it is listed here.
         _ => Trust::Fair,
@@ -89,7 +87,17 @@ pub fn explain(verdict: Verdict) -> &'static str {
         }
         Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
-        Verdict::FewTrials => "fewer than 3 trials: no interval",
+        Verdict::FewTrials => "fewer than 3 trials, on a curve 10: no interval",
+        Verdict::Noisy => {
+            "the legs of this size vary too much for the budget: `spin` and `pin` remove the wake-ups of threads, other load and \
+             steal remain"
+        }
+        Verdict::Drifting => {
+            "the level that all sizes share moved during the run: sizes compare well with each other, less well with another run"
+        }
+        Verdict::Thinned => {
+            "sizes between were left out: a leg of each takes more than a fifth of the budget: allow a larger budget"
+        }
         Verdict::CutShort => {
             "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)"
         }
@@ -162,7 +170,7 @@ mod tests {
     #[test]
     fn transports_within_one_host_have_a_verdict() {
         for known in model::transport::TRANSPORTS {
-            let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, "stream")), &[], MIN_TRIALS, false);
+            let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, "stream")), &[], None);
             assert_eq!(verdicts.contains(&Verdict::OneHost), known.facts.one_host, "{}", known.name);
         }
     }

@@ -11,7 +11,6 @@ use model::Stopping;
 use super::batch::{SeriesEstimate, series_interval};
 use super::interim::schedule;
 use super::interval::Interval;
-use super::summary::mean;
 
 /// Fewest trials before the first analysis.
 pub const FIRST_ANALYSIS: usize = 6;
@@ -80,17 +79,10 @@ impl Sequential {
         }
     }
 
-    /// Whether these values have converged. For a point of a curve the values without pass effects (`own`) must have converged too,
-    /// and their interval must lie within the target around the mean: a point measured in slower or faster passes than the later
-    /// ones has not converged.
+    /// Whether these values have converged.
     #[must_use]
-    pub fn is_converged(&self, values: &[f64], own: Option<&[f64]>) -> bool {
-        let interval = |values: &[f64]| match self.decide(values) {
-            Decision::Converged(interval) => Some(interval),
-            _ => None,
-        };
-        let Some((_, centre)) = interval(values).zip(mean(values)) else { return false };
-        own.is_none_or(|own| interval(own).is_some_and(|interval| interval.reach_from(centre) <= self.target))
+    pub fn is_converged(&self, values: &[f64]) -> bool {
+        matches!(self.decide(values), Decision::Converged(_))
     }
 
     /// The estimate to report for a measurement that ended with these values for any reason: that of the analysis if its interval is
@@ -182,19 +174,6 @@ mod tests {
         let wild: Vec<f64> = (0..64).map(|i| if i % 2 == 0 { 1.0 } else { 3.0 }).collect();
         assert!((6..64).all(|n| sequential.decide(&wild[..n]) == Decision::Continue));
         assert!(matches!(sequential.decide(&wild), Decision::Exhausted(Some(_))));
-    }
-
-    #[test]
-    fn a_point_converges_if_its_value_does_and_agrees_with_its_own_values() {
-        let sequential = Sequential::new(&Stopping::default());
-        let (steady, wild) = ([830.0, 832.0, 834.0, 831.0, 833.0, 832.0], [550.0, 552.0, 2200.0, 549.0, 551.0, 550.0]);
-        assert!(sequential.is_converged(&steady, None) && sequential.is_converged(&steady, Some(&steady)));
-        // Without pass effects the value is 550: its passes were slower than the others.
-        let own = steady.map(|value| value - 282.0);
-        assert!(!sequential.is_converged(&steady, Some(&own)));
-        // A slow pass makes the interval of the value wide.
-        assert!(!sequential.is_converged(&wild, Some(&own)) && !sequential.is_converged(&own, Some(&wild)));
-        assert!(!sequential.is_converged(&steady[..5], None), "no analysis yet");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use analysis::stats::Parts;
 use clap::Args;
 use model::{Run, Trial};
 use session::Failure;
@@ -57,12 +58,14 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
         trials.entry(trial.cell).or_default().push(trial);
     }
     let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
-    let mut own = if curve { own_values(&run, &trials) } else { BTreeMap::new() };
+    let mut parts = if curve { parts(&run, &trials) } else { BTreeMap::new() };
     for (id, trials) in trials {
         let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
-        let own = own.remove(&id);
+        let parts = parts.remove(&id);
         let point = cell.spec.is_point();
-        let context = analysis::Context { cut_short: true, curve: point, paired, own, ..analysis::Context::default() };
+        let legs = curve && point;
+        let context =
+            analysis::Context { cut_short: true, curve: point, legs, paired, parts, ..analysis::Context::default() };
         let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
         let [near, far] = run.header.hosts_of(cell);
         analysis::bound(&mut outcome, near, far);
@@ -83,14 +86,14 @@ pub fn load(reference: &str, path: Option<&Path>) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// The values of a killed curve's cells without the effects of their passes. Finished cells contribute; the memory ceiling does
+/// The legs of a killed curve's cells without the effects of their passes. Finished cells contribute; the memory ceiling does
 /// not.
-fn own_values(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Vec<f64>> {
+fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Parts> {
     let Some(transport) = run.header.cells.first().map(|cell| &cell.spec.transport) else { return BTreeMap::new() };
     let open = run.header.cells.iter().filter_map(|cell| Some((&cell.spec, cell.id, orphans.get(&cell.id)?)));
     let done = run.outcomes.iter().map(|outcome| (&outcome.spec, outcome.cell, &outcome.trials));
     let mut cells: Vec<_> = open.chain(done).filter(|(spec, ..)| spec.transport == *transport).collect();
     cells.sort_by_key(|(spec, ..)| spec.block);
     let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| trials.as_slice()).collect();
-    cells.iter().map(|(_, id, _)| *id).zip(analysis::outcome::own_values(&trials)).collect()
+    cells.iter().map(|(_, id, _)| *id).zip(analysis::outcome::parts(&trials)).collect()
 }

@@ -1,0 +1,203 @@
+//! A point of a curve: the median over its legs, with the part of the interval that is its own and the part that all sizes share.
+
+use model::{Estimate, Stopping};
+
+use super::Headline;
+use crate::stats::median::MIN_VALUES;
+use crate::stats::{Interval, MedianEstimate, Parts, Sequential, median, median_estimate, median_with};
+
+/// The value of a point and its two intervals, in the unit of the legs' values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    value: f64,
+    /// With the level that all sizes of the curve share.
+    total: Interval,
+    /// Relative to the other sizes of the curve; `None` if the curve has too few sizes to tell.
+    own: Option<Interval>,
+    /// Number of independent legs with the same precision.
+    effective_n: f64,
+}
+
+impl Point {
+    /// `None` for fewer than [`MIN_VALUES`] legs.
+    fn of(values: &[f64], parts: Option<&Parts>, confidence: f64) -> Option<Self> {
+        let Some(parts) = parts else {
+            let MedianEstimate { median, interval, effective_n, .. } = median_estimate(values, confidence)?;
+            return Some(Self { value: median, total: interval, own: None, effective_n });
+        };
+        let own = median_with(&parts.own, confidence, parts.correlation)?;
+        let level = Level::of(&parts.level, confidence)?;
+        let value = own.median * level.factor;
+        // The two parts are independent, so their relative distances add up as squares.
+        let reach = |own_end: f64, level_end: f64| (own_end / own.median - 1.0).hypot(level_end / level.factor - 1.0);
+        Some(Self {
+            value,
+            total: Interval {
+                low: value * (1.0 - reach(own.interval.low, level.low)),
+                high: value * (1.0 + reach(own.interval.high, level.high)),
+            },
+            own: Some(Interval { low: own.interval.low * level.factor, high: own.interval.high * level.factor }),
+            effective_n: own.effective_n,
+        })
+    }
+
+    /// The interval that decides whether it has converged: the larger distance of either.
+    fn reach(&self) -> f64 {
+        self.total.reach_from(self.value)
+    }
+}
+
+/// The median level of the passes of a size, as a factor, and its interval.
+struct Level {
+    factor: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Level {
+    /// Levels that move so slowly that no two order statistics suffice are bounded by the lowest and the highest.
+    fn of(levels: &[f64], confidence: f64) -> Option<Self> {
+        let centre = median(levels)?;
+        let found = median_estimate(levels, confidence).map(|found| found.interval);
+        let range = || Interval {
+            low: levels.iter().copied().fold(f64::INFINITY, f64::min),
+            high: levels.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        };
+        let Interval { low, high } = found.unwrap_or_else(range);
+        Some(Self { factor: centre.exp(), low: low.exp(), high: high.exp() })
+    }
+}
+
+/// The stop rule of points: a curve analyses all of them after these numbers of passes, which are those of other trials but not
+/// fewer than [`MIN_VALUES`].
+#[must_use]
+pub fn analyses(rule: &Stopping) -> Sequential {
+    Sequential::new(&Stopping { min_trials: rule.min_trials.max(MIN_VALUES as u32), ..rule.clone() })
+}
+
+/// Whether the interval of a point is as narrow as requested at an analysis.
+#[must_use]
+pub fn is_converged(values: &[f64], parts: Option<&Parts>, analyses: &Sequential) -> bool {
+    Point::of(values, parts, analyses.confidence_at(values.len()))
+        .is_some_and(|point| point.reach() <= analyses.target())
+}
+
+/// Estimated number of legs that a point still needs; `None` for fewer than [`MIN_VALUES`].
+#[must_use]
+pub fn legs_needed(values: &[f64], parts: Option<&Parts>, analyses: &Sequential) -> Option<u32> {
+    let now = Point::of(values, parts, analyses.confidence_at(values.len()))?;
+    let wanted = values.len() as f64 * (now.reach() / analyses.target()).powi(2);
+    let end = analyses.analyses().iter().find(|legs| **legs as f64 >= wanted).or(analyses.analyses().last())?;
+    u32::try_from(end.saturating_sub(values.len())).ok()
+}
+
+/// The estimate of a point and the one relative to the other sizes; both `None` without a value. Fewer than [`MIN_VALUES`] legs get no
+/// interval.
+pub(crate) fn estimates(
+    headline: Headline,
+    values: &[f64],
+    parts: Option<&Parts>,
+    rule: &Stopping,
+) -> [Option<Estimate>; 2] {
+    let Some(centre) = median(values) else { return [None, None] };
+    let analyses = analyses(rule);
+    let at = |confidence| Point::of(values, parts, confidence);
+    // An analysis that ended the measurement was made at its own confidence.
+    let stopped = at(analyses.confidence_at(values.len())).filter(|point| point.reach() <= analyses.target());
+    let point = stopped.or_else(|| at(rule.confidence));
+    let made = |statistic: &str, method: &str, interval: Option<Interval>| Estimate {
+        statistic: statistic.to_owned(),
+        unit: headline.unit().to_owned(),
+        value: point.map_or(centre, |point| point.value),
+        // Rates and times are never negative.
+        low: interval.map(|interval| interval.low.max(0.0)),
+        high: interval.map(|interval| interval.high),
+        confidence: rule.confidence,
+        method: method.to_owned(),
+        n: point.map_or(values.len() as f64, |point| point.effective_n).round() as u32,
+    };
+    let method = match (&point, parts) {
+        (None, _) => "none: fewer than 10 legs",
+        (Some(_), None) => "order statistics of the legs, widened for lag-1 correlation",
+        (Some(_), Some(_)) => {
+            "order statistics of the legs without the effects of their passes, and of the passes' level, widened for lag-1 \
+             correlation"
+        }
+    };
+    let total = made(headline.statistic_of_point(), method, point.map(|point| point.total));
+    let own = point.and_then(|point| point.own).map(|own| {
+        let statistic = format!("{}, relative to the other sizes", headline.statistic_of_point());
+        made(&statistic, "order statistics of the legs without the effects of their passes", Some(own))
+    });
+    [Some(total), own]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::SplitMix64;
+
+    fn noisy(n: usize, own: f64, level: f64, seed: u64) -> (Vec<f64>, Parts) {
+        let mut random = SplitMix64::new(seed);
+        let levels: Vec<f64> = (0..n).map(|_| level * random.normal()).collect();
+        let own: Vec<f64> = (0..n).map(|_| 1000.0 * (own * random.normal()).exp()).collect();
+        let values = own.iter().zip(&levels).map(|(own, level)| own * level.exp()).collect();
+        (values, Parts { own, level: levels, correlation: 0.0 })
+    }
+
+    fn of(values: &[f64], parts: Option<&Parts>) -> [Option<Estimate>; 2] {
+        estimates(Headline::RoundTrip, values, parts, &Stopping::default())
+    }
+
+    fn half_width(estimate: Option<&Estimate>) -> f64 {
+        estimate.and_then(Estimate::relative_half_width).unwrap()
+    }
+
+    #[test]
+    fn the_total_has_both_parts_and_the_own_one_only_its_own() {
+        let (values, parts) = noisy(64, 0.01, 0.05, 1);
+        let [total, own] = of(&values, Some(&parts));
+        assert!(half_width(own.as_ref()) < 0.006, "{own:?}");
+        assert!((0.01..0.03).contains(&half_width(total.as_ref())), "{total:?}");
+        assert_eq!(total.unwrap().value, own.unwrap().value);
+    }
+
+    #[test]
+    fn nine_legs_have_a_value_and_no_interval() {
+        let (values, parts) = noisy(9, 0.01, 0.01, 2);
+        let [total, own] = of(&values, Some(&parts));
+        let total = total.unwrap();
+        assert_eq!((total.low, own), (None, None));
+        assert!(total.method.contains("fewer than 10"), "{}", total.method);
+        assert_eq!(of(&[], None), [None, None]);
+    }
+
+    #[test]
+    fn one_disturbed_leg_in_ten_moves_nothing() {
+        let (mut values, _) = noisy(40, 0.02, 0.0, 3);
+        let clean = of(&values, None)[0].clone().unwrap();
+        values.iter_mut().step_by(10).for_each(|value| *value *= 8.0);
+        let disturbed = of(&values, None)[0].clone().unwrap();
+        assert!((disturbed.value / clean.value - 1.0).abs() < 0.01, "{disturbed:?}");
+        assert!(half_width(Some(&disturbed)) < 2.0 * half_width(Some(&clean)), "{disturbed:?}");
+    }
+
+    #[test]
+    fn it_converges_with_ten_legs_at_the_earliest() {
+        let rule = analyses(&Stopping::default());
+        let (values, parts) = noisy(11, 0.001, 0.001, 4);
+        assert_eq!(rule.analyses()[0], 10);
+        assert!(!is_converged(&values[..9], None, &rule) && is_converged(&values, Some(&parts), &rule));
+        assert_eq!(legs_needed(&values[..9], None, &rule), None);
+        let (wild, _) = noisy(10, 0.3, 0.0, 5);
+        assert_eq!(legs_needed(&wild, None, &rule), Some(54));
+    }
+
+    #[test]
+    fn a_level_that_drifts_all_the_time_is_bounded_by_its_range() {
+        let (_, mut parts) = noisy(12, 0.001, 0.0, 6);
+        parts.level = (0..12).map(|pass| 0.01 * f64::from(pass)).collect();
+        let [total, _] = of(&parts.own.clone(), Some(&parts));
+        assert!((0.05..0.06).contains(&half_width(total.as_ref())), "{total:?}");
+    }
+}
