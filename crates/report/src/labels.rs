@@ -147,10 +147,22 @@ pub(crate) fn plus_minus(outcome: &Outcome) -> String {
     outcome.estimate.as_ref().and_then(half_width).unwrap_or_else(|| "-".to_owned())
 }
 
-/// `±1.2 %`, `None` without an interval.
+/// `±1.2 %`, `None` without an interval. An interval wider than the value says nothing about it: `not determined`.
 pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
-    let share = estimate.relative_half_width().filter(|width| width.is_finite())? * 100.0;
-    Some(if share < 9.95 { format!("±{share:.1} %") } else { format!("±{share:.0} %") })
+    let width = estimate.relative_half_width().filter(|width| width.is_finite())?;
+    Some(if width > Estimate::MOST_RELATIVE { "not determined".to_owned() } else { share(width) })
+}
+
+/// `±1.2 %`.
+pub(crate) fn share(width: f64) -> String {
+    let percent = width * 100.0;
+    if percent < 9.95 { format!("±{percent:.1} %") } else { format!("±{percent:.0} %") }
+}
+
+/// `9.41 Gbit/s ±0.3 %`; without the interval if there is none.
+pub(crate) fn estimated(estimate: &Estimate) -> String {
+    let value = quantity(estimate.value, &estimate.unit);
+    half_width(estimate).map_or(value.clone(), |width| format!("{value} {width}"))
 }
 
 /// A value in its unit with a prefix and three digits: `9.41 Gbit/s`, `64 KiB`, `16.6 k/s`.

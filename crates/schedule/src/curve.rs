@@ -163,7 +163,8 @@ impl Curve {
             for ((id, leg, taken), cost) in open.iter().zip(&costs) {
                 let random = &mut self.random;
                 // The sizes of every k-th pass begin at different passes.
-                let credit = self.credit.entry(*id).or_insert_with(|| random.below(1 << 20) as f64 / f64::from(1 << 20));
+                let credit =
+                    self.credit.entry(*id).or_insert_with(|| random.below(1 << 20) as f64 / f64::from(1 << 20));
                 *credit += share(*cost, usual).max((WANTED_LEGS - taken) / passes_left).min(1.0);
                 if *credit >= 1.0 {
                     *credit -= 1.0;

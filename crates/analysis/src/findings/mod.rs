@@ -79,8 +79,9 @@ mod tests {
         assert_eq!(outcomes.len(), 124);
         let findings = of_curve(&outcomes);
         let find = |kind| findings.iter().find(|finding| finding.kind == kind).unwrap();
-        let latency = model::units::seconds(9_960.0);
-        assert!(find(FindingKind::Latency).statement.contains(&latency), "{}", find(FindingKind::Latency).statement);
+        // NetPIPE's own figure for one byte is 9.96 us; the line through the small sizes is near it.
+        let latency = find(FindingKind::Latency).estimate.as_ref().unwrap().value / 2.0;
+        assert!((latency / 9_960.0 - 1.0).abs() < 0.05, "{}", find(FindingKind::Latency).statement);
         assert_eq!(find(FindingKind::Peak).block, Some(1_572_861));
         let saturation = find(FindingKind::Saturation).block.unwrap();
         assert!((200_000..800_000).contains(&saturation), "{saturation}");

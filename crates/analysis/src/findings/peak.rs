@@ -5,9 +5,14 @@ use model::{Estimate, Finding, FindingKind};
 use super::wording;
 use crate::curve::{CurvePoint, Group};
 
-/// The point with the highest rate.
+/// Widest relative half width of a peak: the highest of many uncertain rates would be the luckiest one.
+const CERTAIN: f64 = 0.25;
+
+/// The point with the highest rate among those that are certain, or among all if none is.
 pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
-    let top = points.iter().max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))?;
+    let highest = |a: &&CurvePoint, b: &&CurvePoint| a.rate.value.total_cmp(&b.rate.value);
+    let certain = |point: &&CurvePoint| point.rate.relative_half_width().is_some_and(|width| width <= CERTAIN);
+    let top = points.iter().filter(certain).max_by(highest).or_else(|| points.iter().max_by(highest))?;
     let what = if top.round_trip { "NetPIPE's rate: block size over half the RTT" } else { "goodput" };
     let statement = format!(
         "The peak rate is {} with blocks of {} ({what}).",

@@ -28,10 +28,14 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// `9.41 Gbit/s ± 0.30 % (95 % interval)`, or `9.41 Gbit/s (no interval)`.
+/// `9.41 Gbit/s ± 0.30 % (95 % interval)`, `9.41 Gbit/s (no interval)`, or that it is not determined.
 pub(super) fn estimate(estimate: &Estimate) -> String {
     let value = value(estimate.value, &estimate.unit);
     match estimate.relative_half_width() {
+        Some(half) if half > Estimate::MOST_RELATIVE => {
+            let confidence = confidence(estimate.confidence);
+            format!("not determined (about {value}; its {confidence} interval is wider than ±100 %)")
+        }
         Some(half) => format!("{value} ± {} ({} interval)", Ratio(half), confidence(estimate.confidence)),
         None => format!("{value} (no interval)"),
     }

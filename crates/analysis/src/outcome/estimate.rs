@@ -40,11 +40,7 @@ const LARGER_BUDGET: f64 = 4.0;
 
 /// Why an estimate is not as narrow as requested; `None` if it is. `within` is that of a point relative to the other sizes of its
 /// curve.
-pub(crate) fn shortfall(
-    estimate: Option<&Estimate>,
-    within: Option<&Estimate>,
-    target: f64,
-) -> Option<Verdict> {
+pub(crate) fn shortfall(estimate: Option<&Estimate>, within: Option<&Estimate>, target: f64) -> Option<Verdict> {
     let reach = |of: &Estimate| Some(Interval { low: of.low?, high: of.high? }.reach_from(of.value));
     let Some(total) = estimate.and_then(reach) else {
         return Some(Verdict::FewTrials);

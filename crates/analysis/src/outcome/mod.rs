@@ -202,7 +202,8 @@ mod tests {
             };
             let context = Context { curve: true, legs: true, parts: Some(parts), ..Context::default() };
             let outcome = outcome(&Cell::new(0, spec.clone()), trials, &Stopping::default(), context);
-            let verdicts = outcome.summary.verdicts.into_iter().filter(|verdict| *verdict != Verdict::ResolutionLimited);
+            let verdicts =
+                outcome.summary.verdicts.into_iter().filter(|verdict| *verdict != Verdict::ResolutionLimited);
             (verdicts.collect::<Vec<_>>(), outcome.summary.trust)
         };
         assert_eq!(of(0.001, 0.001, 12), (vec![], Some(Trust::High)));

@@ -52,7 +52,9 @@ fn at_most(verdict: Verdict) -> Trust {
         Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         // The complete trials are as good as those of a measurement that requested no more.
         Verdict::CutShort => Trust::High,
-        Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => Trust::High,
+        Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => {
+            Trust::High
+        }
         Verdict::DelayedReads | Verdict::OverlapClose => Trust::High,
         // Missed target, overlap, loss, drops, a lab that did not report; and any new verdict until it is listed here.
         _ => Trust::Fair,

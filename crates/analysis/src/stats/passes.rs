@@ -207,8 +207,7 @@ fn level_residuals(row: &[Fitted], centres: &[f64]) -> Vec<f64> {
 fn set_moments(row: &mut [Fitted], centres: &[f64]) {
     let mut order: Vec<usize> = (0..row.len()).collect();
     order.sort_by_key(|at| row[*at].position);
-    let rest: Vec<f64> =
-        order.iter().map(|at| row[*at].log - row[*at].level - centres[row[*at].cell]).collect();
+    let rest: Vec<f64> = order.iter().map(|at| row[*at].log - row[*at].level - centres[row[*at].cell]).collect();
     for (place, at) in order.into_iter().enumerate() {
         row[at].moment = neighbours(&rest, place, MOMENTS);
     }
@@ -218,8 +217,7 @@ fn set_moments(row: &mut [Fitted], centres: &[f64]) {
 fn neighbours(values: &[f64], at: usize, (most, least): (usize, usize)) -> f64 {
     let width = (most + 1).min(values.len());
     let first = at.saturating_sub(most / 2).min(values.len() - width);
-    let beside: Vec<f64> =
-        (first..first + width).filter(|other| *other != at).map(|other| values[other]).collect();
+    let beside: Vec<f64> = (first..first + width).filter(|other| *other != at).map(|other| values[other]).collect();
     if beside.len() < least { 0.0 } else { median(&beside).unwrap_or(0.0) }
 }
 

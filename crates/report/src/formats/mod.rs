@@ -2,6 +2,7 @@
 
 mod braille;
 mod csv;
+mod curve_screen;
 mod gnuplot;
 mod html;
 mod json;

@@ -3,8 +3,8 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::{Run, units};
 
-use super::braille;
 use super::table::OutcomeTable;
+use super::{braille, curve_screen};
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
 use crate::{Piece, ReportError, View, advice, captures, ceiling_cost, host_activity, labels, one_way, sides};
@@ -17,6 +17,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
+    if run.header.kind == "curve" && !view.all && !run.outcomes.is_empty() {
+        return text + "\n" + &curve_screen::screen(run, view.columns);
+    }
     text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
         text.push_str(&format!("\n{}\n", table(run, view.columns)));

@@ -1,0 +1,182 @@
+//! A curve on one screen: the answer in at most 25 lines. Every row is in the whole report.
+
+use std::fmt::Write as _;
+
+use analysis::stats::median;
+use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, units};
+
+use super::braille;
+use crate::{labels, outcome_line};
+
+/// Rows of the plot.
+const PLOT_ROWS: usize = 5;
+/// Sizes that the table shows, in two columns.
+const KEY_SIZES: usize = 10;
+/// Width of the titles of the answers.
+const TITLE: usize = 12;
+
+/// The answers, a plot, key sizes, and what to do next.
+pub(super) fn screen(run: &Run, columns: u16) -> String {
+    let mut points: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| is_measured(run, outcome)).collect();
+    points.sort_by_key(|outcome| outcome.spec.block);
+    let mut text = answers(run, &points);
+    let figures = crate::figures(std::slice::from_ref(run));
+    if let Some(figure) = figures.first().filter(|figure| figure.series.iter().any(|series| series.points.len() > 2)) {
+        text.push_str(&braille::plot(figure, usize::from(columns), PLOT_ROWS));
+    }
+    text.push_str(&key_sizes(&points));
+    text.push_str(&next(run, &points));
+    text
+}
+
+/// Whether an outcome is a point of the curve and not of its memory ceiling.
+fn is_measured(run: &Run, outcome: &Outcome) -> bool {
+    let only_ceiling = run.outcomes.iter().all(|one| one.spec.transport == Spec::CEILING);
+    outcome.estimate.is_some() && (only_ceiling || outcome.spec.transport != Spec::CEILING)
+}
+
+fn answers(run: &Run, points: &[&Outcome]) -> String {
+    let find = |kind| run.findings.iter().find(move |finding| finding.kind == kind);
+    let mut text = String::new();
+    let mut line = |title: &str, answer: Option<String>| {
+        if let Some(answer) = answer {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{title:<TITLE$}{}", labels::plain(&answer));
+        }
+    };
+    line("Latency", find(FindingKind::Latency).and_then(latency));
+    line("Peak", find(FindingKind::Peak).and_then(|finding| peak(finding, points)));
+    line("Half peak", find(FindingKind::HalfPeak).and_then(half_peak));
+    line(
+        "Saturation",
+        find(FindingKind::Saturation).and_then(|finding| Some(format!("from {} on", labels::block(finding.block?)))),
+    );
+    line("Precision", precision(points));
+    let anomalies = run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count();
+    line("Anomalies", (anomalies > 0).then(|| format!("{anomalies}, in the whole report")));
+    text
+}
+
+fn latency(finding: &Finding) -> Option<String> {
+    let estimate = finding.estimate.as_ref()?;
+    let half = units::seconds(estimate.value / 2.0);
+    Some(format!("{} RTT of small blocks; half of it, NetPIPE's latency, is {half}", labels::estimated(estimate)))
+}
+
+fn peak(finding: &Finding, points: &[&Outcome]) -> Option<String> {
+    let what =
+        if points.iter().any(|point| point.spec.pattern == "pingpong") { " (block over half the RTT)" } else { "" };
+    Some(format!("{} at {}{what}", labels::estimated(finding.estimate.as_ref()?), labels::block(finding.block?)))
+}
+
+fn half_peak(finding: &Finding) -> Option<String> {
+    match &finding.estimate {
+        Some(estimate) => Some(format!("at about {}", labels::quantity(estimate.value, &estimate.unit))),
+        None => Some(format!("at {} already, the smallest block", labels::block(finding.block?))),
+    }
+}
+
+/// The two parts of the interval: that of a size, and that of the level which all share.
+fn precision(points: &[&Outcome]) -> Option<String> {
+    let width = |estimate: Option<&Estimate>| estimate.and_then(Estimate::relative_half_width);
+    let parts = |outcome: &&Outcome| {
+        let (own, total) = (width(outcome.summary.within_pass.as_ref())?, width(outcome.estimate.as_ref())?);
+        Some([own, (total * total - own * own).max(0.0).sqrt()])
+    };
+    let both: Vec<[f64; 2]> = points.iter().filter_map(parts).collect();
+    let of = |part: usize| median(&both.iter().map(|parts| parts[part]).collect::<Vec<_>>()).map(labels::share);
+    Some(format!("{} of each size (median), {} of the level that all sizes share", of(0)?, of(1)?))
+}
+
+/// Sizes over the whole range, evenly in their logarithm, in two columns.
+fn key_sizes(points: &[&Outcome]) -> String {
+    let mut chosen: Vec<&Outcome> = Vec::new();
+    if let (Some(first), Some(last)) = (points.first(), points.last()) {
+        let ends = [first, last].map(|point| (point.spec.block as f64).ln());
+        for index in 0..KEY_SIZES {
+            let wanted = ends[0] + (ends[1] - ends[0]) * index as f64 / (KEY_SIZES - 1) as f64;
+            let distance = |point: &&&Outcome| {
+                // The neighbours of a power of two stand in for it only where there is no other size.
+                let perturbed = if point.spec.block.is_power_of_two() { 0.0 } else { 1.0 };
+                perturbed + ((point.spec.block as f64).ln() - wanted).abs()
+            };
+            let nearest = points.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            chosen.extend(nearest.filter(|point| chosen.last().is_none_or(|last| last.cell != point.cell)));
+        }
+    }
+    let rows = chosen.len().div_ceil(2);
+    let head = format!("{:>9} {:>9} {:>13} {:>9}", "block", "RTT", "rate", "±");
+    let mut text = format!("{head}   {head}\n");
+    for row in 0..rows {
+        let cells: Vec<String> = [Some(row), Some(row + rows)]
+            .into_iter()
+            .flatten()
+            .filter_map(|index| chosen.get(index))
+            .map(|outcome| key_size(outcome))
+            .collect();
+        let _ = writeln!(text, "{}", cells.join("   "));
+    }
+    text
+}
+
+fn key_size(outcome: &Outcome) -> String {
+    let rate = outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps);
+    format!(
+        "{:>9} {:>9} {:>13} {:>9}",
+        labels::block(outcome.spec.block),
+        outcome_line::rtt(outcome).map_or_else(|| "-".to_owned(), units::seconds),
+        rate.map_or_else(|| "-".to_owned(), units::bits_per_second),
+        labels::plus_minus(outcome),
+    )
+}
+
+/// What limits the precision, and the next command.
+fn next(run: &Run, points: &[&Outcome]) -> String {
+    let with = |verdict| points.iter().filter(|point| point.summary.verdicts.contains(&verdict)).count();
+    let of = |count: usize| format!("{count} of {} sizes", points.len());
+    let (noisy, drifting, missed, few) =
+        (with(Verdict::Noisy), with(Verdict::Drifting), with(Verdict::TargetMissed), with(Verdict::FewTrials));
+    let spins = points.iter().any(|point| point.spec.strategy == Strategy::Spin);
+    let advice = match () {
+        () if noisy > 0 && !spins => {
+            format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
+        }
+        () if noisy > 0 => format!("{} vary too much for the budget: look for other load or steal", of(noisy)),
+        () if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
+        () if few + missed > 0 => format!("{} need a larger `budget`", of(few + missed)),
+        () => format!("all {} sizes are as precise as requested", points.len()),
+    };
+    let rows = if run.header.id.is_empty() {
+        String::new()
+    } else {
+        "; all rows: `thru show RUN --all`".replace("RUN", &run.header.id)
+    };
+    format!("{:<TITLE$}{advice}{rows}\n", "Next")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_curve_fits_on_a_screen() {
+        let run = sample::curve();
+        let text = screen(&run, 100);
+        assert!(text.lines().count() <= 22, "{text}");
+        for title in ["Latency", "Peak", "Saturation", "Next"] {
+            assert!(text.lines().any(|line| line.starts_with(title)), "{title} in:\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert_eq!(text.matches("8 MiB").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_curve_of_one_size_has_no_plot() {
+        let mut run = sample::curve();
+        run.outcomes.truncate(1);
+        run.findings.clear();
+        let text = screen(&run, 100);
+        assert!(text.contains("1 of 1 sizes") || text.contains("all 1 sizes"), "{text}");
+    }
+}
