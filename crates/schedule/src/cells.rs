@@ -67,8 +67,7 @@ pub struct CellState {
     pub idle: Option<RttTally>,
     /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,
-    /// Of a curve: it has converged as of the last pass. It stays open, because further passes of other sizes still improve the
-    /// estimate of its passes' effects.
+    /// Of a curve: it has converged as of the last analysis. It stays open, because the level that all sizes share moves on.
     settled: bool,
 }
 
@@ -418,6 +417,12 @@ impl CellState {
         let blocks = trial.near.blocks_sent.max(trial.far.blocks_sent).max(1);
         trial.near.receiving_ns.max(trial.far.receiving_ns).max(trial.near.sending_ns).max(trial.far.sending_ns)
             / blocks
+    }
+
+    /// Whether it has converged as of the last analysis.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.settled
     }
 
     /// Number of trials.

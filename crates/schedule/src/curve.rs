@@ -33,8 +33,10 @@ const LEG_NS: (u64, u64) = (500_000, 10_000_000);
 const LEGS_IN_BUDGET: u64 = 100;
 /// Legs that each size should get, so that it has an interval.
 const WANTED_LEGS: f64 = 12.0;
-/// The smallest share of the passes that a size takes part in.
+/// The smallest share of the passes that a size takes part in for its cost.
 const LEAST_SHARE: f64 = 0.125;
+/// The share of the passes that a size takes part in after it has converged: the level that all sizes share moves on.
+const SETTLED_SHARE: f64 = 0.25;
 /// A leg of each size must fit into this part of the budget; otherwise sizes between are left out.
 const PASS_SHARE: u64 = 5;
 /// Sizes that are kept at least.
@@ -146,29 +148,29 @@ impl Curve {
         Step::Pass { number: state.passes, spec: Box::new(spec_of(first, &legs)), legs, near_only }
     }
 
-    /// The next pass: each size that has not converged, or its share of the passes.
+    /// The next pass: each size, or in every k-th pass those that cost much or have converged.
     fn plan_pass(&mut self, state: &RunState, now: u64) {
-        let mut open: Vec<(u32, Leg, f64)> = state
-            .cells
-            .unsettled()
-            .map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns())))
-            .map(|(cell, leg)| (cell.cell.id, leg, cell.trials() as f64))
-            .collect();
-        open.sort_by_key(|(_, leg, _)| leg.block);
-        let costs: Vec<u64> = open.iter().map(|(_, leg, _)| leg_cost_ns(&self.first, leg)).collect();
+        let mut open: Vec<(&CellState, Leg)> =
+            state.cells.open().map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns()))).collect();
+        open.sort_by_key(|(_, leg)| leg.block);
+        let costs: Vec<u64> = open.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).collect();
         let passes_left = passes_left(&costs, state.left_ns(now), self.stretch);
         let usual = median_cost(&costs).max(self.leg_ns);
         let mut legs: Vec<Planned> = Vec::new();
         while legs.is_empty() && !open.is_empty() {
-            for ((id, leg, taken), cost) in open.iter().zip(&costs) {
+            for ((cell, leg), cost) in open.iter().zip(&costs) {
                 let random = &mut self.random;
+                let least = (WANTED_LEGS - cell.trials() as f64) / passes_left;
+                let share = share(*cost, usual) * if cell.is_settled() { SETTLED_SHARE } else { 1.0 };
                 // The sizes of every k-th pass begin at different passes.
-                let credit =
-                    self.credit.entry(*id).or_insert_with(|| random.below(1 << 20) as f64 / f64::from(1 << 20));
-                *credit += share(*cost, usual).max((WANTED_LEGS - taken) / passes_left).min(1.0);
+                let credit = self
+                    .credit
+                    .entry(cell.cell.id)
+                    .or_insert_with(|| random.below(1 << 20) as f64 / f64::from(1 << 20));
+                *credit += share.max(least).min(1.0);
                 if *credit >= 1.0 {
                     *credit -= 1.0;
-                    legs.push((Some(*id), *leg));
+                    legs.push((Some(cell.cell.id), *leg));
                 }
             }
         }
@@ -307,8 +309,9 @@ impl Machine for Curve {
                 },
                 At::Passes => {
                     self.plan_pass(state, now);
+                    let wanted = state.cells.unsettled().next().is_some();
                     let fits = state.left_ns(now) as f64 >= self.needed_ns as f64 * self.stretch;
-                    if self.pass + 1 < state.header.stopping.max_trials && self.planned.len() > 1 && fits {
+                    if self.pass + 1 < state.header.stopping.max_trials && wanted && fits {
                         self.report(state, now, self.needed_ns);
                         return self.step(state, &self.first, false);
                     }
