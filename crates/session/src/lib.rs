@@ -1,6 +1,8 @@
 //! The one way of a run, for every command that measures: [`check`] refuses what cannot be measured, [`conduct`] reaches the
 //! hosts, waits for their machines, measures, records, and puts settings back. A [`Request`] says what; a [`Screen`] shows it.
 //!
+//! What commands do without a run is here, too: settings ([`tuning`]), the agent ([`serving`]), labs ([`running_lab`]), stored runs.
+//!
 //! The program has the flags and prints. A [`Failure`] carries its exit code.
 
 pub mod citation;
