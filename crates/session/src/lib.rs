@@ -21,6 +21,7 @@ pub mod setup;
 pub mod signals;
 pub mod source;
 pub mod topology;
+pub mod tuning;
 pub mod values;
 
 pub use failure::Failure;
