@@ -7,13 +7,17 @@
 
 pub mod citation;
 pub mod draft;
+pub mod explaining;
 pub mod failure;
+pub mod files;
 pub mod launch;
 pub mod own;
+pub mod paired;
 pub mod plan;
 pub mod run;
 pub mod running_lab;
 pub mod scratch;
+pub mod searching;
 pub mod selftest;
 pub mod serving;
 pub mod settle;

@@ -1,13 +1,12 @@
 //! Writes the results of the renderers.
 
 use std::borrow::Cow;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use model::Run;
 use report::View;
-use session::Failure;
+use session::{Failure, files};
 
 use crate::console;
 use crate::registries;
@@ -76,48 +75,10 @@ fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Fai
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             path.with_file_name(format!("{stem}-{}", piece.name))
         };
-        write_file(&target, &piece.bytes)?;
+        files::write(&target, &piece.bytes)?;
         written.push(target);
     }
     Ok(written)
-}
-
-/// Writes a file completely or not at all: on a full disk, the old file stays.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    // Devices and pipes are not replaced.
-    if path.exists() && !path.is_file() {
-        return fs::write(path, bytes).map_err(failed);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let result = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).map_err(failed);
-    if result.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    result
-}
-
-/// Checks before the measurement that a file can be written.
-pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    let existed = path.exists();
-    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-    match opened {
-        Ok(_) => {
-            if !existed {
-                let _ = fs::remove_file(path);
-            }
-            Ok(())
-        }
-        Err(error) => Err(Failure::output(format!(
-            "cannot write {}: {error}; use a file in an existing, writable folder",
-            path.display()
-        ))),
-    }
 }
 
 /// Columns of the terminal, from COLUMNS.
