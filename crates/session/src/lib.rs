@@ -24,12 +24,13 @@ pub mod settle;
 pub mod setup;
 pub mod signals;
 pub mod source;
+pub mod stored;
 pub mod topology;
 pub mod tuning;
 pub mod values;
 
 pub use failure::Failure;
-pub use run::{Finished, Hosts, ParsedPlan, Request, Resumed, Screen, Work, check, conduct, is_launched, slots};
+pub use run::{Finished, Hosts, ParsedPlan, Preview, Request, Resumed, Screen, Work, check, conduct, is_launched};
 
 /// The version, with the commit that this build came from (build.rs).
 pub const VERSION: &str = env!("THRU_VERSION");
