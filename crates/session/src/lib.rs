@@ -10,6 +10,7 @@ pub mod draft;
 pub mod explaining;
 pub mod failure;
 pub mod files;
+pub mod importing;
 pub mod launch;
 pub mod own;
 pub mod paired;
