@@ -6,8 +6,10 @@
 //! The program has the flags and prints. A [`Failure`] carries its exit code.
 
 pub mod citation;
+pub mod demo;
 pub mod draft;
 pub mod explaining;
+pub mod facts;
 pub mod failure;
 pub mod files;
 pub mod importing;
