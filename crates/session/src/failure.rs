@@ -6,7 +6,7 @@ use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
 use lab::LabError;
-use model::Answer;
+use model::{Answer, Cell, FindingKind, Run};
 use peers::InteropError;
 
 use crate::draft::FieldError;
@@ -37,6 +37,28 @@ pub fn of_answer(answer: Answer) -> u8 {
         Answer::Worse => WORSE,
         Answer::CannotTell => CANNOT_TELL,
     }
+}
+
+/// The exit code of a run: whether it is whole and can be trusted, and the answer of a comparison.
+pub fn of_run(run: &Run) -> u8 {
+    let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
+    // The trials of a search may fail; its report says so.
+    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
+    match () {
+        () if interrupted => INTERRUPTED,
+        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => UNMET,
+        () if untrusted => UNTRUSTED,
+        () => analysis::compare::answer_of(run).map_or(0, of_answer),
+    }
+}
+
+/// Whether a cell has no trial because the preconditions of the plan did not hold.
+fn is_skipped(run: &Run, cell: &Cell) -> bool {
+    let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
+    let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
+    // A note in the findings then names the cell.
+    let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
+    requires && !measured && noted()
 }
 
 impl Failure {

@@ -2,24 +2,26 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use model::Run;
 
 use crate::Failure;
+use crate::setup::own_program;
 
 /// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
-pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
+const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
 /// Time limit for an agent to end in order: to remove its sockets and to revert settings.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// The environment variable with the clients' token file. A client of [`OwnAgent::start`] must not have it, because that agent
 /// requires no token.
-pub const TOKEN_VARIABLE: &str = "THRU_TOKEN_FILE";
+const TOKEN_VARIABLE: &str = "THRU_TOKEN_FILE";
 
 /// An agent in its own process. It ends when this is dropped, or with this process.
 #[derive(Debug)]
@@ -100,6 +102,22 @@ pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, Failure> {
         return Err(failed(format!("it ended with {}: {}", output.status, errors.trim())));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its output is not a run: {error}")))
+}
+
+/// Measures a curve to the agent at `target` into the database `store`, with the flags of a user, and returns its exit code.
+/// `command` runs `thru`, without arguments; it prints as usual.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn curve(mut command: Command, target: &str, store: &Path, flags: &[String]) -> Result<u8, Failure> {
+    command.args([UNTIL_INPUT_ENDS, "curve", target, "--store"]).arg(store).args(["--name", "demo"]).args(flags);
+    command.env_remove(TOKEN_VARIABLE).stdin(Stdio::piped());
+    let program = own_program()?;
+    let failed = |error: io::Error| Failure::other(format!("cannot start {}: {error}", program.display()));
+    let mut child = command.spawn().map_err(failed)?;
+    let _input = child.stdin.take();
+    let ended = child.wait().map_err(failed)?;
+    Ok(u8::try_from(ended.code().unwrap_or(1)).unwrap_or(1))
 }
 
 /// The failure of an operation.

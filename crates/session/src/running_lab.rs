@@ -1,4 +1,8 @@
-//! A lab in the process that holds it, with its agents and a socket for `thru lab` commands.
+//! A lab in the process that holds it, with its agents and a socket for `thru lab` commands. It lives for the time of a
+//! command, or until it is removed.
+
+mod job;
+mod persistent;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -12,16 +16,18 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
+pub use self::job::{LabEvent, LabJob, again_within, within};
+pub use self::persistent::{Raised, hold, raise, removable, replace};
 use crate::Failure;
 use crate::own::OwnAgent;
-use crate::setup::write_token;
+use crate::setup::{own_program, write_token};
 
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
 /// uses as its `--token-file`.
 const VARIABLES: [&str; 3] = ["THRU_LAB", "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
 
 /// A lab that this process holds.
-pub struct RunningLab {
+struct RunningLab {
     network: Rc<Network>,
     /// They end before their hosts are removed.
     agents: Vec<OwnAgent>,
@@ -32,7 +38,7 @@ pub struct RunningLab {
 
 impl RunningLab {
     /// Builds the lab, and starts an agent on each host if `with_agents`.
-    pub fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
+    fn build(topology: &Topology, name: Option<&str>, with_agents: bool, stays: bool) -> Result<Self, Failure> {
         let network = Network::make(topology, name, stays)?;
         let secret = network.file("token");
         write_token(&secret).map_err(|error| {
@@ -43,12 +49,12 @@ impl RunningLab {
     }
 
     /// The lab.
-    pub fn network(&self) -> &Network {
+    fn network(&self) -> &Network {
         &self.network
     }
 
     /// Serves clients on the lab's socket until `work` is done. [`Self::removal_requested`] ends when a client requests the removal.
-    pub async fn serve_while<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn serve_while<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let path = self.network.file("sock");
         let listener = UnixListener::bind(&path)
             .map_err(|error| Failure::host(format!("cannot make the lab's socket {}: {error}", path.display())))?;
@@ -77,21 +83,18 @@ impl RunningLab {
     }
 
     /// Ends when a client requests the removal of the lab.
-    pub async fn removal_requested(&self) {
+    async fn removal_requested(&self) {
         self.down.notified().await;
     }
 
-    /// The emulated link that stopped forwarding, and why.
-    #[must_use]
-    pub fn failure(&self) -> Option<(String, String)> {
-        self.network.failure()
-    }
-
-    /// Removes the lab and returns the counters of its emulated links.
+    /// Removes the lab and returns the counters of its emulated links. `note` gets a line about a link that stopped forwarding.
     ///
     /// # Errors
     /// Something of it is left behind.
-    pub fn close(self) -> Result<LabReport, Failure> {
+    fn close(self, note: impl Fn(&str)) -> Result<LabReport, Failure> {
+        if let Some((link, why)) = self.network.failure() {
+            note(&format!("the emulated link {link} stopped forwarding: {why}"));
+        }
         let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
         drop(self.agents);
         if let Some(network) = Rc::into_inner(self.network) {
@@ -125,8 +128,14 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
     Ok(None)
 }
 
+/// Whether this process runs on a host of a lab.
+#[must_use]
+pub fn is_inside() -> bool {
+    std::env::var_os(Holder::VARIABLE).is_some()
+}
+
 /// A command that runs on a host, in the environment of a lab.
-pub fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Result<Command, Failure> {
+fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Result<Command, Failure> {
     let (program, args) = program(words)?;
     let mut command = host.command(program);
     command.args(args);
@@ -135,15 +144,14 @@ pub fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Resul
 }
 
 /// Sets the environment of a lab on a command.
-pub fn set_lab_environment(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
+fn set_lab_environment(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
     let [name, own, secret] = VARIABLES;
     command.env(name, lab).env(own, host).env(secret, file("token")).env(Holder::VARIABLE, file("sock"));
 }
 
 /// An agent on each host, on all its addresses and the default port. They start in parallel to save time.
 fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    let own = own_program()?;
     let start = |host: &NetworkHost| {
         let mut flags: Vec<OsString> =
             vec!["--allow-tuning".into(), "--allow-stacks".into(), "--token-file".into(), network.file("token").into()];
@@ -166,13 +174,9 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
 }
 
 /// A command and its arguments; `thru` stands for this program.
-pub fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
+fn program(words: &[String]) -> Result<(String, &[String]), Failure> {
     match words {
-        [first, rest @ ..] if first == "thru" => {
-            let own = std::env::current_exe()
-                .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
-            Ok((own.display().to_string(), rest))
-        }
+        [first, rest @ ..] if first == "thru" => Ok((own_program()?.display().to_string(), rest)),
         [first, rest @ ..] => Ok((first.clone(), rest)),
         [] => Err(Failure::usage("write a command after --")),
     }

@@ -1,4 +1,6 @@
-//! Servers for the clients of other programs.
+//! Servers: the agent, and beside it those for the clients of other programs.
+
+mod agent;
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -12,6 +14,7 @@ use std::thread::JoinHandle;
 use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
+pub use self::agent::{ServeOptions, serve};
 use crate::Failure;
 
 /// A program whose clients are served, with its port and options.

@@ -11,6 +11,7 @@ use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::proto::auth::Token;
 use host::tune::Allowance;
 use store::Store;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::citation;
@@ -30,6 +31,28 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
         None => Store::default_path()?,
     };
     Ok(Store::open(&path)?)
+}
+
+/// The runtime of a command: one thread for its connections and its clock.
+///
+/// # Errors
+/// The kernel refuses its files.
+pub fn runtime() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(|error| Failure::other(format!("cannot start: {error}")))
+}
+
+/// The file of this program, which starts itself for its workers and agents.
+///
+/// # Errors
+/// The kernel does not name it.
+pub fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))
+}
+
+/// The command line of this process, as a user types it.
+#[must_use]
+pub fn command_line() -> Vec<String> {
+    std::iter::once("thru".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
 /// Becomes true at the first signal that requests the end. The second one calls `exit`. SIGHUP does not count as a second
@@ -64,11 +87,9 @@ pub fn socket_directory() -> Result<Scratch, Failure> {
 
 /// Options of an agent within this process.
 pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
     Ok(AgentOptions {
         version: crate::VERSION.into(),
-        workers: Workers::Program(program),
+        workers: Workers::Program(own_program()?),
         token: None,
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },

@@ -1,5 +1,6 @@
 //! Parsers of flag values.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -7,6 +8,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use model::{BitRate, Engine, Setting, StackRule};
+
+use crate::failure::Failure;
 
 /// A value per end: `V` for both, `LOCAL,REMOTE` for each, `LOCAL,` or `,REMOTE` for one (netperf's convention).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -310,6 +313,20 @@ pub fn variable(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(format!("'{text}' is not NAME=VALUE")),
     }
+}
+
+/// The values of variables by their names.
+///
+/// # Errors
+/// A variable has two.
+pub fn variables(given: &[(String, String)]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut variables = BTreeMap::new();
+    for (name, value) in given {
+        if variables.insert(name.clone(), value.clone()).is_some() {
+            return Err(Failure::usage(format!("`var {name}` is given twice")));
+        }
+    }
+    Ok(variables)
 }
 
 #[cfg(test)]

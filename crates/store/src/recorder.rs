@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Cell, Ending, Event, EventSink, Outcome, RunHeader, SinkError};
+use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, SinkError};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
@@ -58,6 +58,33 @@ impl Recorder {
         }?;
         if let Some(run) = &mut self.run {
             run.headline.follow(event);
+        }
+        Ok(())
+    }
+
+    /// Appends a whole run, as the events that a measurement would have given.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.record(&Event::Run(run.header.clone()))?;
+        for pass in &run.passes {
+            self.record(&Event::Pass(pass.clone()))?;
+        }
+        for outcome in &run.outcomes {
+            for trial in &outcome.trials {
+                self.record(&Event::Trial(trial.clone()))?;
+            }
+            self.record(&Event::Outcome(outcome.clone()))?;
+        }
+        for finding in &run.findings {
+            self.record(&Event::Finding(finding.clone()))?;
+        }
+        if let Some(advice) = &run.advice {
+            self.record(&Event::Advice(advice.clone()))?;
+        }
+        if let Some(ending) = &run.ending {
+            self.record(&Event::End(ending.clone()))?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::Serialize;
 use session::Failure;
 
 /// The error after which nothing more is written to standard output.
@@ -37,6 +38,12 @@ macro_rules! err_as_is {
 /// Prints a document, such as JSON or a source, to standard output as it is, without control characters other than line ends.
 pub fn document(text: &str) {
     out(&model::plain_lines(text));
+}
+
+/// Prints a document as JSON to standard output.
+pub fn json(document: &impl Serialize) -> Result<(), Failure> {
+    self::document(&(serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n"));
+    Ok(())
 }
 
 /// Writes to standard output. After an error the command goes on to its end; [`finish`] returns the error.

@@ -295,11 +295,7 @@ impl Peer {
 
     /// The IP version of the data and of the connections to agents.
     pub fn family(&self) -> Family {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        }
+        family(self.ipv4, self.ipv6)
     }
 
     /// Whether HOST leads to an IPv6 address.
@@ -313,6 +309,15 @@ impl Peer {
         draft.data_from = self.data_from;
         draft.ipv4 = self.ipv4;
         draft.ipv6 = self.ipv6;
+    }
+}
+
+/// The IP version that -4 or -6 requests.
+pub fn family(ipv4: bool, ipv6: bool) -> Family {
+    match (ipv4, ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     }
 }
 

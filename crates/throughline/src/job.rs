@@ -24,10 +24,19 @@ pub struct Job<'a> {
     pub peer: &'a Peer,
     /// The outputs.
     pub output: &'a Output,
-    /// A NetPIPE file to write, too.
-    pub np: Option<&'a Path>,
+    /// How a curve is shown.
+    pub shape: Shape<'a>,
     /// The login to another program's server.
     pub login: Option<Arc<Login>>,
+}
+
+/// How a curve is shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shape<'a> {
+    /// A NetPIPE file to write, too.
+    pub np: Option<&'a Path>,
+    /// Every row, not only the answer.
+    pub all: bool,
 }
 
 impl Job<'_> {

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{Cell, FindingKind, Run};
+use model::Run;
 use session::failure::{self, Failure};
-use session::{Finished, Request};
+use session::{Finished, Request, files};
 
+use crate::console;
 use crate::flags::Output;
-use crate::job::Job;
+use crate::job::{Job, Shape};
 use crate::sinks::Terminal;
-use crate::{console, output};
 
 /// Measures and returns the exit code.
 pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
@@ -24,20 +24,20 @@ pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
     if session::is_launched(&request)? {
         return Ok((None, session::launch::mpi::run(console::fail)?));
     }
-    let (run, code) = conduct(&request, job.output, job.np)?;
+    let (run, code) = conduct(&request, job.output, job.shape)?;
     Ok((Some(run), code))
 }
 
 /// Conducts a run, shows it and returns it with the exit code.
-pub fn conduct(request: &Request, output: &Output, np: Option<&Path>) -> Result<(Run, u8), Failure> {
+pub fn conduct(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(Run, u8), Failure> {
     // Checked now, not after ten minutes of measuring.
-    let files = output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(np);
-    files.into_iter().try_for_each(output::check_writable)?;
+    let files = output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(shape.np);
+    files.into_iter().try_for_each(files::check_writable)?;
     let mut terminal = Terminal::new(output);
     let Finished { run, failure } = session::conduct(request, &mut terminal)?;
     drop(terminal);
     // A failed run may have nothing to show; its failure is reported in any case.
-    let shown = show(output, np, &run);
+    let shown = show(output, shape, &run);
     match failure {
         Some(failure) => Err(failure),
         None => Ok((run, shown?)),
@@ -45,36 +45,19 @@ pub fn conduct(request: &Request, output: &Output, np: Option<&Path>) -> Result<
 }
 
 /// Prints and writes a finished run. The exit code tells whether it can be trusted.
-pub fn show(output: &Output, np: Option<&Path>, run: &Run) -> Result<u8, Failure> {
+pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
     let to_stdout = output.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = &output.json {
         crate::output::write_pieces("json", runs, Some(path), None)?;
     }
-    if let Some(path) = np {
+    if let Some(path) = shape.np {
         crate::output::write_pieces("np", runs, Some(path), None)?;
     }
     if !output.quiet && !output.live && !to_stdout {
         // Scripts that read NetPIPE's file may read its screen output, too.
-        let form = output.form.unwrap_or(if np.is_some() { "np-screen" } else { "text" });
-        crate::output::write_pieces(form, runs, None, None)?;
+        let form = output.form.unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
+        crate::output::print(form, runs, shape.all)?;
     }
-    let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
-    // The trials of a search may fail; its report says so.
-    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
-    Ok(match () {
-        () if interrupted => failure::INTERRUPTED,
-        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => failure::UNMET,
-        () if untrusted => failure::UNTRUSTED,
-        () => analysis::compare::answer_of(run).map_or(0, failure::of_answer),
-    })
-}
-
-/// Whether a cell has no trial because the preconditions of the plan did not hold.
-fn is_skipped(run: &Run, cell: &Cell) -> bool {
-    let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
-    let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
-    // A note in the findings then names the cell.
-    let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
-    requires && !measured && noted()
+    Ok(failure::of_run(run))
 }

@@ -1,13 +1,12 @@
 //! Writes the results of the renderers.
 
 use std::borrow::Cow;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use model::Run;
 use report::View;
-use session::Failure;
+use session::{Failure, files};
 
 use crate::console;
 use crate::registries;
@@ -21,8 +20,18 @@ pub fn write_pieces(
     path: Option<&Path>,
     figure: Option<&str>,
 ) -> Result<Vec<PathBuf>, Failure> {
+    let all = path.is_some();
+    rendered(format, View { figure, all, ..View::new(runs) }, path)
+}
+
+/// Renders `runs` as `format` to standard output; `all` prints every row of a curve, too.
+pub fn print(format: &str, runs: &[Run], all: bool) -> Result<(), Failure> {
+    rendered(format, View { all, ..View::new(runs) }, None).map(drop)
+}
+
+fn rendered(format: &str, view: View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
-    let view = View { figure, columns: columns(), ..View::new(runs) };
+    let view = View { columns: columns(), ..view };
     let mut pieces = (format.render)(&view).map_err(Failure::other)?;
     if !is_data(format.name) {
         let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
@@ -76,48 +85,10 @@ fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Fai
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             path.with_file_name(format!("{stem}-{}", piece.name))
         };
-        write_file(&target, &piece.bytes)?;
+        files::write(&target, &piece.bytes)?;
         written.push(target);
     }
     Ok(written)
-}
-
-/// Writes a file completely or not at all: on a full disk, the old file stays.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    // Devices and pipes are not replaced.
-    if path.exists() && !path.is_file() {
-        return fs::write(path, bytes).map_err(failed);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let result = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).map_err(failed);
-    if result.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    result
-}
-
-/// Checks before the measurement that a file can be written.
-pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    let existed = path.exists();
-    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-    match opened {
-        Ok(_) => {
-            if !existed {
-                let _ = fs::remove_file(path);
-            }
-            Ok(())
-        }
-        Err(error) => Err(Failure::output(format!(
-            "cannot write {}: {error}; use a file in an existing, writable folder",
-            path.display()
-        ))),
-    }
 }
 
 /// Columns of the terminal, from COLUMNS.

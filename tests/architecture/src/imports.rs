@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: a run, and the program.
-    ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "store"]),
+    ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "import", "store"]),
     (
         "throughline",
         &[

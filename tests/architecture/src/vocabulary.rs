@@ -197,7 +197,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the message that names the flag's replacement",
     },
     Exception {
-        path: "crates/throughline/src/args.rs",
+        path: "crates/throughline/src/args/tests.rs",
         section: None,
         words: &["--wad"],
         reason: "tests the message that names the flag's replacement",

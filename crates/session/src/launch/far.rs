@@ -36,10 +36,7 @@ pub fn serve(
         }),
         ..setup::local_options(directory.path())?
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let runtime = setup::runtime()?;
     let address = [SocketAddr::new(ip.into(), 0)];
     runtime.block_on(async {
         tokio::select! {

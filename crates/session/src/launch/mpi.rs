@@ -3,8 +3,8 @@
 //! this process. The child of rank 1 is an agent, with the far end in this process. Rank 1 sends the agent's address to rank 0 over
 //! MPI.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use engine::transport::mpi::{self, Rank};
 
-use super::{Offer, SUPERVISES, network_identity, read_line};
+use super::{Offer, SUPERVISES, far, network_identity, read_line, waiting_worker};
 use crate::failure::Failure;
+use crate::setup::own_program;
 use crate::signals::Signals;
 
 /// Time that the other process has to start.
@@ -42,6 +43,21 @@ pub fn run(show: impl Fn(&Failure)) -> Result<u8, Failure> {
     }
 }
 
+/// Serves as the agent of rank 1. Its worker is at the other end of standard input, to which it first writes its offer.
+///
+/// # Errors
+/// Standard input is no socket, or the agent cannot listen.
+pub fn serve(anywhere: bool) -> Result<u8, Failure> {
+    let socket = io::stdin().as_fd().try_clone_to_owned();
+    let socket = socket.map_err(|error| Failure::other(format!("cannot connect to the measuring process: {error}")))?;
+    let socket = UnixStream::from(socket);
+    let publish = move |offer: &Offer| {
+        // If the write fails, the process has ended, which is noticed elsewhere.
+        let _ = (&socket).write_all(offer.line().as_bytes());
+    };
+    far::serve(waiting_worker()?, anywhere, publish, || false)
+}
+
 /// Rank 0: the command itself.
 fn near(rank: &Rank) -> Result<u8, Failure> {
     rank.send(&network_identity())?;
@@ -49,7 +65,7 @@ fn near(rank: &Rank) -> Result<u8, Failure> {
     if Offer::parse(&offer).is_none() {
         return Err(Failure::host(format!("the other MPI process started no agent: {}", offer.trim())));
     }
-    let mut command = own_program()?;
+    let mut command = Command::new(own_program()?);
     command.args(std::env::args_os().skip(1)).env(SUPERVISES, offer);
     let (mut child, socket) = supervise(command)?;
     pass_on_interrupts(Some(child.id()))?;
@@ -67,7 +83,7 @@ fn near(rank: &Rank) -> Result<u8, Failure> {
 /// Rank 1: an agent for rank 0.
 fn far(rank: &Rank) -> Result<u8, Failure> {
     let elsewhere = rank.receive(START_LIMIT.as_nanos() as u64)? != network_identity();
-    let started = own_program().and_then(|mut command| {
+    let started = own_program().map(Command::new).and_then(|mut command| {
         command.arg("launched").args(elsewhere.then_some("--anywhere"));
         supervise(command)
     });
@@ -104,11 +120,6 @@ fn offered(socket: &UnixStream) -> io::Result<String> {
     let offer = read_line(socket)?;
     socket.set_read_timeout(None)?;
     Ok(offer)
-}
-
-fn own_program() -> Result<Command, Failure> {
-    let program = std::env::current_exe();
-    program.map(Command::new).map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))
 }
 
 /// Starts a supervisor whose standard input is a socket to this process.

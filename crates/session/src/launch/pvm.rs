@@ -8,6 +8,7 @@ use engine::transport::pvm::Task;
 
 use super::{Offer, far, network_identity};
 use crate::failure::Failure;
+use crate::setup::own_program;
 
 /// Time that the task has to start and to listen.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -34,8 +35,4 @@ pub fn serve(identity: &str) -> Result<u8, Failure> {
     }
     engine::transport::pvm::leave();
     served
-}
-
-fn own_program() -> Result<std::path::PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))
 }

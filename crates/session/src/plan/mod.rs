@@ -3,9 +3,11 @@
 mod factors;
 mod fields;
 mod keys;
+mod open;
 mod read;
 mod single;
 
+pub use open::open;
 pub use read::read;
 pub use single::read_spec;
 

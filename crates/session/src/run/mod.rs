@@ -5,6 +5,7 @@ mod foreign;
 mod header;
 mod pair;
 mod plan;
+mod preview;
 mod request;
 mod screen;
 mod sinks;
@@ -16,13 +17,15 @@ use control::proto::auth::Token;
 use engine::transport::Launcher;
 use model::Run;
 
-pub use self::plan::slots;
+#[cfg(test)]
+pub(crate) use self::plan::slots;
+pub use self::preview::Preview;
 pub use self::request::{Hosts, ParsedPlan, Request, Resumed, Work};
 pub use self::screen::Screen;
 use self::sinks::Sinks;
 use crate::launch::{self, Offer};
 use crate::scratch::Scratch;
-use crate::setup::{local_options, recorder, socket_directory, token, watch_for_interrupts};
+use crate::setup::{local_options, recorder, runtime, socket_directory, token, watch_for_interrupts};
 use crate::{Failure, citation};
 
 /// A run that has ended.
@@ -86,10 +89,7 @@ fn launcher(request: &Request) -> Result<Option<Launcher>, Failure> {
 /// # Errors
 /// What keeps a run from beginning: hosts that are not reached, refuse, or cannot take part; files that cannot be written.
 pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         // Missing prerequisites of this host are found before the far host is occupied.
         let mut here = Here::open(request, screen)?;

@@ -12,7 +12,7 @@ use crate::Failure;
 
 /// A host of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanHost {
+pub(crate) enum PlanHost {
     /// This process, as the near end.
     LocalNear,
     /// This process, as the far end.
@@ -22,7 +22,7 @@ pub enum PlanHost {
 }
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
-pub fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
+pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
     let mut hosts: Vec<PlanHost> = Vec::new();
     let mut number = |host: PlanHost| {
         hosts.iter().position(|other| *other == host).unwrap_or_else(|| {

@@ -1,30 +1,22 @@
 //! `thru advise`: a search for settings that improve the result on this path.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{AdvisePlan, Schedule};
-use engine::transport::Transport;
-use model::{ByteSize, Goal, Nanos, Ratio, Spec, Stopping};
-use session::Failure;
+use model::{ByteSize, Goal, Nanos, Ratio, Spec};
 use session::draft::{Pattern, SpecDraft};
 use session::values::{above_zero, at_least, whole};
+use session::{Failure, files, searching};
 
 use crate::flags::{self, Load, Output, Peer, Sockets};
-use crate::job::Job;
+use crate::job::{Job, Shape};
 use crate::measure::measure_run;
-use crate::output;
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";
 /// Default length of the pilot trials.
 const PILOT: Nanos = Nanos(500_000_000);
-
-/// Whether a search over a transport is possible: agents at both ends, which a launcher does not start.
-fn is_searched(transport: &dyn Transport) -> bool {
-    transport.launcher().is_none() && !transport.capabilities().single_ended
-}
 
 /// Flags of `thru advise`.
 #[derive(Debug, Args)]
@@ -48,7 +40,7 @@ pub struct AdviseArgs {
 
     /// Host settings that may be changed at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
     /// governor, or all [default: none].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = class)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = searching::class)]
     allow: Vec<String>,
 
     /// Time limit of the whole search with the final confirmation.
@@ -109,34 +101,25 @@ impl From<GoalFlag> for Goal {
     }
 }
 
-fn class(name: &str) -> Result<String, String> {
-    let known = analysis::advice::CLASSES;
-    if name == "all" || known.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    Err(format!("unknown host settings '{name}': use {} or all", known.join(", ")))
-}
-
 /// Runs it.
 pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     let goal = Goal::from(args.goal);
-    let spec = args.spec(goal)?;
-    for path in args.sysctl_files() {
-        output::check_writable(&path)?;
-    }
+    let spec = searching::spec(args.draft(goal), goal)?;
+    let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
+    sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;
     let (run, code) = measure_run(&Job {
         kind: "advise",
         specs: vec![spec],
-        rule: args.rule()?,
+        rule: searching::rule(args.least.0, args.budget, args.seed)?,
         schedule: Schedule::Advise(args.plan(goal)),
         peer: &args.peer,
         output: &args.output,
-        np: None,
+        shape: Shape::default(),
         login: None,
     })?;
     if let Some(run) = run {
-        for (path, text) in args.sysctl_files().iter().zip(report::sysctl_files(&run)) {
-            output::write_file(path, text.as_bytes())?;
+        for (path, text) in sysctl.iter().flatten().zip(report::sysctl_files(&run)) {
+            files::write(path, text.as_bytes())?;
         }
     }
     Ok(code)
@@ -159,49 +142,13 @@ impl AdviseArgs {
         draft
     }
 
-    fn spec(&self, goal: Goal) -> Result<Spec, Failure> {
-        let draft = self.draft(goal);
-        let transport = draft.transport();
-        if !is_searched(engine::transport::transport(transport)?) {
-            let searched = engine::transport::names(is_searched);
-            return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
-        }
-        if goal == Goal::Latency && self.load.both {
-            return Err(Failure::usage("--goal latency does not support --both: omit it"));
-        }
-        Ok(draft.one()?)
-    }
-
-    fn rule(&self) -> Result<Stopping, Failure> {
-        if !(0.0..1.0).contains(&self.least.0) {
-            return Err(Failure::usage("--least is a percentage of the value: use 0% to 99%"));
-        }
-        Ok(Stopping {
-            target: self.least.0,
-            budget_ns: Some(self.budget.0),
-            seed: self.seed.unwrap_or_else(session::setup::clock_seed),
-            ..Stopping::default()
-        })
-    }
-
     fn plan(&self, goal: Goal) -> AdvisePlan {
-        let all = self.allow.iter().any(|class| class == "all");
-        let known = analysis::advice::CLASSES.iter().map(|class| (*class).to_owned());
-        let allow: BTreeSet<String> = if all { known.collect() } else { self.allow.iter().cloned().collect() };
         AdvisePlan {
             goal,
             min_effect: self.least.0,
-            allow,
+            allow: searching::classes(&self.allow),
             fixed_block: self.block.is_some(),
             fixed_time: self.time.is_some(),
         }
-    }
-
-    /// The files of the near and the far host.
-    fn sysctl_files(&self) -> Vec<PathBuf> {
-        let Some(near) = &self.write_sysctl else { return Vec::new() };
-        let mut far = near.clone().into_os_string();
-        far.push(".far");
-        vec![near.clone(), far.into()]
     }
 }

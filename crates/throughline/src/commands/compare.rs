@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{Answer, Ratio, Run};
 use session::failure::{self, Failure};
+use session::paired::check_tolerance;
 
 use super::show;
 use crate::console;
@@ -53,9 +54,7 @@ pub struct CompareArgs {
 
 /// Runs it.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
-    if !(0.0..1.0).contains(&args.tolerance.0) {
-        return Err(Failure::usage("--tolerance is a percentage of A's value: use 0% to 99%"));
-    }
+    check_tolerance(args.tolerance.0)?;
     let load = |names: &[String]| -> Result<Vec<Run>, Failure> {
         names.iter().map(|name| show::load(name, args.store.as_deref())).collect()
     };
@@ -67,7 +66,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
     let found = analysis::stored_runs(&a, &b, args.tolerance.0, CONFIDENCE).map_err(Failure::usage)?;
     if args.json {
-        console::document(&(serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n"));
+        console::json(&found)?;
     } else {
         out!("{}", report::comparison(&found, output::columns()));
     }

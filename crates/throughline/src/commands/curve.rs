@@ -10,7 +10,7 @@ use session::draft::{self, Pattern, SpecDraft};
 use session::values::{above_zero, whole};
 
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
-use crate::job::Job;
+use crate::job::{Job, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -94,6 +94,10 @@ pub struct CurveArgs {
           conflicts_with_all = ["adaptive", "limit"], help_heading = flags::HOSTS)]
     speak: Option<String>,
 
+    /// Print every size and all findings, not only the answer.
+    #[arg(long)]
+    all: bool,
+
     /// Do not measure the memory-copy curve (memcpy), the ceiling of this host.
     #[arg(long)]
     no_ceiling: bool,
@@ -161,7 +165,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         schedule: Schedule::Curve(plan),
         peer: &args.peer,
         output: &args.output,
-        np: args.np.as_deref(),
+        shape: Shape { np: args.np.as_deref(), all: args.all },
         login: None,
     })
 }

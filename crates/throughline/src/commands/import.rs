@@ -1,23 +1,13 @@
 //! `thru import`: results of other tools, as runs in the store.
 
-use std::fmt::Write as _;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use flate2::read::MultiGzDecoder;
-use import::{Format, Refused, Source};
-use model::{Event, Run};
-use sha2::{Digest, Sha256};
-use store::Recorder;
-
+use import::Format;
+use model::Run;
 use session::Failure;
-use session::setup::open_store;
-
-/// The largest file that is read, bytes.
-const MOST_BYTES: u64 = 256 << 20;
+use session::importing::{self, ImportEvent, ImportRequest};
 
 /// Flags of `thru import`.
 #[derive(Debug, Args)]
@@ -48,128 +38,23 @@ pub struct ImportArgs {
 
 /// Runs it.
 pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
-    let format = args.format.as_deref().and_then(import::format);
-    let store = open_store(args.store.as_deref())?;
-    let mut recorder = store.recorder()?;
-    let (mut runs, mut refusals) = (0_u32, 0);
-    for path in &args.files {
-        let shown = path.display();
-        let contents = contents(path).and_then(|bytes| Ok((unpacked(&bytes)?, bytes)));
-        let (text, bytes) = match contents {
-            Ok(contents) => contents,
-            Err(reason) => {
-                errln!("thru: {shown}: {reason}");
-                refusals += 1;
-                continue;
-            }
-        };
-        let reading = match import::read(text.as_deref().unwrap_or(&bytes), format) {
-            Ok(reading) => reading,
-            Err(Refused { reason, .. }) => {
-                errln!("thru: {shown}: {reason}");
-                refusals += 1;
-                continue;
-            }
-        };
-        for Refused { line, reason } in &reading.refused {
-            errln!("thru: {shown}:{line}: {reason}");
-        }
-        refusals += reading.refused.len();
-        let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-        for (index, imported) in (1..).zip(reading.imported) {
-            let source = source(args, path, &sha256, [index, runs])?;
-            runs += 1;
-            let run = import::assemble(imported, &source, &reading.refused);
-            keep(&mut recorder, &run)?;
-            outln!("{}", line(&run));
-        }
-    }
-    match (runs, refusals) {
-        (0, _) => Err(Failure::other("nothing was imported")),
-        (_, 0) => Ok(0),
-        (_, 1) => Err(Failure::other("1 part was refused; the rest is in the store")),
-        (_, count) => Err(Failure::other(format!("{count} parts were refused; the rest is in the store"))),
-    }
+    let request = ImportRequest {
+        files: &args.files,
+        format: args.format.as_deref().and_then(import::format),
+        name: args.name.as_deref(),
+        store: args.store.as_deref(),
+    };
+    importing::import(&request, |event| match event {
+        ImportEvent::Refused { file, line: Some(line), reason } => errln!("thru: {}:{line}: {reason}", file.display()),
+        ImportEvent::Refused { file, line: None, reason } => errln!("thru: {}: {reason}", file.display()),
+        ImportEvent::Stored(run) => outln!("{}", line(run)),
+    })?;
+    Ok(0)
 }
 
 /// A format as `--format` takes it.
 fn possible(format: &Format) -> PossibleValue {
     PossibleValue::new(format.name).help(format.help)
-}
-
-fn contents(path: &Path) -> Result<Vec<u8>, String> {
-    let facts = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
-    if !facts.is_file() {
-        return Err("is not a regular file".into());
-    }
-    if facts.len() > MOST_BYTES {
-        return Err(format!("has {} bytes; the limit is 256 MiB: split it", facts.len()));
-    }
-    std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))
-}
-
-/// The contents of a file that gzip compressed (RFC 1952), as flent's are; `None` for any other file.
-fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(None);
-    }
-    let mut text = Vec::new();
-    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
-    match read {
-        Ok(_) if text.len() as u64 <= MOST_BYTES => Ok(Some(text)),
-        Ok(_) => Err("has more than 256 MiB of data after decompression: decompress it and split it".into()),
-        Err(error) => Err(format!("is a damaged gzip file: {error}")),
-    }
-}
-
-/// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
-fn source(args: &ImportArgs, path: &Path, sha256: &str, [index, number]: [u32; 2]) -> Result<Source, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let name = match &args.name {
-        Some(name) if number == 0 => name.clone(),
-        Some(name) => format!("{name}-{}", number + 1),
-        None if index > 1 => format!("{file}-{index}"),
-        None => file.clone(),
-    };
-    // The last digits tell the runs of one import from each other; they count up from a value that the file determines.
-    let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
-    Ok(Source {
-        id: store::new_run_id(now, entropy.wrapping_add(number as u16)),
-        name: Some(name),
-        command: std::env::args().collect(),
-        file,
-        sha256: sha256.to_owned(),
-        imported_unix_ns: now,
-    })
-}
-
-/// Stores a run as the events that a measurement would have given.
-fn keep(recorder: &mut Recorder, run: &Run) -> Result<(), Failure> {
-    recorder.record(&Event::Run(run.header.clone()))?;
-    for pass in &run.passes {
-        recorder.record(&Event::Pass(pass.clone()))?;
-    }
-    for outcome in &run.outcomes {
-        for trial in &outcome.trials {
-            recorder.record(&Event::Trial(trial.clone()))?;
-        }
-        recorder.record(&Event::Outcome(outcome.clone()))?;
-    }
-    for finding in &run.findings {
-        recorder.record(&Event::Finding(finding.clone()))?;
-    }
-    if let Some(advice) = &run.advice {
-        recorder.record(&Event::Advice(advice.clone()))?;
-    }
-    if let Some(ending) = &run.ending {
-        recorder.record(&Event::End(ending.clone()))?;
-    }
-    Ok(())
 }
 
 /// One line about a stored run.

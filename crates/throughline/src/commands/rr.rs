@@ -9,7 +9,7 @@ use session::values::{RequestRate, above_zero, whole};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::job::Job;
+use crate::job::{Job, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -117,7 +117,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,
-        np: None,
+        shape: Shape::default(),
         login: None,
     })
 }

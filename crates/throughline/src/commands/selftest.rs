@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use session::failure::{self, Failure};
+use session::files;
 use session::selftest::{self, Options, SelfTestEvent};
+use session::setup;
 
 use crate::console;
-use crate::output;
 
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]
@@ -45,11 +46,10 @@ pub struct SelftestArgs {
 pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let to_stdout = args.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = args.json.as_deref().filter(|_| !to_stdout) {
-        output::check_writable(path)?;
+        files::check_writable(path)?;
     }
-    let store = if args.no_store { None } else { Some(session::setup::open_store(args.store.as_deref())?) };
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))?;
+    let store = if args.no_store { None } else { Some(setup::open_store(args.store.as_deref())?) };
+    let program = setup::own_program()?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let options = Options { program, version: session::VERSION.into(), quick: args.quick, loopback: args.loopback };
     let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
@@ -60,11 +60,9 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     if let Some(store) = store {
         store.keep_selftest(&found)?;
     }
-    let text = serde_json::to_string_pretty(&found).map_err(Failure::other)? + "\n";
     match &args.json {
-        Some(_) if to_stdout => console::document(&text),
-        Some(path) => std::fs::write(path, text)
-            .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))?,
+        Some(_) if to_stdout => console::json(&found)?,
+        Some(path) => files::write_json(path, &found)?,
         None => {}
     }
     if !to_stdout {

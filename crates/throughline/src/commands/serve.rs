@@ -1,18 +1,14 @@
 //! `thru serve`: the agent.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::{self, Agent, Captures, Limits, Machine, Tuning, loopback};
-use control::proto::DEFAULT_PORT;
-use host::tune::{Allowance, Journal};
+use control::agent::Limits;
 use model::{BitRate, Nanos, Spec};
 use session::Failure;
-use session::serving::{self, PeerOptions, PeerProgram, PeerServers};
-use session::setup;
-use session::signals::Signals;
+use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
 use session::values::{above_zero, whole};
 
 use crate::flags::UsersFlags;
@@ -114,16 +110,6 @@ impl ServeArgs {
     /// Largest values of --max-clients and --concurrent.
     const MOST: usize = 1_000_000;
 
-    /// A flag that needs a token, with what it allows: any program on this host can reach the port.
-    fn flag_needing_token(&self) -> Option<(&'static str, &'static str)> {
-        let flags = [
-            (!self.allow_tuning.is_empty(), "--allow-tuning", "change settings of this host"),
-            (self.allow_capture.is_some(), "--allow-capture", "record packets of this host"),
-            (self.allow_stacks, "--allow-stacks", "load code into this host's kernel"),
-        ];
-        flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, what)| (flag, what))
-    }
-
     /// What other programs' clients get; their limits are those of coordinators.
     fn peer_options(&self) -> PeerOptions<'_> {
         PeerOptions {
@@ -148,44 +134,11 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if args.inetd {
         return serving::serve_input(&args.peer_options());
     }
-    let addresses = addresses(&args.listen)?;
-    let allowance = allowance(&args.allow_tuning)?;
-    if let (Some((flag, what)), None) = (args.flag_needing_token(), &args.token_file) {
-        return Err(Failure::usage(format!(
-            "{flag} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides --token-file FILE"
-        )));
-    }
-    let token = setup::token(args.token_file.as_deref())?;
-    let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
-    if let (Some(address), None, false) = (beyond, &token, args.open) {
-        return Err(Failure::usage(format!(
-            "{address} can be reached from other hosts: add --token-file FILE here and for clients, or --open to accept any client"
-        )));
-    }
-    if let (Some(address), Some(peer), false) = (beyond, args.speak.first(), args.open) {
-        return Err(Failure::usage(format!(
-            "--speak {} on {address}: clients of other programs have no token; add --open to accept any client, or listen on loopback",
-            peer.name()
-        )));
-    }
-    if let Some(folder) = &args.allow_capture {
-        check_captures(folder)?;
-    }
-    let mut signals = Signals::catch()?;
-    let directory = setup::socket_directory()?;
-    let (quiet, announce) = (args.quiet, args.announce);
-    // Settings that a killed owner left are restored even if this agent changes none itself.
-    match Journal::open(args.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
-        Ok(lines) if !quiet => lines.iter().for_each(|line| errln!("thru serve: {line}")),
-        Err(error) if !args.allow_tuning.is_empty() => return Err(Failure::host(error)),
-        _ => {}
-    }
-    let machine = Machine::new(args.concurrent);
-    let peer_servers = PeerServers::start(&args.peer_options(), &addresses, &machine)?;
-    let options = control::agent::AgentOptions {
-        version: session::VERSION.into(),
-        token,
-        machine,
+    serving::serve(ServeOptions {
+        listen: &args.listen,
+        token_file: args.token_file.as_deref(),
+        once: args.once,
+        concurrent: args.concurrent,
         limits: Limits {
             clients: args.max_clients,
             hold_ns: args.max_time.0,
@@ -194,77 +147,17 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             ..Limits::default()
         },
         allow_stacks: args.allow_stacks,
-        tuning: Tuning {
-            allowed: !args.allow_tuning.is_empty(),
-            allowance,
-            journal: args.journal.clone(),
-            grace: Duration::from_nanos(args.grace.0),
-        },
-        once: args.once,
-        captures: args.allow_capture.clone().map_or(Captures::Refused, Captures::In),
+        captures: args.allow_capture.clone(),
+        tuning: &args.allow_tuning,
+        grace: Duration::from_nanos(args.grace.0),
+        journal: args.journal.clone(),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
-        listening: Box::new(move |listening| {
-            if announce {
-                listening.iter().for_each(|address| outln!("{address}"));
-            }
-        }),
-        log: Box::new(move |text| {
-            if !quiet {
-                errln!("thru serve: {text}");
-            }
-        }),
-        ..setup::local_options(directory.path())?
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let served = runtime.block_on(async {
-        tokio::select! {
-            served = Agent::serve(options, &addresses) => served.map(|()| 0).map_err(|error| Failure::host(error.to_string())),
-            _ = signals.next() => Ok(0),
-        }
-    });
-    peer_servers.stop();
-    served
+        peers: args.peer_options(),
+        listening: if args.announce { Box::new(announce) } else { Box::new(|_| {}) },
+    })?;
+    Ok(0)
 }
 
-/// Makes the folder of captures and checks that files can be written into it.
-fn check_captures(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
-        Failure::usage(format!("--allow-capture={}: {error}; use a writable folder", folder.display()))
-    })
-}
-
-/// The settings that clients may change: network settings, and those of the patterns.
-fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
-    let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("--allow-tuning='{text}': {why}")));
-    // Without a value the flag adds nothing.
-    patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
-}
-
-/// The addresses to listen on.
-fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
-    if texts.is_empty() {
-        return Ok(loopback_here());
-    }
-    texts
-        .iter()
-        .map(|text| {
-            let bare = text.trim_start_matches('[').trim_end_matches(']');
-            text.parse::<SocketAddr>()
-                .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
-                .map_err(|_| {
-                    Failure::usage(format!(
-                        "--listen {text}: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
-                    ))
-                })
-        })
-        .collect()
-}
-
-/// The loopback addresses of the IP versions that this host has.
-fn loopback_here() -> Vec<SocketAddr> {
-    let has_v6 = std::net::UdpSocket::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_ok();
-    loopback(DEFAULT_PORT).into_iter().filter(|address| address.is_ipv4() || has_v6).collect()
+fn announce(listening: &[SocketAddr]) {
+    listening.iter().for_each(|address| outln!("{address}"));
 }

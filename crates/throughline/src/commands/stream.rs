@@ -8,7 +8,7 @@ use session::draft::{self, Pattern, SpecDraft};
 use session::values::{EngineFlag, above_zero, at_least, whole};
 
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
-use crate::job::Job;
+use crate::job::{Job, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -158,7 +158,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,
-        np: None,
+        shape: Shape::default(),
         login: args.login.read(args.speak.as_deref())?,
     })
 }

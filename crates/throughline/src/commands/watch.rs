@@ -5,13 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::Agent;
-use control::coordinator::{End, Target};
-use model::{Family, Nanos, Watched};
-use session::Failure;
-use session::setup;
-use session::signals::Signals;
+use model::{Nanos, Watched};
 use session::values::{self, at_least, whole};
+use session::{Failure, facts};
 
 use crate::console;
 use crate::spelling;
@@ -50,44 +46,12 @@ pub struct WatchArgs {
 
 /// Runs it.
 pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
-    let token = setup::token(args.token_file.as_deref())?;
-    let mut signals = Signals::catch()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
-        let directory = setup::socket_directory()?;
-        let here = Agent::local(setup::local_options(directory.path())?);
-        let target = match &args.host {
-            Some(host) => Target::Remote { host, token: token.as_ref(), family: Family::Any },
-            None => Target::Local(&here),
-        };
-        let watched = async {
-            let mut end = End::connect(target).await?;
-            let shown = show(&mut end, args).await;
-            end.release().await;
-            shown
-        };
-        // Ctrl-C is the usual end, not a failure.
-        tokio::select! {
-            watched = watched => watched.map(|()| 0),
-            _ = signals.next() => Ok(0),
-        }
-    })
-}
-
-async fn show(end: &mut End, args: &WatchArgs) -> Result<(), Failure> {
-    end.watch(Duration::from_nanos(args.interval.0)).await?;
-    let mut shown = 0;
-    while args.count.is_none_or(|count| shown < count) {
-        let seen = end.watched().await?;
-        if !print_now(&text(&seen, shown, args.json)?)? {
-            break;
-        }
-        shown += 1;
-    }
-    Ok(())
+    let interval = Duration::from_nanos(args.interval.0);
+    facts::watch(args.host.as_deref(), args.token_file.as_deref(), interval, |seen, shown| {
+        let more = args.count.is_none_or(|count| shown + 1 < count);
+        Ok(print_now(&text(seen, shown, args.json)?)? && more)
+    })?;
+    Ok(0)
 }
 
 fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{CellWhy, Outcome, Run, RunWhy, Spec, WhyDocument};
+use model::Run;
 use session::Failure;
+use session::explaining::explain;
 
 use super::show;
 use crate::console;
@@ -41,58 +42,11 @@ pub struct WhyArgs {
 pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
     let runs: Vec<Run> =
         args.runs.iter().map(|name| show::load(name, args.store.as_deref())).collect::<Result<_, _>>()?;
-    let explained: Vec<RunWhy> = runs.iter().map(|run| explain(run, args.cell)).collect();
-    if let Some(cell) = args.cell.filter(|cell| !has(&runs, *cell)) {
-        let cells: Vec<String> = runs.iter().flat_map(|run| &run.outcomes).map(|one| one.cell.to_string()).collect();
-        return Err(Failure::usage(format!("--cell {cell}: no such cell; the cells are {}", cells.join(", "))));
-    }
-    let curves: Vec<(String, &[Outcome])> =
-        runs.iter().filter(|run| run.header.kind == "curve").map(|run| (label(run), run.outcomes.as_slice())).collect();
-    let singles: Vec<(String, &Outcome)> = runs
-        .iter()
-        .filter(|run| run.header.kind != "curve")
-        .flat_map(|run| run.outcomes.iter().map(|outcome| (label(run), outcome)))
-        .collect();
-    let named: Vec<(&str, &Outcome)> = singles.iter().map(|(name, outcome)| (name.as_str(), *outcome)).collect();
-    let document = WhyDocument {
-        schema: WhyDocument::SCHEMA.into(),
-        runs: explained,
-        regions: analysis::limiter::regions(&curves),
-        notes: analysis::limiter::between_runs(&named),
-    };
+    let document = explain(&runs, args.cell, report::outcome_line)?;
     if args.json {
-        console::document(&(serde_json::to_string_pretty(&document).map_err(Failure::other)? + "\n"));
+        console::json(&document)?;
     } else {
         out!("{}", report::why_report(&document, output::columns()));
     }
     Ok(0)
-}
-
-fn has(runs: &[Run], cell: u32) -> bool {
-    runs.iter().any(|run| run.outcomes.iter().any(|outcome| outcome.cell == cell))
-}
-
-fn label(run: &Run) -> String {
-    run.header.name.clone().unwrap_or_else(|| run.header.id.clone())
-}
-
-/// The bottlenecks of a run's outcomes: as recorded, else computed from the recorded counters. Of a curve, its changes.
-fn explain(run: &Run, cell: Option<u32>) -> RunWhy {
-    let header = &run.header;
-    let selected = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
-    let (cells, changes) = if header.kind == "curve" {
-        let main: Vec<Outcome> =
-            run.outcomes.iter().filter(|outcome| outcome.spec.transport != Spec::CEILING).cloned().collect();
-        (Vec::new(), analysis::limiter::changes(&main))
-    } else {
-        let of = |outcome: &Outcome| CellWhy {
-            cell: outcome.cell,
-            outcome: report::outcome_line(outcome),
-            why: outcome.summary.why.clone().or_else(|| analysis::why(outcome, &run.passes, &header.near, &header.far)),
-        };
-        // A size of a plan's curve shares its passes with the other sizes.
-        let whole = run.outcomes.iter().filter(|outcome| !outcome.spec.is_point());
-        (whole.filter(selected).map(of).collect(), Vec::new())
-    };
-    RunWhy { id: header.id.clone(), name: header.name.clone(), cells, changes }
 }

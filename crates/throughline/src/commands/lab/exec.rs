@@ -1,13 +1,8 @@
 //! `thru lab exec`: a command on a host of a lab that is up.
 
-use std::os::unix::process::CommandExt;
-
 use clap::Args;
-use lab::ExistingLab;
-
 use session::Failure;
-use session::running_lab::program;
-use session::running_lab::set_lab_environment;
+use session::running_lab::replace;
 
 /// Flags of `thru lab exec`.
 #[derive(Debug, Args)]
@@ -30,10 +25,5 @@ pub struct ExecArgs {
 
 /// Replaces this process with the command; returns only on failure.
 pub fn run(args: &ExecArgs) -> Result<u8, Failure> {
-    let lab = ExistingLab::find(args.lab.as_deref())?;
-    let (program, words) = program(&args.command)?;
-    let mut command = lab.command(&args.host, program)?;
-    command.args(words);
-    set_lab_environment(&mut command, &lab.name, &args.host, |end| lab.file(end).into());
-    Err(Failure::host(format!("cannot start `ip netns exec`: {}", command.exec())))
+    Err(replace(args.lab.as_deref(), &args.host, &args.command))
 }

@@ -6,16 +6,14 @@ mod list;
 mod run;
 mod up;
 
-use std::collections::BTreeMap;
-
 use clap::{Args, Subcommand};
 use lab::Topology;
 use model::LabReport;
-use session::running_lab::RunningLab;
+use session::running_lab::LabEvent;
+use session::values::{variable, variables};
+use session::{Failure, topology};
 
-pub use run::{Job, within};
-use session::Failure;
-use session::topology;
+use crate::console;
 
 /// Flags of `thru lab`.
 #[derive(Debug, Args)]
@@ -49,7 +47,7 @@ struct Build {
     topology: String,
 
     /// Value of a variable, ${NAME} in the topology. May be repeated.
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = session::values::variable)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     vars: Vec<(String, String)>,
 
     /// Name of the lab [default: the name of the topology and eight random digits].
@@ -63,13 +61,7 @@ struct Build {
 
 impl Build {
     fn topology(&self) -> Result<Topology, Failure> {
-        let mut vars = BTreeMap::new();
-        for (key, value) in &self.vars {
-            if vars.insert(key.clone(), value.clone()).is_some() {
-                return Err(Failure::usage(format!("--var {key} is given twice")));
-            }
-        }
-        topology::find(&self.topology, &vars)
+        topology::find(&self.topology, &variables(&self.vars)?)
     }
 }
 
@@ -85,10 +77,28 @@ pub fn run(args: &LabArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Removes a lab and returns the counters of its emulated links.
-fn close(lab: RunningLab) -> Result<LabReport, Failure> {
-    if let Some((link, why)) = lab.failure() {
-        errln!("thru: the emulated link {link} stopped forwarding: {why}");
+/// Prints what happens while `command` runs in a lab; if `quiet`, only what must be seen.
+pub fn tell(command: &[String], quiet: bool) -> impl Fn(LabEvent<'_>) {
+    move |event| match event {
+        LabEvent::Note(line) => errln!("thru: {line}"),
+        _ if quiet => {}
+        LabEvent::Changed(change) => errln!(
+            "thru: {}: {} (was {}) on this whole machine while the lab is up",
+            change.key,
+            change.now,
+            change.before
+        ),
+        LabEvent::Starts { lab, host } => {
+            let line = format!("thru: lab {lab}, `{}` on {host}", command.join(" "));
+            // A command such as `time` is no option.
+            console::err(&(model::plain(&line) + "\n"));
+        }
     }
-    lab.close()
+}
+
+/// Prints the counters of the emulated links.
+pub fn print_report(report: &LabReport, quiet: bool) {
+    if !quiet {
+        err!("{}", report::lab_report(report));
+    }
 }

@@ -1,0 +1,61 @@
+//! Files that a command writes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes a file completely or not at all: on a full disk, the old file stays.
+///
+/// # Errors
+/// The file or its folder cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    // Devices and pipes are not replaced.
+    if path.exists() && !path.is_file() {
+        return fs::write(path, bytes).map_err(failed);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let result = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).map_err(failed);
+    if result.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    result
+}
+
+/// Writes a document as JSON, in place.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n";
+    fs::write(path, text).map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Checks before the measurement that a file can be written.
+///
+/// # Errors
+/// It cannot be written.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let existed = path.exists();
+    match fs::OpenOptions::new().append(true).create(true).open(path) {
+        Ok(_) => {
+            if !existed {
+                let _ = fs::remove_file(path);
+            }
+            Ok(())
+        }
+        Err(error) => Err(Failure::output(format!(
+            "cannot write {}: {error}; use a file in an existing, writable folder",
+            path.display()
+        ))),
+    }
+}

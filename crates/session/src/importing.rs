@@ -1,0 +1,148 @@
+//! Results of other tools as runs in the store.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use flate2::read::MultiGzDecoder;
+use import::{Format, Refused, Source};
+use model::Run;
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+use crate::setup::recorder;
+
+/// The largest file that is read, bytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Which files to import, and how.
+#[derive(Debug)]
+pub struct ImportRequest<'a> {
+    /// The files, plain or compressed with gzip.
+    pub files: &'a [PathBuf],
+    /// The format of all files; `None` to detect it.
+    pub format: Option<&'static Format>,
+    /// Name of the runs; a number is added from the second on. Without it, the name of the file.
+    pub name: Option<&'a str>,
+    /// The database of runs; `None` is the default one.
+    pub store: Option<&'a Path>,
+}
+
+/// What became of a file or a part of it.
+#[derive(Debug)]
+pub enum ImportEvent<'a> {
+    /// A file was refused, or a line of it.
+    Refused {
+        /// The file.
+        file: &'a Path,
+        /// The line; `None` for the file.
+        line: Option<u32>,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A listing is stored as a run.
+    Stored(&'a Run),
+}
+
+/// Reads the files and stores their listings.
+///
+/// # Errors
+/// Nothing or not all was imported; the store cannot be written.
+pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)) -> Result<(), Failure> {
+    let mut recorder = recorder(request.store)?;
+    let (mut runs, mut refusals) = (0_u32, 0);
+    for file in request.files {
+        let Contents { sha256, reading } = match read(file, request.format) {
+            Ok(contents) => contents,
+            Err(reason) => {
+                tell(ImportEvent::Refused { file, line: None, reason: &reason });
+                refusals += 1;
+                continue;
+            }
+        };
+        for Refused { line, reason } in &reading.refused {
+            tell(ImportEvent::Refused { file, line: Some(*line), reason });
+        }
+        refusals += reading.refused.len();
+        for (index, imported) in (1..).zip(reading.imported) {
+            let source = source(request.name, file, &sha256, [index, runs])?;
+            runs += 1;
+            let run = import::assemble(imported, &source, &reading.refused);
+            recorder.record_run(&run)?;
+            tell(ImportEvent::Stored(&run));
+        }
+    }
+    match (runs, refusals) {
+        (0, _) => Err(Failure::other("nothing was imported")),
+        (_, 0) => Ok(()),
+        (_, 1) => Err(Failure::other("1 part was refused; the rest is in the store")),
+        (_, count) => Err(Failure::other(format!("{count} parts were refused; the rest is in the store"))),
+    }
+}
+
+/// A file that was read.
+struct Contents {
+    /// The digest of the file as it is, in hexadecimal digits.
+    sha256: String,
+    reading: import::Reading,
+}
+
+fn read(file: &Path, format: Option<&Format>) -> Result<Contents, String> {
+    let bytes = bytes_of(file)?;
+    let text = unpacked(&bytes)?;
+    let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.reason)?;
+    let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    Ok(Contents { sha256, reading })
+}
+
+fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
+    let facts = std::fs::metadata(file).map_err(|error| format!("cannot be read: {error}"))?;
+    if !facts.is_file() {
+        return Err("is not a regular file".into());
+    }
+    if facts.len() > MOST_BYTES {
+        return Err(format!("has {} bytes; the limit is 256 MiB: split it", facts.len()));
+    }
+    std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// The contents of a file that gzip compressed (RFC 1952), as flent's are; `None` for any other file.
+fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    match read {
+        Ok(_) if text.len() as u64 <= MOST_BYTES => Ok(Some(text)),
+        Ok(_) => Err("has more than 256 MiB of data after decompression: decompress it and split it".into()),
+        Err(error) => Err(format!("is a damaged gzip file: {error}")),
+    }
+}
+
+/// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
+fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2]) -> Result<Source, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = match name {
+        Some(name) if number == 0 => name.to_owned(),
+        Some(name) => format!("{name}-{}", number + 1),
+        None if index > 1 => format!("{file}-{index}"),
+        None => file.clone(),
+    };
+    // The last digits tell the runs of one import from each other; they count up from a value that the file determines.
+    let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
+    Ok(Source {
+        id: store::new_run_id(now, entropy.wrapping_add(number as u16)),
+        name: Some(name),
+        command: std::env::args().collect(),
+        file,
+        sha256: sha256.to_owned(),
+        imported_unix_ns: now,
+    })
+}

@@ -1,0 +1,25 @@
+//! Opens a plan file.
+
+use std::path::Path;
+
+use super::read::read;
+use crate::failure::Failure;
+use crate::run::ParsedPlan;
+use crate::values::variables;
+
+/// The plan in a file, with the values of its variables. If `in_lab`, it is measured in its lab.
+///
+/// # Errors
+/// The file cannot be read, has a mistake, or has no lab.
+pub fn open(path: &Path, vars: &[(String, String)], in_lab: bool) -> Result<ParsedPlan, Failure> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read the plan {name}: {error}")))?;
+    let parsed = read(&name, text, &variables(vars)?, in_lab)?;
+    if in_lab && parsed.plan.lab.is_none() {
+        return Err(Failure::usage(format!(
+            "{name} has no [lab]: add one with topology = \"NAME\", or omit `lab` to measure between real hosts"
+        )));
+    }
+    Ok(parsed)
+}

@@ -1,0 +1,185 @@
+//! The agent of `thru serve`: what its options allow, and the servers beside it.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use control::agent::{self, Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
+use control::proto::DEFAULT_PORT;
+use host::tune::{Allowance, Journal};
+
+use super::{PeerOptions, PeerServers};
+use crate::failure::Failure;
+use crate::setup;
+use crate::signals::Signals;
+
+/// What an agent serves, and to whom.
+pub struct ServeOptions<'a> {
+    /// Addresses to listen on, with or without a port; none for loopback.
+    pub listen: &'a [String],
+    /// File with the token that clients must have.
+    pub token_file: Option<&'a Path>,
+    /// Whether it ends after the first client that measured.
+    pub once: bool,
+    /// Number of measurements that may run at the same time.
+    pub concurrent: usize,
+    /// Limits for clients.
+    pub limits: Limits,
+    /// Whether clients may load congestion controls.
+    pub allow_stacks: bool,
+    /// Folder into which clients may capture packets.
+    pub captures: Option<PathBuf>,
+    /// Clients may change network settings, and those that match these patterns, if there is one; an empty one adds nothing.
+    pub tuning: &'a [String],
+    /// Time between the loss of a client and the restoration of its settings.
+    pub grace: Duration,
+    /// Folder of the journal of changed settings.
+    pub journal: Option<PathBuf>,
+    /// How long a client may be unreachable before its session ends.
+    pub vanished_after: Duration,
+    /// The clients of other programs. Whether any client is accepted, and the log, are the agent's, too.
+    pub peers: PeerOptions<'a>,
+    /// Receives the addresses once the agent listens.
+    pub listening: OnListening,
+}
+
+/// Serves until one client has measured (with `once`) or a signal comes.
+///
+/// # Errors
+/// Options that exclude each other or let others in without a token; an address that cannot be listened on.
+pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
+    let addresses = addresses(options.listen)?;
+    let allowance = allowance(options.tuning)?;
+    options.check_token()?;
+    let token = setup::token(options.token_file)?;
+    options.check_open(&addresses)?;
+    options.captures.as_deref().map_or(Ok(()), check_captures)?;
+    let mut signals = Signals::catch()?;
+    let directory = setup::socket_directory()?;
+    options.recover()?;
+    let machine = Machine::new(options.concurrent);
+    let peer_servers = PeerServers::start(&options.peers, &addresses, &machine)?;
+    let options = AgentOptions {
+        token,
+        machine,
+        limits: options.limits,
+        allow_stacks: options.allow_stacks,
+        tuning: Tuning {
+            allowed: !options.tuning.is_empty(),
+            allowance,
+            journal: options.journal,
+            grace: options.grace,
+        },
+        once: options.once,
+        captures: options.captures.map_or(Captures::Refused, Captures::In),
+        vanished_after: options.vanished_after,
+        listening: options.listening,
+        log: Box::new(options.peers.log),
+        ..setup::local_options(directory.path())?
+    };
+    let runtime = setup::runtime()?;
+    let served = runtime.block_on(async {
+        tokio::select! {
+            served = Agent::serve(options, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
+            _ = signals.next() => Ok(()),
+        }
+    });
+    peer_servers.stop();
+    served
+}
+
+impl ServeOptions<'_> {
+    /// Refuses what needs a token if there is none: any program on this host can reach the port.
+    fn check_token(&self) -> Result<(), Failure> {
+        let needing = [
+            (!self.tuning.is_empty(), "`allow-tuning`", "change settings of this host"),
+            (self.captures.is_some(), "`allow-capture`", "record packets of this host"),
+            (self.allow_stacks, "`allow-stacks`", "load code into this host's kernel"),
+        ];
+        match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
+            (Some((_, option, what)), None) => Err(Failure::usage(format!(
+                "{option} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides `token-file FILE`"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses addresses that other hosts reach, unless clients have a token or any client is welcome.
+    fn check_open(&self, addresses: &[SocketAddr]) -> Result<(), Failure> {
+        let Some(address) = addresses.iter().find(|address| !address.ip().is_loopback()) else { return Ok(()) };
+        match (self.token_file, self.peers.programs.first()) {
+            _ if self.peers.open => Ok(()),
+            (None, _) => Err(Failure::usage(format!(
+                "{address} can be reached from other hosts: add `token-file FILE` here and for clients, or `open` to accept any client"
+            ))),
+            (_, Some(peer)) => Err(Failure::usage(format!(
+                "`speak {}` on {address}: clients of other programs have no token; add `open` to accept any client, or listen on loopback",
+                peer.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Restores settings that a killed owner left, even if this agent changes none itself.
+    fn recover(&self) -> Result<(), Failure> {
+        match Journal::open(self.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
+            Ok(lines) => lines.iter().for_each(|line| (self.peers.log)(line)),
+            Err(error) if !self.tuning.is_empty() => return Err(Failure::host(error)),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Makes the folder of captures and checks that files can be written into it.
+fn check_captures(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
+        Failure::usage(format!("`allow-capture={}`: {error}; use a writable folder", folder.display()))
+    })
+}
+
+/// The settings that clients may change: network settings, and those of the patterns.
+fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
+    let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("`allow-tuning='{text}'`: {why}")));
+    patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
+}
+
+/// The addresses to listen on.
+fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+    if texts.is_empty() {
+        return Ok(loopback_here());
+    }
+    texts
+        .iter()
+        .map(|text| {
+            let bare = text.trim_start_matches('[').trim_end_matches(']');
+            text.parse::<SocketAddr>()
+                .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
+                .map_err(|_| {
+                    Failure::usage(format!(
+                        "`listen {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                    ))
+                })
+        })
+        .collect()
+}
+
+/// The loopback addresses of the IP versions that this host has.
+fn loopback_here() -> Vec<SocketAddr> {
+    let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
+    loopback(DEFAULT_PORT).into_iter().filter(|address| address.is_ipv4() || has_v6).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_usual_port_unless_it_names_one() {
+        let read = |text: &str| addresses(&[text.to_owned()]).map_err(|failure| failure.to_string());
+        assert_eq!(read("10.0.0.2"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], DEFAULT_PORT))]));
+        assert_eq!(read("10.0.0.2:7000"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], 7000))]));
+        assert_eq!(read("[::1]"), Ok(vec![SocketAddr::new(Ipv6Addr::LOCALHOST.into(), DEFAULT_PORT)]));
+        assert!(read("b").unwrap_err().starts_with("`listen b`: write an IP address"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Runs of the store: to show them, and to continue one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use analysis::stats::Parts;
+use model::{Run, Trial};
+
+use crate::failure::Failure;
+use crate::run::{ParsedPlan, Resumed};
+use crate::setup::open_store;
+
+/// A run from the store. If its process was killed, the outcomes are computed from its trials. `note` gets a line for each part
+/// that cannot be read.
+///
+/// # Errors
+/// The store cannot be read, or has no such run.
+pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Result<Run, Failure> {
+    let loaded = open_store(store)?.load(reference)?;
+    loaded.damaged.iter().for_each(|damage| note(damage));
+    let mut run = loaded.run;
+    let mut trials: BTreeMap<u32, Vec<Trial>> = BTreeMap::new();
+    for trial in loaded.orphans {
+        trials.entry(trial.cell).or_default().push(trial);
+    }
+    let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
+    let mut parts = if curve { parts(&run, &trials) } else { BTreeMap::new() };
+    for (id, trials) in trials {
+        let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
+        let parts = parts.remove(&id);
+        let point = cell.spec.is_point();
+        let legs = curve && point;
+        let context =
+            analysis::Context { cut_short: true, curve: point, legs, paired, parts, ..analysis::Context::default() };
+        let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
+        let [near, far] = run.header.hosts_of(cell);
+        analysis::bound(&mut outcome, near, far);
+        if !point {
+            outcome.summary.why = analysis::why(&outcome, &run.passes, near, far);
+        }
+        run.outcomes.push(outcome);
+    }
+    run.outcomes.sort_by_key(|outcome| outcome.cell);
+    if run.findings.is_empty() {
+        run.findings = match () {
+            () if curve => analysis::of_curve(&run.outcomes),
+            () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes),
+            () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
+            () => analysis::of_single(&run.outcomes),
+        };
+    }
+    Ok(run)
+}
+
+/// The legs of a killed curve's cells without the effects of their passes. Finished cells contribute; the memory ceiling does
+/// not.
+fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Parts> {
+    let Some(transport) = run.header.cells.first().map(|cell| &cell.spec.transport) else { return BTreeMap::new() };
+    let open = run.header.cells.iter().filter_map(|cell| Some((&cell.spec, cell.id, orphans.get(&cell.id)?)));
+    let done = run.outcomes.iter().map(|outcome| (&outcome.spec, outcome.cell, &outcome.trials));
+    let mut cells: Vec<_> = open.chain(done).filter(|(spec, ..)| spec.transport == *transport).collect();
+    cells.sort_by_key(|(spec, ..)| spec.block);
+    let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| trials.as_slice()).collect();
+    cells.iter().map(|(_, id, _)| *id).zip(analysis::outcome::parts(&trials)).collect()
+}
+
+/// The earlier part of a run of this plan that is continued. It keeps its seed.
+///
+/// # Errors
+/// The run is finished, or is not one of this plan.
+pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) -> Result<Resumed, Failure> {
+    let loaded = open_store(store)?.load(reference)?;
+    let run = loaded.run;
+    let id = &run.header.id;
+    let Some(plan) = &run.header.plan else {
+        return Err(Failure::usage(format!("run {id} is a `thru {}`, not a run of a plan", run.header.kind)));
+    };
+    if plan.digest != parsed.plan.digest {
+        return Err(Failure::usage(format!(
+            "run {id} was made with another plan or other variables: use the same file and the same `var`, or start a new run"
+        )));
+    }
+    if run.ending.as_ref().is_some_and(|ending| ending.how == "finished") {
+        return Err(Failure::usage(format!("run {id} is finished: see `thru show {id}`")));
+    }
+    if run.header.cells.len() != parsed.cells.len() {
+        return Err(Failure::usage(format!(
+            "run {id} has other cells than this version of thru makes from the plan: start a new run"
+        )));
+    }
+    parsed.rule = run.header.stopping.clone();
+    let mut trials: Vec<_> =
+        run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
+    trials.sort_by_key(|trial| (trial.pass, trial.position));
+    Ok(Resumed { header: run.header, trials, passes: run.passes })
+}

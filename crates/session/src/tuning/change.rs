@@ -1,0 +1,173 @@
+//! Changes settings, holds them for a time, and restores them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::ControlError;
+use control::coordinator::End;
+use control::proto::message::Obstacle;
+use host::tune::{Fault, RealBackend, Tuner};
+use model::{Change, Setting, SettingNow};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::place::Place;
+use crate::failure::Failure;
+use crate::setup;
+use crate::signals::Signals;
+
+/// Interval between two attempts to change a setting that another session holds.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A request to change settings. If one cannot be changed, none is.
+#[derive(Debug)]
+pub struct TuneRequest {
+    /// The settings.
+    pub settings: Vec<Setting>,
+    /// How long they are held. Without it they are kept on this host, and held until a signal on another one.
+    pub duration: Option<Duration>,
+    /// Whether another host keeps them.
+    pub keep: bool,
+    /// How long to wait for a setting that another session holds.
+    pub wait: Duration,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub struct Changed {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// Whether they last.
+    pub ending: Ending,
+}
+
+/// Whether changes last.
+#[derive(Debug)]
+pub enum Ending {
+    /// They are kept; on this host with the ID of the journal's entry, if anything was changed.
+    Kept(Option<String>),
+    /// They have been restored, with these values.
+    Restored(Vec<Change>),
+}
+
+impl TuneRequest {
+    /// What would change on this host.
+    ///
+    /// # Errors
+    /// A setting is wrong or cannot be changed.
+    pub fn preview(&self, place: &Place<'_>) -> Result<Vec<Change>, Failure> {
+        let tuner =
+            Tuner::new(Arc::new(RealBackend), place.journal()?, setup::command_line().join(" "), Duration::ZERO);
+        Ok(tuner.preview(&self.settings)?)
+    }
+
+    /// The present values of the settings at another host; `purpose` is shown in its queue.
+    ///
+    /// # Errors
+    /// The host is not reached, or does not show one of them.
+    pub fn present(&self, place: &Place<'_>, purpose: &str) -> Result<Vec<SettingNow>, Failure> {
+        let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
+        place.show(&keys, purpose)
+    }
+
+    /// Changes the settings, and restores them after their time or at a signal unless they are kept. `held` gets the changes
+    /// before the time begins.
+    ///
+    /// # Errors
+    /// A setting is wrong, cannot be changed or is held by another session for too long; the host is not reached or lost.
+    pub fn make(&self, place: &Place<'_>, held: impl Fn(&[Change])) -> Result<Changed, Failure> {
+        // From here on no signal ends this process in the middle of a change.
+        let mut signals = Signals::catch()?;
+        match place.host {
+            None => self.on_this_host(place, &mut signals, held),
+            Some(host) => setup::runtime()?.block_on(async {
+                let mut end = tokio::select! {
+                    reached = place.reach(host, "tune set") => reached?,
+                    _ = signals.next() => return Err(ControlError::Interrupted.into()),
+                };
+                let changed = self.at_agent(&mut end, &mut signals, held).await;
+                end.release().await;
+                changed
+            }),
+        }
+    }
+
+    fn on_this_host(
+        &self,
+        place: &Place<'_>,
+        signals: &mut Signals,
+        held: impl Fn(&[Change]),
+    ) -> Result<Changed, Failure> {
+        let journal = place.recovered_journal()?;
+        let mut tuner = Tuner::new(Arc::new(RealBackend), journal, setup::command_line().join(" "), Duration::ZERO);
+        let runtime = setup::runtime()?;
+        let changes = runtime.block_on(self.change_when_free(signals, async || {
+            // Preview first: if another session holds one of them, none is changed.
+            let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
+            let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
+            (changed.map_err(Failure::from), busy)
+        }))?;
+        let Some(duration) = self.duration else {
+            return Ok(Changed { changes, ending: Ending::Kept(tuner.keep()?) });
+        };
+        held(&changes);
+        runtime.block_on(async {
+            tokio::select! {
+                () = sleep(duration) => {}
+                _ = signals.next() => {}
+            }
+        });
+        Ok(Changed { changes, ending: Ending::Restored(tuner.revert()) })
+    }
+
+    async fn at_agent(
+        &self,
+        end: &mut End,
+        signals: &mut Signals,
+        held: impl Fn(&[Change]),
+    ) -> Result<Changed, Failure> {
+        let change = async || {
+            let changed =
+                if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
+            let busy = matches!(changed, Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }));
+            (changed.map_err(Failure::from), busy)
+        };
+        let changes = self.change_when_free(signals, change).await?;
+        if self.keep {
+            return Ok(Changed { changes, ending: Ending::Kept(None) });
+        }
+        held(&changes);
+        let end_of_time = self.duration.map(|duration| Instant::now() + duration);
+        let time = async {
+            match end_of_time {
+                Some(time) => sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time => {}
+            _ = signals.next() => {}
+            error = end.lost_contact() => return Err(error.into()),
+        }
+        Ok(Changed { changes, ending: Ending::Restored(end.untune().await?) })
+    }
+
+    /// Repeats a change while another session holds a setting, until it succeeds, the wait is over or a signal comes. `change`
+    /// also returns whether a setting is held.
+    async fn change_when_free(
+        &self,
+        signals: &mut Signals,
+        mut change: impl AsyncFnMut() -> (Result<Vec<Change>, Failure>, bool),
+    ) -> Result<Vec<Change>, Failure> {
+        let deadline = Instant::now() + self.wait;
+        loop {
+            let (changed, busy) = change().await;
+            if !busy || Instant::now() >= deadline {
+                return changed;
+            }
+            tokio::select! {
+                () = sleep(RETRY_INTERVAL) => {}
+                _ = signals.next() => return Err(ControlError::Interrupted.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Settings of a host that a user shows, changes and restores: of this host, or of the host of an agent.
+
+mod change;
+mod host_wide;
+mod place;
+mod words;
+
+pub use change::{Changed, Ending, TuneRequest};
+pub use host_wide::HostWide;
+pub use place::Place;
+pub use words::{of_revert, of_set, of_show};
