@@ -14,6 +14,8 @@ const PLOT_ROWS: usize = 5;
 const KEY_SIZES: usize = 10;
 /// Width of the titles of the answers.
 const TITLE: usize = 12;
+/// Largest block whose round trip is mostly the hosts' reaction, bytes.
+const SMALL: u64 = 4096;
 
 /// The answers, a plot, key sizes, and what to do next.
 pub(super) fn screen(run: &Run, columns: u16) -> String {
@@ -137,21 +139,19 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
     let (noisy, drifting, missed, few) =
         (with(Verdict::Noisy), with(Verdict::Drifting), with(Verdict::TargetMissed), with(Verdict::FewTrials));
     let spins = points.iter().any(|point| point.spec.strategy == Strategy::Spin);
-    let advice = match () {
-        () if noisy > 0 && !spins => {
+    let first =
+        points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
+    let advice = match first {
+        Some(block) if block <= SMALL && !spins => {
             format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
         }
-        () if noisy > 0 => format!("{} vary too much for the budget: look for other load or steal", of(noisy)),
-        () if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
-        () if few + missed > 0 => format!("{} need a larger `budget`", of(few + missed)),
-        () => format!("all {} sizes are as precise as requested", points.len()),
+        Some(block) => format!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
+        None if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
+        None if few + missed > 0 => format!("{} need a larger `budget`", of(few + missed)),
+        None => format!("all {} sizes are as precise as requested", points.len()),
     };
-    let rows = if run.header.id.is_empty() {
-        String::new()
-    } else {
-        "; all rows: `thru show RUN --all`".replace("RUN", &run.header.id)
-    };
-    format!("{:<TITLE$}{advice}{rows}\n", "Next")
+    let rows = format!("`thru show {} --all`", labels::plain(&run.header.id));
+    format!("{:<TITLE$}{advice}\n{:<TITLE$}{rows}\n", "Next", "Every row")
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     fn a_curve_fits_on_a_screen() {
         let run = sample::curve();
         let text = screen(&run, 100);
-        assert!(text.lines().count() <= 22, "{text}");
+        assert!(text.lines().count() <= 23, "{text}");
         for title in ["Latency", "Peak", "Saturation", "Next"] {
             assert!(text.lines().any(|line| line.starts_with(title)), "{title} in:\n{text}");
         }
