@@ -10,11 +10,14 @@ use model::{SplitMix64, Stopping};
 
 const RUNS: u32 = 2_000;
 
+/// Gives the next leg from random numbers and a state.
+type Source = Box<dyn Fn(&mut SplitMix64, &mut f64) -> f64>;
+
 /// A source of legs and their true median.
 struct Noise {
     name: &'static str,
     truth: f64,
-    next: Box<dyn Fn(&mut SplitMix64, &mut f64) -> f64>,
+    next: Source,
 }
 
 fn normal(noise: f64) -> Noise {

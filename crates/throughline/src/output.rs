@@ -21,18 +21,17 @@ pub fn write_pieces(
     figure: Option<&str>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let all = path.is_some();
-    rendered(format, View { figure, all, ..View::new(runs) }, path)
+    rendered(format, &View { figure, all, columns: columns(), ..View::new(runs) }, path)
 }
 
 /// Renders `runs` as `format` to standard output; `all` prints every row of a curve, too.
 pub fn print(format: &str, runs: &[Run], all: bool) -> Result<(), Failure> {
-    rendered(format, View { all, ..View::new(runs) }, None).map(drop)
+    rendered(format, &View { all, columns: columns(), ..View::new(runs) }, None).map(drop)
 }
 
-fn rendered(format: &str, view: View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
-    let view = View { columns: columns(), ..view };
-    let mut pieces = (format.render)(&view).map_err(Failure::other)?;
+    let mut pieces = (format.render)(view).map_err(Failure::other)?;
     if !is_data(format.name) {
         let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
         pieces.iter_mut().for_each(|piece| spell(piece, flags));
