@@ -7,6 +7,7 @@
 //! `--from` host), `far` is HOST.
 
 pub mod advice;
+pub mod anatomy;
 pub mod capture;
 pub mod claim;
 pub mod comparison;
@@ -48,6 +49,7 @@ pub mod why;
 mod wording;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
+pub use anatomy::{Anatomy, AnatomyTally, PartFigures, PartTally, StampedExchange, Stamps};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};

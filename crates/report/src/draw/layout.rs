@@ -119,7 +119,9 @@ fn spans(figure: &Figure) -> (Span, Span) {
     let ys = || points().filter(shown).map(|point| point.y);
     let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     let sensible = |end: &f64| *end >= low / 3.0 && *end <= high * 1.5;
-    let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten().filter(sensible);
+    let stacked = figure.series.iter().any(|series| series.stacked);
+    let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten();
+    let ends = ends.filter(|end| stacked || sensible(end));
     (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.1))
 }
 
