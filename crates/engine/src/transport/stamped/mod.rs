@@ -4,6 +4,7 @@
 //! of the departure is requested call by call, and the reports are read after such a run, before an exchange whose time does not
 //! count. The kernel stamps every arrival, which costs it one clock read.
 
+mod arrivals;
 mod log;
 mod sampling;
 
@@ -98,7 +99,10 @@ impl<C: Channel> Channel for StampedChannel<C> {
         let stream = C::KIND == Kind::Stream;
         let fd = self.socket.poll_fd().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported));
         match fd.and_then(|fd| stamps::enable(fd, stream)) {
-            Ok(counts_from_here) => self.log = Some(Box::new(Log::new(requests, stream, counts_from_here))),
+            Ok(counts_from_here) => {
+                self.log = Some(Box::new(Log::new(requests, stream, counts_from_here)));
+                arrivals::wait_until_stamped();
+            }
             Err(error) => self.refuse("SO_TIMESTAMPING", &error),
         }
     }
