@@ -5,7 +5,7 @@
 //! arrival to its program, to its send call, and to the departure. The network is what is left: the near host's time between departure
 //! and arrival less the far host's time between arrival and departure. So the six parts of an exchange add up to its round trip.
 
-use model::anatomy::{Part, Parts};
+use model::stamps::{Part, Parts};
 use model::units::seconds;
 use model::{Anatomy, AnatomyTally, Outcome, Spec, StampedExchange, Stamps, Strategy, Trial};
 
@@ -63,19 +63,19 @@ pub fn joined(near: &Stamps, far: &Stamps) -> AnatomyTally {
     tally
 }
 
-/// The parts of one exchange and whether the network's is by the cards' clocks; `None` if a part would be negative.
+/// The parts of one exchange and whether the network's is by the NICs' clocks; `None` if a part would be negative.
 fn parts(near: &StampedExchange, far: &StampedExchange) -> Option<(Parts<u64>, bool)> {
     let ([near_send, away, near_wakeup], [far_wakeup, far_turnaround, far_send]) = (near.parts_ns, far.parts_ns);
     let stay = far.parts_ns.iter().sum();
     let by_software =
         Parts { near_send, network: away.checked_sub(stay)?, far_wakeup, far_turnaround, far_send, near_wakeup };
     let by_hardware = || {
-        let (card_away, card_stay) = (near.hardware_ns?, far.hardware_ns?);
-        // The time between the cards' and the kernel's stamps is in the hosts, and most of it before the wake-up: interrupts.
+        let (nic_away, nic_stay) = (near.hardware_ns?, far.hardware_ns?);
+        // The time between the NICs' and the kernel's stamps is in the hosts, and most of it before the wake-up: interrupts.
         Some(Parts {
-            network: card_away.checked_sub(card_stay)?,
-            far_wakeup: far_wakeup + card_stay.checked_sub(stay)?,
-            near_wakeup: near_wakeup + away.checked_sub(card_away)?,
+            network: nic_away.checked_sub(nic_stay)?,
+            far_wakeup: far_wakeup + nic_stay.checked_sub(stay)?,
+            near_wakeup: near_wakeup + away.checked_sub(nic_away)?,
             ..by_software
         })
     };
@@ -181,7 +181,7 @@ fn has_segments(outcome: &Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Summary;
+    use model::{Strategy, Summary};
     use proptest::prelude::*;
 
     fn exchange(number: u64, parts_ns: [u64; 3], hardware_ns: Option<u64>) -> StampedExchange {
@@ -201,8 +201,8 @@ mod tests {
                 ([0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40], [0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40],
                  prop::option::of(0u64..1 << 41), prop::option::of(0u64..1 << 41)), 0..40),
         ) {
-            let near = exchanges.iter().zip(8..).map(|((near, _, card, _), number)| exchange(number, *near, *card)).collect();
-            let far = exchanges.iter().zip(8..).map(|((_, far, _, card), number)| exchange(number, *far, *card)).collect();
+            let near = exchanges.iter().zip(8..).map(|((near, _, nic, _), number)| exchange(number, *near, *nic)).collect();
+            let far = exchanges.iter().zip(8..).map(|((_, far, _, nic), number)| exchange(number, *far, *nic)).collect();
             let (near, far) = (Stamps { every: 64, ..stamps(near) }, stamps(far));
             let tally = joined(&near, &far);
             let sum: u64 = Part::ALL.into_iter().map(|part| tally.parts.get(part).sum_ns).sum();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cards_clocks_count_only_together() {
+    fn the_nics_clocks_count_only_together() {
         let parts_of = |near, far| parts(&exchange(8, [2, 60, 3], near), &exchange(8, [20, 1, 4], far)).unwrap();
         let (parts, hardware) = parts_of(Some(50), Some(30));
         assert!(hardware);

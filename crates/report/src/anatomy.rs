@@ -2,7 +2,7 @@
 
 use analysis::anatomy::name;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use model::anatomy::{Part, Parts};
+use model::stamps::{Part, Parts};
 use model::units::seconds;
 use model::{Anatomy, Outcome, PartFigures, Run};
 
@@ -97,7 +97,7 @@ fn basis(anatomy: &Anatomy) -> String {
     for (count, what) in [
         (anatomy.missing, "more lack a stamp"),
         (anatomy.stepped, "are left out because a wall clock was set"),
-        (anatomy.hardware, "have the network's part by the network cards' clocks"),
+        (anatomy.hardware, "have the network's part by the NICs' clocks"),
     ] {
         if count > 0 {
             text += &format!("; {count} {what}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, LabHost, PathSpec};
 use model::Anatomy;
-use model::anatomy::{Part, Parts};
+use model::stamps::{Part, Parts};
 use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
 /// The anatomy of a document's outcome, after the checks of what holds of any.

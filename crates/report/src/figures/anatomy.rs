@@ -1,7 +1,7 @@
 //! The parts of round trips, one on the other, by block size.
 
 use analysis::anatomy::name;
-use model::anatomy::Part;
+use model::stamps::Part;
 use model::{Axis, Figure, Outcome, Point, Run, Scale, Series, Strategy};
 
 use super::Drawn;

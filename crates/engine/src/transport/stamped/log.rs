@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_s_clock_counts_with_both_stamps_only() {
+    fn the_nic_s_clock_counts_with_both_stamps_only() {
         let mut log = log(true, true);
         let both = |software_ns, hardware_ns| Stamp { software_ns: Some(software_ns), hardware_ns: Some(hardware_ns) };
         let mut exchange = log.open[0];

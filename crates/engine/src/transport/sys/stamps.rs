@@ -12,7 +12,7 @@ use super::datagrams::set_int;
 pub(crate) struct Stamp {
     /// By CLOCK_REALTIME.
     pub(crate) software_ns: Option<u64>,
-    /// By the clock of the network card.
+    /// By the clock of the NIC.
     pub(crate) hardware_ns: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ const ALWAYS: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_RAW_HARDWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY
-    // Without it a card that stamps suppresses the software stamp.
+    // Without it a NIC that stamps suppresses the software stamp.
     | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
 /// SCM_TSTAMP_SND of linux/errqueue.h: the packet was passed to the device.
 const SENT: u32 = 0;
@@ -156,7 +156,7 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
     })
 }
 
-/// The stamp among control messages: three times (scm_timestamping), the first by software, the third by the card; the second
+/// The stamp among control messages: three times (scm_timestamping), the first by software, the third by the NIC; the second
 /// is no longer used. A time that is not there is 0.
 fn arrival(control: &[u8]) -> Stamp {
     let mut found =
