@@ -123,6 +123,9 @@ pub fn name(part: Part, strategy: Strategy) -> &'static str {
     }
 }
 
+/// Smallest ratio of the mean round trip to the median one that is reported.
+const RAISED: f64 = 1.5;
+
 /// What takes the time of an outcome's round trips, or why that is not known; `None` if it was not requested.
 #[must_use]
 pub fn sentence(outcome: &Outcome) -> Option<String> {
@@ -140,6 +143,12 @@ pub fn sentence(outcome: &Outcome) -> Option<String> {
     let spins = outcome.spec.strategy == Strategy::Spin;
     let hosts = parts.far_wakeup.mean_ns + parts.near_wakeup.mean_ns;
     let doing = if spins { "receiving" } else { "waking up and receiving" };
+    let median = anatomy.round_trip_p50_ns.map_or(whole, |ns| ns as f64);
+    let raised = if whole > RAISED * median {
+        format!(" A few long round trips raise these means: the median is {}.", seconds(median))
+    } else {
+        String::new()
+    };
     let without = if spins { "" } else { " `spin` measures without the wake-ups." };
     let segments = if has_segments(outcome) {
         " A message has several segments here: the network's part includes their transmission one after the other and waits for \
@@ -149,13 +158,13 @@ pub fn sentence(outcome: &Outcome) -> Option<String> {
     };
     Some(if network > hosts {
         format!(
-            "{} are the network; the two hosts take {} for {doing}.{segments}",
+            "{} are the network; the two hosts take {} for {doing}.{raised}{segments}",
             of_whole(network, whole),
             seconds(hosts)
         )
     } else {
         format!(
-            "{} are the two hosts {doing}; the network takes {}.{without}{segments}",
+            "{} are the two hosts {doing}; the network takes {}.{without}{raised}{segments}",
             of_whole(hosts, whole),
             seconds(network)
         )
@@ -294,6 +303,9 @@ mod tests {
         );
         let far = said(anatomy([2_000, 20_000_000, 20_000, 0, 2_000, 20_000]), Strategy::Blocking);
         assert!(far.starts_with("20.0 of 20.0 ms are the network; the two hosts take 40.0 "), "{far}");
+        let stalled = Anatomy { round_trip_p50_ns: Some(16_000), ..blocking.clone() };
+        let raised = format!("raise these means: the median is {}.", seconds(16_000.0));
+        assert!(said(stalled, Strategy::Auto).ends_with(&raised));
         assert_eq!(wake_ups(&blocking, &spinning), Some(WakeUps { far_ns: 17_500.0, near_ns: 17_600.0 }));
         assert_eq!(wake_ups(&spinning, &blocking), Some(WakeUps { far_ns: 0.0, near_ns: 0.0 }));
         assert_eq!(wake_ups(&Anatomy::default(), &spinning), None);

@@ -61,6 +61,29 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
 }
 
 #[test]
+fn a_thread_that_spins_is_not_woken_up() {
+    let test = "a_thread_that_spins_is_not_woken_up";
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return skip::skip(test, "two cores");
+    }
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let medians = |wait: &str| {
+        let flags = ["rr", "--anatomy", "--pin", "1,0", "--time", "200ms", "--trials", "2", wait];
+        let doc = sandbox.measure(&[&flags[..], &[agent.host()]].concat());
+        let parts = checked(&doc, wait).parts.unwrap();
+        (parts.far_wakeup.p50_ns, parts.near_wakeup.p50_ns)
+    };
+    // Another program may have a core for the length of a measurement.
+    let mut seen = Vec::new();
+    let fell = (0..10).any(|_| {
+        let (blocking, spinning) = (medians("--wait=blocking"), medians("--spin"));
+        seen.push((blocking, spinning));
+        spinning.0 < blocking.0 && spinning.1 < blocking.1
+    });
+    assert!(fell, "medians of far and near, blocking and spinning: {seen:?}");
+}
+
+#[test]
 fn what_cannot_be_divided_is_refused_with_one_message() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (flags, what) in [
