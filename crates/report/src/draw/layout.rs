@@ -122,7 +122,13 @@ fn spans(figure: &Figure) -> (Span, Span) {
     let stacked = figure.series.iter().any(|series| series.stacked);
     let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten();
     let ends = ends.filter(|end| stacked || sensible(end));
-    (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.1))
+    // Around the bars of a single size, the ticks of a narrow logarithmic axis would be parts of a byte.
+    let room = stacked && figure.x.scale == model::Scale::Log;
+    let widest = xs.clone().filter(|_| room).map(|x| 8.0 * x).reduce(f64::min);
+    (
+        Span::fit(figure.x.scale, xs.chain(widest), if room { 0.04 } else { 0.02 }),
+        Span::fit(figure.y.scale, ys().chain(ends), 0.1),
+    )
 }
 
 /// The legend below the plot, in as many columns as the longest name allows.
