@@ -197,3 +197,56 @@ impl<C: Channel> Channel for StampedChannel<C> {
         self.socket.breaker()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A channel without a socket, whose packets no kernel stamps.
+    struct Pretended;
+
+    impl Channel for Pretended {
+        const KIND: Kind = Kind::Stream;
+
+        fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            Ok(into.len())
+        }
+
+        fn set_nonblocking(&mut self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn finish_sending(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn facts(&self) -> SocketFacts {
+            SocketFacts::default()
+        }
+
+        fn breaker(&self) -> Breaker {
+            Breaker::default()
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_reported_and_the_exchanges_go_on() {
+        let mut channel = StampedChannel::new(Pretended);
+        channel.start_stamps(true);
+        for number in 1..20 {
+            channel.exchange(number);
+            assert!(!channel.is_disturbed());
+            assert_eq!((channel.send(&[1; 3]).unwrap(), channel.recv(&mut [0; 2]).unwrap()), (3, 2));
+        }
+        let stamps = channel.take_stamps().unwrap();
+        assert!(stamps.refused.unwrap().starts_with("SO_TIMESTAMPING: "), "{:?}", stamps.exchanges);
+    }
+}
