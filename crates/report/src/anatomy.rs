@@ -6,6 +6,7 @@ use model::stamps::{Part, Parts};
 use model::units::seconds;
 use model::{Anatomy, Outcome, PartFigures, Run};
 
+use crate::limiter::{name_of, wrapped};
 use crate::{labels, sides};
 
 /// Widest bar, columns.
@@ -23,11 +24,12 @@ const FILLS: Parts<char> =
 pub(crate) fn in_text(run: &Run, columns: u16) -> String {
     let mut text = String::new();
     for (outcome, anatomy, parts) in divided(run) {
-        let title = sides::side(run, outcome).map_or("Anatomy".to_owned(), |side| format!("{side}, anatomy"));
+        let title =
+            name_of(run, outcome).map_or("Anatomy".to_owned(), |name| format!("{}, anatomy", labels::plain(&name)));
         let whole = anatomy.round_trip_ns.map(seconds).unwrap_or_default();
         text += &format!("\n{title} of a round trip, {whole}\n{}\n", bar(parts, usize::from(columns).min(BAR)));
         text += &format!("{}\n", table(outcome, anatomy, parts, columns));
-        crate::limiter::wrapped("", &basis(anatomy), usize::from(columns), &mut text);
+        wrapped("", &basis(anatomy), usize::from(columns), &mut text);
     }
     text
 }
@@ -36,7 +38,7 @@ pub(crate) fn in_text(run: &Run, columns: u16) -> String {
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     for (outcome, anatomy, parts) in divided(run) {
-        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
+        let side = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
         let shares = shares(parts);
         for part in Part::ALL {
             let of = parts.get(part);
