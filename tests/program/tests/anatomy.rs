@@ -111,9 +111,9 @@ fn ping(from: &LabHost, to: &str) -> Duration {
     Duration::from_secs_f64(longest.unwrap_or_else(|| panic!("{said}")) / 1_000.0)
 }
 
-/// Two hosts with this delay each way, and an agent on the second.
-fn delayed(test: &str, delay: Duration) -> Option<(Lab, Agent)> {
-    let direction = || DirectionSpec { delay, ..DirectionSpec::default() };
+/// Two hosts with this delay and loss each way, and an agent on the second.
+fn delayed(test: &str, delay: Duration, loss: f64) -> Option<(Lab, Agent)> {
+    let direction = || DirectionSpec { delay, loss, ..DirectionSpec::default() };
     let spec = PathSpec { link: CrossoverSpec::default(), forward: direction(), reverse: direction(), seed: 7 };
     match lab::available().and_then(|()| Lab::path(&spec)) {
         Ok(lab) => {
@@ -135,7 +135,7 @@ fn the_network_takes_the_delay_of_the_path() {
     if !skip::program(test, "ping", "iputils-ping") {
         return;
     }
-    let Some((lab, agent)) = delayed(test, delay) else { return };
+    let Some((lab, agent)) = delayed(test, delay, 0.0) else { return };
     let (a, sandbox) = (lab.host("a").unwrap(), Sandbox::new());
     for transport in [&[][..], &["--udp"]] {
         let flags = ["rr", "--anatomy", "--time", "1s", "--trials", "2", "--no-path", "--json", "-"];
@@ -155,6 +155,26 @@ fn the_network_takes_the_delay_of_the_path() {
         let hosts: u64 = Part::ALL.into_iter().filter(|part| *part != Part::Network).map(|part| *parts.get(part)).sum();
         assert!(u128::from(hosts) < whole.as_nanos(), "{what}: {parts:?}");
     }
+    drop(agent);
+    lab.close().unwrap();
+}
+
+#[test]
+fn lost_datagrams_are_counted_and_the_others_keep_their_numbers() {
+    let (test, delay) = ("lost_datagrams_are_counted_and_the_others_keep_their_numbers", Duration::from_millis(1));
+    let Some((lab, agent)) = delayed(test, delay, 0.05) else { return };
+    let (a, sandbox) = (lab.host("a").unwrap(), Sandbox::new());
+    // A number of one byte begins again within the trial.
+    let flags = ["rr", "--anatomy", "--udp", "--count", "300", "--trials", "1", "--no-path", "--json", "-"];
+    let args = [&flags[..], &[agent.host()]].concat();
+    let doc = Running::of(sandbox.prepare(a.command(binary::thru()), &args)).wait().ok().doc();
+    let anatomy = doc.summary().anatomy.clone().unwrap();
+    let lost = doc.trials()[0].near.datagrams.unwrap().replies_lost;
+    // Of 300 exchanges 18 blocks have four that are stamped, and the rest of twelve has the same.
+    assert_eq!(anatomy.stamped + anatomy.missing + anatomy.stepped, 76, "{anatomy:?}");
+    assert!(lost > 0 && anatomy.missing <= lost && anatomy.stamped > 0, "{lost} lost, {anatomy:?}");
+    let network = Duration::from_nanos(anatomy.parts.unwrap().network.p50_ns);
+    assert!(network + TOLERANCE >= 2 * delay && network < 4 * delay, "{network:?}");
     drop(agent);
     lab.close().unwrap();
 }

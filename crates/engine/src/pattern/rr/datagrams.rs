@@ -272,8 +272,10 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                     add(&env.counters.datagrams_sent, 1);
                     add(&env.counters.blocks_sent, 1);
                     self.pending = None;
-                    self.next += 1;
-                    channel.exchange(self.next);
+                    if C::STAMPS {
+                        self.next += 1;
+                        channel.exchange(self.next);
+                    }
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
                 Err(error) => return Err(error),
