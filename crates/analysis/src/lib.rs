@@ -7,6 +7,7 @@
 //! statistic: bit/s, 1/s or ns.
 
 pub mod advice;
+pub mod anatomy;
 pub mod ceiling;
 pub mod compare;
 mod curve;

@@ -53,6 +53,9 @@ pub struct Series {
     /// A reference for comparison (such as the memory ceiling), drawn thinner.
     #[serde(default)]
     pub reference: bool,
+    /// Whether its points are segments of bars, from `low` to `high`; `y` is their length.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stacked: bool,
 }
 
 /// One point, with its interval if there is one.

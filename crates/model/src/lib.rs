@@ -7,6 +7,7 @@
 //! `--from` host), `far` is HOST.
 
 pub mod advice;
+pub mod anatomy;
 pub mod capture;
 pub mod claim;
 pub mod comparison;
@@ -37,6 +38,7 @@ pub mod sizes;
 pub mod source;
 pub mod spec;
 mod stack_rule;
+pub mod stamps;
 pub mod stopping;
 pub mod tally;
 pub mod tcp;
@@ -48,6 +50,7 @@ pub mod why;
 mod wording;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
+pub use anatomy::{Anatomy, PartFigures};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};
@@ -79,6 +82,7 @@ pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
+pub use stamps::{AnatomyTally, PartTally, StampedExchange, Stamps};
 pub use stopping::{Order, Stopping};
 pub use tally::{
     Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, RttTally,

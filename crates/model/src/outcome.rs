@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ceiling, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why};
+use crate::{Anatomy, Ceiling, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why};
 
 /// The record of one cell: its spec, its trials and their result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +82,9 @@ pub struct Summary {
     /// One-way delays of each direction, over all trials; null if the far end reports no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
+    /// The parts of the round trips by the kernel's time stamps; null without `--anatomy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anatomy: Option<Anatomy>,
     /// For a point of a curve: the estimate without the effects that each pass has on all sizes alike (its connections, the state
     /// of the machine). It shows how certain the point is relative to the others; `estimate` includes both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -161,6 +161,9 @@ pub struct Spec {
     /// Whether a connection for one transaction is closed after the request of the next one, and not before the next one connects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overlap_close: bool,
+    /// Whether some of the round trips are divided into their parts by the kernel's time stamps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anatomy: bool,
     /// IP version of the data.
     pub family: Family,
     /// The near end's socket and thread options.
@@ -215,6 +218,7 @@ impl Spec {
             strategy: Strategy::Auto,
             delayed_reads: false,
             overlap_close: false,
+            anatomy: false,
             family: Family::Any,
             near: EndOptions::default(),
             far: EndOptions::default(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::count::Count;
 pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
-use crate::{Histogram, Spent, TcpSample};
+use crate::{AnatomyTally, Histogram, Spent, Stamps, TcpSample};
 
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
@@ -76,6 +76,12 @@ pub struct EndTally {
     /// One-way delays of each direction, at the end that measures round trips with a reflector that reports its times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
+    /// The kernel's time stamps of this end; absent in documents, whose trials have `anatomy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<Stamps>,
+    /// The parts of the stamped round trips by both ends' stamps, at the near end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anatomy: Option<AnatomyTally>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]

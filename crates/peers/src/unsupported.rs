@@ -20,6 +20,7 @@ pub(crate) fn needs_agent(spec: &Spec) -> Option<&'static str> {
         (spec.no_loss, "`find-no-loss`"),
         (spec.delayed_reads, "`delayed-reads`"),
         (spec.overlap_close, "`overlap-close`"),
+        (spec.anatomy, "`anatomy`"),
         (spec.capture.is_some(), "`capture`"),
         (!spec.settings.is_empty(), "`set`"),
         (spec.engine.auto, "`engine auto`"),

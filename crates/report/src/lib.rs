@@ -16,6 +16,7 @@
 //! ```
 
 mod advice;
+mod anatomy;
 mod captures;
 mod ceiling_cost;
 mod comparison;

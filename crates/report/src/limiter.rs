@@ -13,14 +13,18 @@ pub(crate) fn limiters(run: &Run) -> Vec<String> {
     let shown = sides::shown(run);
     let line = |outcome: &&Outcome| {
         let why = outcome.summary.why.as_ref()?;
-        let name = match sides::side(run, outcome) {
-            Some(side) => Some(side.to_owned()),
-            None => (shown.len() > 1).then(|| cell_name(run, outcome)),
-        };
-        let name = name.map_or(String::new(), |name| format!("{name}, "));
+        let name = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
         Some(labels::plain(&format!("{name}limited by: {}", why.statement)))
     };
     shown.iter().filter_map(line).collect()
+}
+
+/// The name of one of several outcomes: its side or its levels. `None` for the only one.
+pub(crate) fn name_of(run: &Run, outcome: &Outcome) -> Option<String> {
+    match sides::side(run, outcome) {
+        Some(side) => Some(side.to_owned()),
+        None => (sides::shown(run).len() > 1).then(|| cell_name(run, outcome)),
+    }
 }
 
 /// The levels of an outcome's cell; without levels, what it measured.

@@ -59,6 +59,9 @@ pub(crate) fn label(spec: &Spec) -> String {
     if spec.overlap_close {
         label.push_str(", overlapping close");
     }
+    if spec.anatomy {
+        label.push_str(", some stamped");
+    }
     label
 }
 

@@ -147,6 +147,7 @@ impl Cells {
     ) -> Option<Trial> {
         let state = self.open.get_mut(&id)?;
         let spec = &state.cell.spec;
+        near.anatomy = analysis::anatomy::of_trial(spec, near.stamps.take(), far.stamps.take());
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod advise;
+mod anatomy;
 mod claims;
 mod compare;
 mod compare_cells;

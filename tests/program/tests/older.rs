@@ -37,13 +37,14 @@ fn an_older_agent_gets_no_request_that_it_does_not_know() {
     )
     .unwrap();
     // Each capability with a command that needs it.
-    let cases: [(&str, &[&str], Then); 15] = [
+    let cases: [(&str, &[&str], Then); 16] = [
         ("tune", &["tune", "show", "cc.default"], Then::Refused("cannot change settings: update it")),
         ("tune", &["stream", "--set", "far:cc.default=reno"], Then::Refused("cannot change settings: update it")),
         ("watch", &["watch", "--count", "1"], Then::Refused("does not support `thru watch`: update it")),
         ("drain", &["stream", "--drain", "1Mbit"], Then::Refused("does not support --drain")),
         ("delayed-reads", &["stream", "--delayed-reads"], Then::Refused("does not support --delayed-reads")),
         ("overlap-close", &["rr", "--connect", "--overlap-close"], Then::Refused("does not support --overlap-close")),
+        ("anatomy", &["rr", "--anatomy"], Then::Refused("does not support --anatomy")),
         (
             "conditions",
             &["run", "plan.toml", "--var", "host="],

@@ -1,5 +1,6 @@
 //! Findings: what outcomes mean, in short statements with their figures.
 
+mod anatomy;
 mod anomaly;
 mod connections;
 mod latency;

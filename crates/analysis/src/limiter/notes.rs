@@ -22,6 +22,7 @@ pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
         .chain(unequal_directions(observations))
         .chain(own_queue(observations))
         .chain(too_small(observations))
+        .chain(crate::anatomy::sentence(observations.outcome))
         .collect()
 }
 

@@ -72,6 +72,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
+    summary.anatomy = crate::anatomy::of_cell(&counted, summary.rtt_p50_ns);
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);

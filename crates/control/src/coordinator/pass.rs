@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::End;
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
-use crate::proto::{DELAYED_READS, OVERLAP_CLOSE};
+use crate::proto::{ANATOMY, DELAYED_READS, OVERLAP_CLOSE};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -135,6 +135,7 @@ impl Pair {
                 (options.drain_bps.is_some(), "drain"),
                 (spec.delayed_reads, DELAYED_READS),
                 (spec.overlap_close, OVERLAP_CLOSE),
+                (spec.anatomy, ANATOMY),
             ];
             if let Some((_, flag)) = requested.into_iter().find(|(requested, flag)| *requested && !end.can(flag)) {
                 let reason =

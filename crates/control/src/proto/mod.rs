@@ -33,6 +33,7 @@ pub const CAPABILITIES: &[&str] = &[
     REACH_TOKEN,
     DELAYED_READS,
     OVERLAP_CLOSE,
+    ANATOMY,
 ];
 /// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
@@ -46,6 +47,8 @@ pub const REACH_TOKEN: &str = "reach-token";
 pub const DELAYED_READS: &str = "delayed-reads";
 /// Implements `overlap_close`.
 pub const OVERLAP_CLOSE: &str = "overlap-close";
+/// Implements `anatomy`.
+pub const ANATOMY: &str = "anatomy";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 

@@ -1,10 +1,10 @@
 //! Whether this build can run a spec.
 
-use model::{Direction, Engine, ReceiveBy, Spec, Strategy};
+use model::{Direction, Engine, Io, ReceiveBy, Spec, Strategy};
 
-use super::crr;
 use super::registry::pattern;
 use super::strategy::strategy;
+use super::{crr, rr};
 use crate::core::EngineError;
 use crate::transport::{Capabilities, Transport, names, transport};
 
@@ -57,7 +57,30 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
     let strategy = strategy(spec, transport, spec.flows as usize * directions)?;
+    if spec.anatomy {
+        check_anatomy(spec, &capabilities, strategy)?;
+    }
     if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
+}
+
+/// Refuses the anatomy of round trips other than those of one connection, one at a time, by plain calls that the kernel stamps.
+fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
+    let others = [
+        (spec.pattern != rr::PATTERN.name, format!("with {}", spec.pattern)),
+        (!capabilities.stamps, format!("on {}", spec.transport)),
+        (spec.flows > 1 || spec.processes > 1, format!("with `flows {}`", spec.flows)),
+        (spec.direction != Direction::Send, "with `reverse`".to_owned()),
+        (spec.outstanding.is_some(), "with several requests at a time".to_owned()),
+        (strategy == Strategy::Epoll, "with `wait epoll`".to_owned()),
+        (strategy == Strategy::Uring, "with `wait uring`".to_owned()),
+        (spec.io != Io::SendRecv, "with `io read-write`".to_owned()),
+    ];
+    let Some((_, beside)) = others.into_iter().find(|(other, _)| *other) else { return Ok(()) };
+    let able = names(|other| other.capabilities().stamps);
+    Err(EngineError::unsupported(
+        format!("`anatomy` {beside}"),
+        format!("it is for `thru rr` over {able} with one flow that blocks or spins, from this end: leave it out"),
+    ))
 }
 
 /// Refuses delayed reads where no receiver would use them or where they would distort the measurement: at a given rate

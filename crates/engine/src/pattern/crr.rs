@@ -328,6 +328,7 @@ mod tests {
             to_receiver: false,
             shares: false,
             spins: false,
+            singly: false,
             opening: 0,
         };
         let (mut channel, counters, signals) = (Noted::default(), Counters::default(), Signals::new());

@@ -37,6 +37,8 @@ pub(crate) struct Part {
     /// Calls never block, and the thread calls again at once: reading the clock in each call would take a good part of
     /// the call's time.
     pub(crate) spins: bool,
+    /// Each round trip is timed by itself: it has its own start, or some of them are left out.
+    pub(crate) singly: bool,
     /// Round trips at the start that are not timed; see [`opening`](crate::core::opening).
     pub(crate) opening: u64,
 }

@@ -75,7 +75,7 @@ impl Requester {
             sent: 0,
             received: 0,
             done: 0,
-            watch: Stopwatch::new(part.opening).singly(part.pace.is_some()),
+            watch: Stopwatch::new(part.opening).singly(part.singly),
             pacer: Pacer::open_loop(part.pace),
             closing: false,
         }
@@ -157,7 +157,8 @@ impl<C: Channel> Machine<C> for Requester {
                 if self.done == 1 {
                     env.counters.arrived(now_ns());
                 }
-                self.watch.lap(env, self.done);
+                self.watch.lap(env, self.done, !channel.is_disturbed());
+                channel.exchange(self.done);
                 add(&env.counters.transactions, 1);
                 add(&env.counters.blocks_sent, 1);
                 (self.sent, self.received) = (0, 0);
@@ -236,6 +237,7 @@ impl<C: Channel> Machine<C> for Answerer {
                 add(&env.counters.blocks_sent, 1);
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
+                channel.exchange(self.done);
                 if self.waits && !self.over(channel.is_foreign()) {
                     return Ok(self.arrivals.wait(now_ns));
                 }

@@ -105,6 +105,7 @@ impl<C: Channel> FlowOf<C> {
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
             spins: self.setup.strategy == Strategy::Spin,
+            singly: spec.rate_bps.is_some() || spec.anatomy,
             opening: match stop {
                 LegStop::Transactions(count) if self.setup.plan.legs.len() > 1 => opening(count),
                 _ => 0,
@@ -166,6 +167,9 @@ impl<C: Channel> Flow for FlowOf<C> {
         let part = self.part(&header, stop);
         self.machine = Some(machine::<C>(&self.setup.plan.spec, &part)?);
         self.nonblocking(self.setup.strategy != Strategy::Blocking)?;
+        if self.setup.plan.spec.anatomy {
+            self.channel.start_stamps(part.initiates());
+        }
         self.before = self.counters().snapshot();
         self.counters().forget_times();
         self.block = header.block;
@@ -224,6 +228,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             socket_drops: self.channel.socket_drops(),
             datagram: C::KIND == Kind::Datagram,
             batch,
+            stamps: self.channel.take_stamps(),
         }
     }
 

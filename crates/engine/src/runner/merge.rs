@@ -95,6 +95,7 @@ fn leg(
         rtt: RttTally::from_histogram(rtt, batch),
         pacing: PacingTally::from_histogram(pace),
         datagrams,
+        stamps: flows.iter_mut().find_map(|flow| flow.stamps.take()),
         bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
         flows: series.map_or_else(Vec::new, |series| flows.into_iter().map(|flow| flow_tally(flow, series)).collect()),
         ..EndTally::default()

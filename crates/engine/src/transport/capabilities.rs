@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub reconnects: bool,
     /// Its receivers can delay reads while payload arrives quickly.
     pub delays_reads: bool,
+    /// The kernel stamps the departure and the arrival of its packets.
+    pub stamps: bool,
 }
 
 impl Capabilities {
@@ -34,6 +36,7 @@ impl Capabilities {
         min_stream_block: 1,
         reconnects: false,
         delays_reads: false,
+        stamps: false,
     };
 
     /// Whether it carries a stream of bytes between two ends.

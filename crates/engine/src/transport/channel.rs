@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use model::{Engine, SocketFacts};
+use model::{Engine, SocketFacts, Stamps};
 
 use super::breaker::Breaker;
 use super::flow::{BoxFlow, Flow, FlowSetup};
@@ -36,6 +36,9 @@ pub trait Channel: Send + 'static {
     /// Whether all arrived data shows in its descriptor: after a read that was not filled nothing is left, and what
     /// arrives later wakes a thread that waits there. False if this process buffers received bytes itself.
     const SHOWS_ALL: bool = false;
+
+    /// Whether it has stamps of its exchanges, so that the machine must tell their [numbers](Self::exchange).
+    const STAMPS: bool = false;
 
     /// A flow over it, or over the channel that takes its place in such a flow.
     fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError>
@@ -218,6 +221,28 @@ pub trait Channel: Send + 'static {
     /// make the kernel record arrivals.
     fn waited_ns(&self) -> u64 {
         0
+    }
+
+    /// From now on the kernel stamps a part of the exchanges; this end requests or answers.
+    fn start_stamps(&mut self, requests: bool) {
+        let _ = requests;
+    }
+
+    /// The next exchange has this number, from 0 for the first.
+    #[inline]
+    fn exchange(&mut self, number: u64) {
+        let _ = number;
+    }
+
+    /// Whether the current exchange is stamped, or its time is not that of a plain one because of those before it.
+    #[inline]
+    fn is_disturbed(&self) -> bool {
+        false
+    }
+
+    /// The stamps since [`start_stamps`](Self::start_stamps); `None` without it.
+    fn take_stamps(&mut self) -> Option<Stamps> {
+        None
     }
 
     /// Datagrams dropped at this end's socket.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{ReceiveBy, SendBy, SocketFacts, Strategy, TcpSample};
+use model::{ReceiveBy, SendBy, SocketFacts, Stamps, Strategy, TcpSample};
 
 use super::breaker::Breaker;
 use super::delayed_reads::DELAYED_READ_BYTES;
@@ -110,4 +110,6 @@ pub(crate) struct FlowLeg {
     pub(crate) socket_drops: u64,
     pub(crate) datagram: bool,
     pub(crate) batch: u64,
+    /// The kernel's time stamps, if the spec requests them.
+    pub(crate) stamps: Option<Stamps>,
 }

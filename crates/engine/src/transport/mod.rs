@@ -23,10 +23,12 @@ pub mod local;
 mod operations;
 mod options;
 mod registry;
+mod stamped;
 mod stream;
 mod sys;
 mod tcp;
 mod tcp_info;
+mod transient;
 
 pub use breaker::Breaker;
 pub use capabilities::{Capabilities, SharedPort};

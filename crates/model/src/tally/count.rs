@@ -110,6 +110,8 @@ impl Serialize for EndTally {
             pacing,
             datagrams,
             one_way,
+            stamps,
+            anatomy,
             bytes_unsent: _,
             intervals,
             flows,
@@ -121,7 +123,7 @@ impl Serialize for EndTally {
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
         let more =
             [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
-        let windows = [after_first.is_some(), before_last.is_some()];
+        let windows = [after_first.is_some(), before_last.is_some(), stamps.is_some(), anatomy.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
         document.serialize_field("bytes_sent", &self.reported(Count::BytesSent))?;
@@ -140,6 +142,8 @@ impl Serialize for EndTally {
         pacing.iter().try_for_each(|pacing| document.serialize_field("pacing", pacing))?;
         datagrams.iter().try_for_each(|datagrams| document.serialize_field("datagrams", datagrams))?;
         one_way.iter().try_for_each(|one_way| document.serialize_field("one_way", one_way))?;
+        stamps.iter().try_for_each(|stamps| document.serialize_field("stamps", stamps))?;
+        anatomy.iter().try_for_each(|anatomy| document.serialize_field("anatomy", anatomy))?;
         document.serialize_field("bytes_unsent", &self.reported(Count::BytesUnsent))?;
         if !intervals.is_empty() {
             document.serialize_field("intervals", intervals)?;

@@ -119,8 +119,16 @@ fn spans(figure: &Figure) -> (Span, Span) {
     let ys = || points().filter(shown).map(|point| point.y);
     let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     let sensible = |end: &f64| *end >= low / 3.0 && *end <= high * 1.5;
-    let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten().filter(sensible);
-    (Span::fit(figure.x.scale, xs, 0.02), Span::fit(figure.y.scale, ys().chain(ends), 0.1))
+    let stacked = figure.series.iter().any(|series| series.stacked);
+    let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten();
+    let ends = ends.filter(|end| stacked || sensible(end));
+    // Around the bars of a single size, the ticks of a narrow logarithmic axis would be parts of a byte.
+    let room = stacked && figure.x.scale == model::Scale::Log;
+    let widest = xs.clone().filter(|_| room).map(|x| 8.0 * x).reduce(f64::min);
+    (
+        Span::fit(figure.x.scale, xs.chain(widest), if room { 0.04 } else { 0.02 }),
+        Span::fit(figure.y.scale, ys().chain(ends), 0.1),
+    )
 }
 
 /// The legend below the plot, in as many columns as the longest name allows.

@@ -95,9 +95,15 @@ fn legend(svg: &mut Svg, layout: &Layout, figure: &Figure) {
         let Some(series) = figure.series.get(key.series) else { continue };
         svg.open("g", &[("class", &format!("s{}", key.series % theme::SERIES))]);
         let y = key.y - 4.5;
-        let class = if series.reference { "ceiling" } else { "line" };
-        line(svg, class, (key.x, y), (key.x + SAMPLE, y));
-        if !series.reference {
+        if series.stacked {
+            let (x, top) = (px(key.x), px(y - 6.0));
+            let width = px(SAMPLE);
+            svg.leaf("rect", &[("class", "segment"), ("x", &x), ("y", &top), ("width", &width), ("height", "12")]);
+        } else {
+            let class = if series.reference { "ceiling" } else { "line" };
+            line(svg, class, (key.x, y), (key.x + SAMPLE, y));
+        }
+        if !series.reference && !series.stacked {
             let (class, path) = marker::marker(key.series, key.x + SAMPLE / 2.0, y, 3.8);
             svg.leaf("path", &[("class", class), ("d", &path)]);
         }

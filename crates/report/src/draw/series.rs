@@ -1,6 +1,6 @@
 //! Lines, markers and intervals.
 
-use model::{Figure, Series};
+use model::{Figure, Point, Series};
 
 use super::layout::{Layout, Segment};
 use super::svg::{Svg, px};
@@ -14,7 +14,13 @@ const FEW: usize = 16;
 /// Draws a series and returns its segments, which labels avoid.
 pub(super) fn series(svg: &mut Svg, layout: &Layout, figure: &Figure, index: usize, usage: Use) -> Vec<Segment> {
     let series = &figure.series[index];
-    let coordinates: Vec<Option<(f64, f64)>> = series.points.iter().map(|point| layout.at(point.x, point.y)).collect();
+    // A segment's tooltip is at its middle.
+    let height = |point: &Point| match (point.low, point.high) {
+        (Some(low), Some(high)) if series.stacked => (low + high) / 2.0,
+        _ => point.y,
+    };
+    let coordinates: Vec<Option<(f64, f64)>> =
+        series.points.iter().map(|point| layout.at(point.x, height(point))).collect();
     let class = format!("series s{}", index % theme::SERIES);
     let tips = if usage == Use::Inline { tooltips_json(figure, series, &coordinates) } else { String::new() };
     let mut attributes = vec![("class", class.as_str())];
@@ -22,6 +28,11 @@ pub(super) fn series(svg: &mut Svg, layout: &Layout, figure: &Figure, index: usi
         attributes.extend([("data-name", series.name.as_str()), ("data-tips", tips.as_str())]);
     }
     svg.open("g", &attributes);
+    if series.stacked {
+        stack(svg, layout, figure, series, &coordinates, usage);
+        svg.close();
+        return Vec::new();
+    }
     if !series.reference {
         intervals(svg, layout, series, &coordinates);
     }
@@ -45,6 +56,36 @@ pub(super) fn series(svg: &mut Svg, layout: &Layout, figure: &Figure, index: usi
     }
     svg.close();
     segments
+}
+
+/// Half the width of a bar of segments.
+const HALF_BAR: f64 = 16.0;
+
+/// The segments of bars.
+fn stack(
+    svg: &mut Svg,
+    layout: &Layout,
+    figure: &Figure,
+    series: &Series,
+    coordinates: &[Option<(f64, f64)>],
+    usage: Use,
+) {
+    for (point, at) in series.points.iter().zip(coordinates) {
+        let ends = point.low.and_then(|low| layout.edge(low)).zip(point.high.and_then(|high| layout.edge(high)));
+        let (Some((x, _)), Some((bottom, top))) = (*at, ends) else { continue };
+        let (left, width) = (px(x - HALF_BAR), px(2.0 * HALF_BAR));
+        let (y, height) = (px(top), px(bottom - top));
+        let attributes =
+            [("class", "segment"), ("x", left.as_str()), ("y", &y), ("width", width.as_str()), ("height", &height)];
+        if usage == Use::Inline {
+            svg.leaf("rect", &attributes);
+            continue;
+        }
+        let [size, value, _] = tooltips::tooltip(figure, point);
+        svg.open("rect", &attributes);
+        svg.with_text("title", &[], &format!("{}, {size}: {value}", series.name));
+        svg.close();
+    }
 }
 
 /// The coordinates and texts of all points, for the page's script: `[x, y, size, value, interval]` each.

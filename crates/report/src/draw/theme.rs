@@ -62,6 +62,7 @@ impl Theme {
             (".ceiling", "stroke:currentColor;stroke-width:1.1;fill:none;stroke-dasharray:6 4".to_owned()),
             (".bar", "stroke:currentColor;stroke-width:1.3;fill:none".to_owned()),
             (".band", "fill:currentColor;fill-opacity:0.22;stroke:none".to_owned()),
+            (".segment", format!("fill:currentColor;stroke:{background};stroke-width:0.6")),
             (".dot", format!("fill:currentColor;stroke:{background};stroke-width:0.6")),
             (".stroke", "fill:none;stroke:currentColor;stroke-width:1.7".to_owned()),
             (".ring", format!("fill:{background};stroke:{ink};stroke-width:1.8")),

@@ -69,7 +69,7 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, kind: CurveFigure, 
             figure.marks.extend(marks(&runs[line.run], &outcomes, &points, kind));
         }
         let points = points.iter().map(|point| kind.point(point)).collect::<Vec<Point>>();
-        figure.series.push(Series { name: line.name.clone(), points, reference: line.reference });
+        figure.series.push(Series { name: line.name.clone(), points, reference: line.reference, stacked: false });
         owners.push(line.run);
     }
     if figure.y.scale == Scale::Linear {

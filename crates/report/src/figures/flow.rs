@@ -85,7 +85,7 @@ fn figure(
                     if !points.is_empty() {
                         let whose = if lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
-                        series.push(Series { name, points, reference: quantity.reference });
+                        series.push(Series { name, points, reference: quantity.reference, stacked: false });
                         owners.push(line.run);
                     }
                 }

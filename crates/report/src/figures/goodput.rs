@@ -15,7 +15,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
             for (suffix, points) in directions(outcome) {
                 if !points.is_empty() {
                     let name = format!("{}{suffix}", line.name);
-                    series.push(Series { name, points, reference: line.reference });
+                    series.push(Series { name, points, reference: line.reference, stacked: false });
                     owners.push(line.run);
                 }
             }

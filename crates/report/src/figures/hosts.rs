@@ -121,7 +121,7 @@ fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
         let points = values.filter_map(|(value, at)| {
             Some(Point { x: *at as f64, y: (*value)? * family.factor, low: None, high: None })
         });
-        Series { name: format!("{end}{}", line.name), points: points.collect(), reference: false }
+        Series { name: format!("{end}{}", line.name), points: points.collect(), reference: false, stacked: false }
     });
     shown.filter(|series| !series.points.is_empty()).collect()
 }

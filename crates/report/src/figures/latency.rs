@@ -19,7 +19,12 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let (mut series, mut owners, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     for line in &lines {
         for histogram in line.outcomes.iter().filter_map(|outcome| outcome.histogram.as_ref()) {
-            series.push(Series { name: line.name.clone(), points: points(histogram), reference: line.reference });
+            series.push(Series {
+                name: line.name.clone(),
+                points: points(histogram),
+                reference: line.reference,
+                stacked: false,
+            });
             owners.push(line.run);
             if lines.len() <= 2 {
                 marks.extend(percentile_marks(histogram));

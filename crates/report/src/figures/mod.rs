@@ -2,6 +2,7 @@
 //!
 //! Runs of the same kind share a figure, one series each; a run with several kinds of outcomes is in several figures.
 
+mod anatomy;
 mod curve;
 mod curve_points;
 mod flow;
@@ -25,7 +26,8 @@ pub(crate) use line::{curve_lines, direction};
 ///
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
 /// if some runs are round trips and others streams, the ids of the streams' figures end in `-stream`. Streams and transfers give
-/// `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over [`TAIL_UNIT`]). Plans give values,
+/// `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over [`TAIL_UNIT`]) and, if
+/// their parts were stamped, `anatomy` (ns over bytes, stacked). Plans give values,
 /// CPU use and interrupts over their factors, and values over the day if they have a schedule, but no figure of each cell. TCP senders
 /// give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, if segments were retransmitted, `tcp-retransmits`, all over
 /// ns since the trial's start. Captures give `time-sequence` (bytes over ns). Outcomes without a value and figures without a point
@@ -45,6 +47,7 @@ pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     let mut all = curve::figures(runs);
     all.extend(goodput::figure(runs));
     all.extend(latency::figure(runs));
+    all.extend(anatomy::figures(runs));
     all.extend(plan::figures(runs));
     all.extend(flow::figures(runs));
     all.extend(sequence::figure(runs));

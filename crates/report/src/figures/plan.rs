@@ -118,7 +118,7 @@ fn of_table(table: &PlanTable, levels: &Levels) -> Vec<Series> {
             Some(Point { x: *levels.positions.get(level)?, y: middle.value, low: middle.low, high: middle.high })
         };
         let points: Vec<Point> = table.rows.iter().zip(&table.cells).filter_map(point).collect();
-        Series { name, points, reference: false }
+        Series { name, points, reference: false, stacked: false }
     };
     table.columns.iter().enumerate().map(column).filter(|series| !series.points.is_empty()).collect()
 }
@@ -149,7 +149,7 @@ fn line_figures(run: &Run) -> Vec<Figure> {
             let point = |(level, value): &(String, f64)| {
                 Some(Point { x: *levels_on_axis.positions.get(level)?, y: *value, low: None, high: None })
             };
-            Series { name, points: line.points.iter().filter_map(point).collect(), reference: false }
+            Series { name, points: line.points.iter().filter_map(point).collect(), reference: false, stacked: false }
         });
         figures.push(Figure {
             id: format!("plan-{id}-{}", line.factor.replace(|c: char| !c.is_ascii_alphanumeric(), "-")),
@@ -191,7 +191,7 @@ fn over_the_day(run: &Run) -> Vec<Figure> {
         };
         let points: Vec<Point> = outcome.trials.iter().filter_map(point).collect();
         if !points.is_empty() {
-            by_unit.entry(&estimate.unit).or_default().push(Series { name, points, reference: false });
+            by_unit.entry(&estimate.unit).or_default().push(Series { name, points, reference: false, stacked: false });
         }
     }
     let figure = |(unit, series): (&str, Vec<Series>)| Figure {

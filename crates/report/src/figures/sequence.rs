@@ -27,7 +27,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         };
         kept.push((line, end));
         for (name, points) in lines_of(sequence) {
-            series.push((line, Series { name, points, reference: false }));
+            series.push((line, Series { name, points, reference: false, stacked: false }));
             owners.push(line.run);
         }
     }

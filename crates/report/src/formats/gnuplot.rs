@@ -101,6 +101,10 @@ fn plot_items(file: &str, data_set: usize, series: &Series, index: usize) -> Vec
             "'{file}' index {data_set} using 1:2 with lines dashtype 2 linetype {style} title {title}"
         )];
     }
+    if series.stacked {
+        let columns = "using 1:2:($1*0.9):($1*1.1):3:4 with boxxyerrorbars fillstyle solid 0.8";
+        return vec![format!("'{file}' index {data_set} {columns} linetype {style} title {title}")];
+    }
     let many = series.points.len() > 130;
     let with = if many { "lines" } else { "linespoints" };
     let line = format!("'{file}' index {data_set} using 1:2 with {with} linetype {style} title {title}");

@@ -5,7 +5,7 @@ use model::{Run, units};
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, ceiling_cost, host_activity, labels, one_way, sides};
+use crate::{Piece, ReportError, View, anatomy, ceiling_cost, host_activity, labels, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
@@ -51,6 +51,7 @@ fn report(run: &Run) -> String {
     }
     let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
     text += &section("Findings", &findings);
+    text += &section("Anatomy of a round trip", &anatomy::of_run(run));
     text += &section("One-way delay", &one_way::of_run(run));
     if plan.is_none() {
         text += &section("Ceiling and cost", &ceiling_cost::of_run(run));

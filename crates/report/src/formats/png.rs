@@ -115,7 +115,7 @@ mod tests {
             let tame = tame.iter().map(|(x, y)| Point { x: *x, y: *y, low: Some(y - 3.0), high: Some(y + 3.0) });
             let points: Vec<Point> = wild.chain(tame).collect();
             let marks = points.iter().take(5).map(|p| Mark { x: p.x, y: p.y, label: text.clone() }).collect();
-            let series = vec![Series { name: text.clone(), points, reference: false }];
+            let series = vec![Series { name: text.clone(), points, reference: false, stacked: false }];
             let (x, y) = (axis("B", logs.0), axis("bit/s", logs.1));
             let figure = Figure { id: "any".into(), title: text.clone(), subtitle: text, x, y, series, marks };
             for usage in [Use::File, Use::Inline] {

@@ -7,7 +7,7 @@ use super::table::OutcomeTable;
 use super::{braille, curve_screen};
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, advice, captures, ceiling_cost, host_activity, labels, one_way, sides};
+use crate::{Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host_activity, labels, one_way, sides};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -27,7 +27,8 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if view.plot {
         // One or two points need no plot beside the table.
         let figures = crate::figures(std::slice::from_ref(run));
-        let figure = figures.first().filter(|f| f.series.iter().any(|series| series.points.len() > 2));
+        let lines = figures.iter().find(|f| f.series.iter().all(|series| !series.stacked));
+        let figure = lines.filter(|f| f.series.iter().any(|series| series.points.len() > 2));
         let plot = figure.map(|figure| braille::plot(figure, usize::from(view.columns), 14)).unwrap_or_default();
         if !plot.is_empty() {
             text.push_str(&format!("\n{plot}"));
@@ -36,6 +37,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| labels::plain(&finding.statement)).collect();
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&persistent(run));
+    text.push_str(&anatomy::in_text(run, view.columns));
     text.push_str(&section("One-way delay", &one_way::of_run(run), view.columns));
     // For the many cells of a plan, they are only on the page and in the JSON document.
     let ceilings = if run.header.plan.is_none() { ceiling_cost::of_run(run) } else { Vec::new() };

@@ -70,6 +70,7 @@ pub const FIELDS: &[Field] = &[
     Field::of("probe", &[Stream], |draft, _, text| put(&mut draft.probe, whole(1..=Spec::MAX_PROBES), text)),
     Field::of("connect", &[Rr], |draft, _, text| switch(&mut draft.connect, text)),
     Field::of("overlap-close", &[Rr], |draft, _, text| switch(&mut draft.overlap_close, text)),
+    Field::of("anatomy", &[Rr], |draft, _, text| switch(&mut draft.anatomy, text)),
     Field::of("first", &[Curve], |draft, _, text| put(&mut draft.first, above_zero::<ByteSize>, text)),
     Field::of("to", &[Curve], |draft, _, text| put(&mut draft.to, above_zero::<ByteSize>, text)),
     Field::of("perturbation", &[Curve], |draft, _, text| {

@@ -88,6 +88,7 @@ impl SpecDraft {
         spec.block = self.block.map_or(1, |block| block.0);
         spec.reply = self.reply.map(|size| size.0);
         spec.overlap_close = self.overlap_close;
+        spec.anatomy = self.anatomy;
         if let Some(name) = &self.speak {
             let program = peers::protocol(name).map_err(|error| FieldError::of_key("speak", error.to_string()))?;
             program.shape(&mut spec);

@@ -103,6 +103,7 @@ pub struct SpecDraft {
     pub probe: Option<u32>,
     pub connect: bool,
     pub overlap_close: bool,
+    pub anatomy: bool,
 
     /// `block` of a curve.
     pub sizes: Vec<ByteSize>,

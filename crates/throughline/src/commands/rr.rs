@@ -23,6 +23,7 @@ use crate::registries;
   thru rr HOST --rate 1000/s             1000 requests per second, timed from when each is due
   thru rr HOST --connect                 a new connection per transaction (TCP_CRR)
   thru rr HOST --flows 64 --threads 2    64 connections in 2 threads
+  thru rr HOST --anatomy                 how much of a round trip is the network
   thru rr HOST --speak netperf           HOST runs netserver
   thru rr HOST --speak stamp             HOST runs a STAMP reflector: one-way delays")]
 pub struct RrArgs {
@@ -47,6 +48,11 @@ pub struct RrArgs {
     /// higher rate; the result says that it was used.
     #[arg(long)]
     overlap_close: bool,
+
+    /// Divide round trips into their parts by the kernel's time stamps: sending, network, waking up and receiving, at each end.
+    /// Stamps a part of the round trips; the figures of the others stay as they are.
+    #[arg(long)]
+    anatomy: bool,
 
     /// Length of one trial.
     #[arg(long, value_name = "TIME", default_value = "1s")]
@@ -87,6 +93,7 @@ impl RrArgs {
             reply: self.reply,
             connect: self.connect,
             overlap_close: self.overlap_close,
+            anatomy: self.anatomy,
             time: Some(self.time),
             count: self.count,
             request_rate: self.rate,

@@ -18,6 +18,26 @@ pub(super) fn put_number(bytes: &mut [u8], number: u64) {
     bytes[..width].copy_from_slice(&number.to_le_bytes()[..width]);
 }
 
+/// The whole number of a request of which `low` are the lowest bytes, if `next` is expected: a later one if some were lost, an
+/// earlier one if it is late or a copy.
+fn number_after(next: u64, low: &[u8]) -> u64 {
+    if low.is_empty() {
+        return next;
+    }
+    let mut bytes = next.to_le_bytes();
+    bytes[..low.len()].copy_from_slice(low);
+    let number = u64::from_le_bytes(bytes);
+    let all = 1u64.checked_shl(8 * low.len() as u32).unwrap_or(0);
+    let ahead = number.wrapping_sub(next) & all.wrapping_sub(1);
+    if low.len() == 8 {
+        number
+    } else if ahead < all / 2 {
+        next + ahead
+    } else {
+        next.saturating_sub(all - ahead)
+    }
+}
+
 /// How long to wait for a reply before it counts as lost: far above any round trip seen, and never under 200 ms.
 pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
 /// The same before the first round trip.
@@ -146,7 +166,7 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                 Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
                     let now = now_ns();
                     let elapsed = now - self.requested_ns;
-                    if self.done >= self.opening {
+                    if self.done >= self.opening && !channel.is_disturbed() {
                         env.rtt.record(now - self.due_ns);
                     }
                     if self.done == 0 {
@@ -159,7 +179,9 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                     self.done += 1;
                     self.number += 1;
                     self.waiting = false;
-                    self.answered_ns = Some(now);
+                    // The stamps are read before the next request is sent, not within its time.
+                    self.answered_ns = Some(now).filter(|_| !channel.is_disturbed());
+                    channel.exchange(self.number);
                 }
                 // A late reply, or the other end repeating that the leg is open or requesting it.
                 Ok(count) => {
@@ -179,6 +201,7 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                     add(&env.counters.replies_lost, 1);
                     self.number += 1;
                     self.waiting = false;
+                    channel.exchange(self.number);
                 }
                 Err(error) => return Err(error),
             }
@@ -193,12 +216,14 @@ pub(super) struct DatagramAnswerer {
     reply: usize,
     /// Length of an answer that the socket has not taken yet.
     pending: Option<usize>,
+    /// Number of the next request, unless some are lost.
+    next: u64,
     arrivals: Arrivals,
 }
 
 impl DatagramAnswerer {
     pub(super) fn new(part: &Part, arrivals: Arrivals) -> Self {
-        Self { leg: part.leg, reply: part.reply, pending: None, arrivals }
+        Self { leg: part.leg, reply: part.reply, pending: None, next: 0, arrivals }
     }
 }
 
@@ -236,6 +261,10 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                 let width = count.min(self.reply).min(8);
                 env.tx[..width].copy_from_slice(&env.rx[..width]);
                 self.pending = Some(self.reply);
+                if C::STAMPS {
+                    self.next = number_after(self.next, &env.rx[..width]);
+                    channel.exchange(self.next);
+                }
             }
             match channel.send(&env.tx[..self.reply]) {
                 Ok(count) => {
@@ -243,11 +272,33 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                     add(&env.counters.datagrams_sent, 1);
                     add(&env.counters.blocks_sent, 1);
                     self.pending = None;
+                    if C::STAMPS {
+                        self.next += 1;
+                        channel.exchange(self.next);
+                    }
                 }
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
                 Err(error) => return Err(error),
             }
         }
         Ok(Turn::Again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_after;
+
+    #[test]
+    fn a_number_is_completed_from_its_lowest_bytes() {
+        assert_eq!(number_after(0, &[]), 0);
+        assert_eq!(number_after(255, &[255]), 255);
+        assert_eq!(number_after(256, &[0]), 256);
+        assert_eq!(number_after(255, &[1]), 257, "two were lost");
+        assert_eq!(number_after(256, &[255]), 255, "a copy of the one before");
+        assert_eq!(number_after(3, &[250]), 0, "older than the first");
+        assert_eq!(number_after(0x1_ffff, &[0xff, 0xff]), 0x1_ffff);
+        assert_eq!(number_after(0x1_ffff, &[0x02, 0x00]), 0x2_0002);
+        assert_eq!(number_after(7, &9u64.to_le_bytes()), 9);
     }
 }

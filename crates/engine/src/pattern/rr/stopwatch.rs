@@ -26,7 +26,7 @@ impl Stopwatch {
         Self { batch: 1, in_batch: 0, started_ns: 0, trial_ns: Some(0), begun_ns: 0, opening }
     }
 
-    /// Each round trip of a paced requester has its own start, so none are timed together.
+    /// Times each round trip by itself.
     pub(super) fn singly(mut self, singly: bool) -> Self {
         self.trial_ns = self.trial_ns.filter(|_| !singly);
         self
@@ -48,9 +48,10 @@ impl Stopwatch {
         }
     }
 
-    /// A round trip ended, the `done`th.
+    /// A round trip ended, the `done`th. Only one that counts is recorded; if some do not, each must be timed
+    /// [by itself](Self::singly).
     #[inline]
-    pub(super) fn lap(&mut self, env: &mut Env<'_>, done: u64) {
+    pub(super) fn lap(&mut self, env: &mut Env<'_>, done: u64, counts: bool) {
         if done <= self.opening {
             self.start(now_ns());
             return;
@@ -63,7 +64,7 @@ impl Stopwatch {
         let now = now_ns();
         let mean = (now - self.started_ns) as f64 / self.in_batch as f64;
         // A round trip of the trial run that is too short to be timed individually is left out; a batch covers it.
-        if self.trial_ns.is_none() || mean >= CLOCK_READS * clock_cost_ns() {
+        if counts && (self.trial_ns.is_none() || mean >= CLOCK_READS * clock_cost_ns()) {
             env.rtt.record_n(mean.round() as u64, self.in_batch);
         }
         if let Some(begun) = self.trial_ns

@@ -11,8 +11,11 @@ use model::{Engine, ReceiveBy, SendBy, SocketFacts};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
+use super::stamped::StampedChannel;
 use super::sys::batch;
-use super::{Breaker, Channel, Kind, Mark, SIGNAL_BYTES, Signal, options, sys};
+use super::transient::transient;
+use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, Mark, SIGNAL_BYTES, Signal, options, sys};
+use crate::core::EngineError;
 
 /// How long a blocking call waits before its machine checks the clock and the stop flag: a lost datagram must not
 /// block a thread for ever.
@@ -43,14 +46,12 @@ impl DatagramChannel {
     }
 }
 
-/// ICMP errors of earlier datagrams surface on the next call; the path may carry the next one.
-fn transient(error: rustix::io::Errno) -> bool {
-    use rustix::io::Errno;
-    matches!(error, Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH)
-}
-
 impl Channel for DatagramChannel {
     const KIND: Kind = Kind::Datagram;
+
+    fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
+        if setup.plan.spec.anatomy { StampedChannel::new(self).box_flow(setup) } else { self.box_flow(setup) }
+    }
 
     #[inline]
     fn nonce(&self) -> u64 {

@@ -42,6 +42,7 @@ impl Transport for Udp {
             max_block: MAX_DATAGRAM,
             min_stream_block: 8,
             delays_reads: true,
+            stamps: true,
             ..Capabilities::STREAM
         }
     }

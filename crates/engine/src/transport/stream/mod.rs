@@ -16,6 +16,7 @@ use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
+use super::stamped::StampedChannel;
 use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, TcpInfo, options, sys};
 use crate::core::EngineError;
 use completion::CompletionChannel;
@@ -115,6 +116,7 @@ impl Channel for StreamChannel {
     fn into_flow(self, setup: FlowSetup) -> Result<Box<dyn Flow>, EngineError> {
         match setup.strategy {
             Strategy::Uring => CompletionChannel::new(self).box_flow(setup),
+            _ if setup.plan.spec.anatomy => StampedChannel::new(self).box_flow(setup),
             _ => self.box_flow(setup),
         }
     }

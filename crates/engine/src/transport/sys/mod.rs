@@ -13,5 +13,6 @@ pub(crate) mod pvm;
 pub(crate) mod ring;
 mod segment;
 pub(crate) mod sockopt;
+pub(crate) mod stamps;
 pub(crate) mod uring;
 pub(crate) mod zerocopy;

@@ -48,6 +48,7 @@ impl Transport for Tcp {
             shared_port: Some(SharedPort::Tcp),
             reconnects: true,
             delays_reads: true,
+            stamps: true,
             ..Capabilities::STREAM
         }
     }

@@ -8,7 +8,7 @@ use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
 use crate::draw::{Use, draw};
-use crate::{advice, captures, ceiling_cost, labels, one_way, sides};
+use crate::{advice, anatomy, captures, ceiling_cost, labels, one_way, sides};
 pub(super) use host_activity::section as host_activity;
 
 /// Longer tables are folded.
@@ -137,9 +137,10 @@ fn outcome_table(table: &OutcomeTable) -> Markup {
     }
 }
 
-/// One-way delays, ceiling and cost, captures, limiters, and the bounds above the ceiling.
+/// One-way delays, the anatomy of round trips, ceiling and cost, captures, limiters, and the bounds above the ceiling.
 fn notes_of(run: &Run) -> Markup {
     let mut lines = one_way::of_run(run);
+    lines.extend(anatomy::of_run(run));
     lines.extend(ceiling_cost::of_run(run));
     lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
     let others: Vec<String> = run.outcomes.first().map(ceiling_cost::other_bounds).unwrap_or_default();
