@@ -26,17 +26,19 @@ impl Point {
             return Some(Self { value: median, total: interval, own: None, effective_n });
         };
         let own = median_with(&parts.own, confidence, parts.correlation)?;
-        let level = Level::of(&parts.level, confidence)?;
-        let value = own.median * level.factor;
+        let level = median_estimate(&parts.level, confidence)?;
+        // The level is a logarithm.
+        let factor = level.median.exp();
+        let value = own.median * factor;
         // The two parts are independent, so their relative distances add up as squares.
-        let reach = |own_end: f64, level_end: f64| (own_end / own.median - 1.0).hypot(level_end / level.factor - 1.0);
+        let reach = |own_end: f64, level_end: f64| (own_end / own.median - 1.0).hypot(level_end.exp() / factor - 1.0);
         Some(Self {
             value,
             total: Interval {
-                low: value * (1.0 - reach(own.interval.low, level.low)),
-                high: value * (1.0 + reach(own.interval.high, level.high)),
+                low: value * (1.0 - reach(own.interval.low, level.interval.low)),
+                high: value * (1.0 + reach(own.interval.high, level.interval.high)),
             },
-            own: Some(Interval { low: own.interval.low * level.factor, high: own.interval.high * level.factor }),
+            own: Some(Interval { low: own.interval.low * factor, high: own.interval.high * factor }),
             effective_n: own.effective_n,
         })
     }
@@ -44,27 +46,6 @@ impl Point {
     /// The interval that decides whether it has converged: the larger distance of either.
     fn reach(&self) -> f64 {
         self.total.reach_from(self.value)
-    }
-}
-
-/// The median level of the passes of a size, as a factor, and its interval.
-struct Level {
-    factor: f64,
-    low: f64,
-    high: f64,
-}
-
-impl Level {
-    /// Levels that move so slowly that no two order statistics suffice are bounded by the lowest and the highest.
-    fn of(levels: &[f64], confidence: f64) -> Option<Self> {
-        let centre = median(levels)?;
-        let found = median_estimate(levels, confidence).map(|found| found.interval);
-        let range = || Interval {
-            low: levels.iter().copied().fold(f64::INFINITY, f64::min),
-            high: levels.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        };
-        let Interval { low, high } = found.unwrap_or_else(range);
-        Some(Self { factor: centre.exp(), low: low.exp(), high: high.exp() })
     }
 }
 

@@ -147,7 +147,10 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
         }
         Some(block) => format!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
         None if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
-        None if few + missed > 0 => format!("{} need a larger `budget`", of(few + missed)),
+        None if few > 0 => {
+            format!("{} have fewer than 10 legs, and so no interval: more `trials` or `budget`", of(few))
+        }
+        None if missed > 0 => format!("{} need a larger `budget`", of(missed)),
         None => format!("all {} sizes are as precise as requested", points.len()),
     };
     let rows = format!("`thru show {} --all`", labels::plain(&run.header.id));
