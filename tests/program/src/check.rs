@@ -64,7 +64,7 @@ fn summary(outcome: &Outcome, json: &Value, least: usize, what: &str) {
         ("transactions_per_s", !bulk),
         ("packets_per_s", datagrams),
         ("packets_lost", datagrams),
-        ("netpipe_bps", pingpong || (curve && bulk)),
+        ("netpipe_bps", pingpong || (spec.is_point() && bulk)),
     ] {
         assert_eq!(!flat[key].is_null(), present, "{what}: {key} is {}", flat[key]);
         assert!(flat[key].is_null() || flat[key].as_f64().is_some_and(|value| value >= 0.0), "{what}: {key}");

@@ -202,10 +202,13 @@ fn what_is_shown_names_values_with_units_and_trust() {
     let kept = Kept::new();
     let text = kept.sandbox.run(&["show", "bulk"]).ok().stdout;
     assert!(text.contains("bit/s") && text.contains("bulk"), "{text}");
-    let curve = kept.sandbox.run(&["show", "short"]).ok().stdout;
+    let curve = kept.sandbox.run(&["show", "short", "--all"]).ok().stdout;
     for word in ["4 KiB", "us", "Latency"] {
         assert!(curve.to_lowercase().contains(&word.to_lowercase()), "{word} in:\n{curve}");
     }
+    // Without --all the answer fits on a screen.
+    let answer = kept.sandbox.run(&["show", "short"]).ok().stdout;
+    assert!(answer.lines().count() <= 25 && answer.contains("Latency") && answer.contains("4 KiB"), "{answer}");
 }
 
 #[test]

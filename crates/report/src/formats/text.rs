@@ -17,7 +17,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
-    if run.header.kind == "curve" && !view.all && !run.outcomes.is_empty() {
+    // An import may hold anything under that name.
+    let curve = run.header.kind == "curve" && run.header.origin.is_none();
+    if curve && !view.all && !run.outcomes.is_empty() {
         return text + "\n" + &curve_screen::screen(run, view.columns);
     }
     text.push_str(&crate::plan::in_text(run, view.columns));

@@ -13,7 +13,7 @@ use crate::spec_args::RUN_WIDE;
 use crate::{spelling, usage};
 
 /// Flags of `thru curve` for the run as a whole: which sizes are added or left out while it runs, their order, and its output.
-const OF_CURVE: [&str; 5] = ["adaptive", "order", "limit", "np", "no_ceiling"];
+const OF_CURVE: [&str; 6] = ["adaptive", "order", "limit", "np", "no_ceiling", "all"];
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!("../../../session/testdata/specs.json");
