@@ -148,7 +148,7 @@ impl Curve {
         Step::Pass { number: state.passes, spec: Box::new(spec_of(first, &legs)), legs, near_only }
     }
 
-    /// The next pass: each size, or in every k-th pass those that cost much or have converged.
+    /// The next pass: each size. Where a budget limits the time, those that cost much or have converged take part in every k-th pass.
     fn plan_pass(&mut self, state: &RunState, now: u64) {
         let mut open: Vec<(&CellState, Leg)> =
             state.cells.open().map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns()))).collect();
@@ -156,12 +156,14 @@ impl Curve {
         let costs: Vec<u64> = open.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).collect();
         let passes_left = passes_left(&costs, state.left_ns(now), self.stretch);
         let usual = median_cost(&costs).max(self.leg_ns);
+        let shared = state.header.stopping.budget_ns.is_some();
         let mut legs: Vec<Planned> = Vec::new();
         while legs.is_empty() && !open.is_empty() {
             for ((cell, leg), cost) in open.iter().zip(&costs) {
                 let random = &mut self.random;
                 let least = (WANTED_LEGS - cell.trials() as f64) / passes_left;
-                let share = share(*cost, usual) * if cell.is_settled() { SETTLED_SHARE } else { 1.0 };
+                let settled = if cell.is_settled() { SETTLED_SHARE } else { 1.0 };
+                let share = if shared { share(*cost, usual) * settled } else { 1.0 };
                 // The sizes of every k-th pass begin at different passes.
                 let credit = self
                     .credit
@@ -188,7 +190,7 @@ impl Curve {
         let Some(smallest) = state.cells.open().find(|cell| cell.trials() > 0) else { return };
         let cost = leg_cost_ns(&self.first, &leg(smallest.cell.spec.block, self.leg_ns, smallest.expected_ns()));
         let fits = ((budget / PASS_SHARE / cost.max(1)) as usize).max(LEAST_SIZES);
-        if fits > sizes.len() {
+        if fits >= sizes.len() {
             return;
         }
         let last = sizes.len() - 1;
