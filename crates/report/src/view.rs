@@ -15,8 +15,8 @@ pub struct View<'a> {
     pub columns: u16,
     /// `text`: whether to draw the first figure in characters too.
     pub plot: bool,
-    /// `text`: every row of a curve, not only the answer.
-    pub all: bool,
+    /// `text`: how to see every row of a curve, of which only the answer is printed; `None` prints every row.
+    pub whole: Option<&'a str>,
     /// `png`: width in pixels; the height follows from the figure.
     pub pixels: u32,
 }
@@ -25,7 +25,7 @@ impl<'a> View<'a> {
     /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, every row, 1600 pixels.
     #[must_use]
     pub fn new(runs: &'a [Run]) -> Self {
-        Self { runs, figure: None, columns: 100, plot: true, all: true, pixels: 1600 }
+        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: 1600 }
     }
 
     /// The figures that `format` draws: the named one, or all.

@@ -25,7 +25,13 @@ pub struct CurvePlan {
 
 /// Exchanges of each flow before the first timed one of a pass, so that slow start and cold caches are left out. NetPIPE makes
 /// 100.
-const WARM_UP: u64 = 50;
+pub(crate) const WARM_UP: u64 = 50;
+/// Longest warm-up, ns; a pass over a path with a long RTT has fewer exchanges in it.
+const WARM_UP_NS: u64 = 20_000_000;
+/// Warm-up exchanges of the first pass, which learns the RTT.
+const FIRST_WARM_UP: u64 = 3;
+/// Blocks up to this size, bytes, are expected to take about as long as a byte.
+const SMALL: u64 = 4096;
 /// The shortest and the longest leg, ns.
 const LEG_NS: (u64, u64) = (500_000, 10_000_000);
 /// Legs of a size that a budget should suffice for. Short legs and many passes are better, because connections and moments differ more
@@ -65,6 +71,10 @@ pub(crate) struct Curve {
     adds: bool,
     /// Whether the ceiling is still to be measured.
     ceiling_due: bool,
+    /// RTT of the smallest block, ns; 0 before the first pass.
+    rtt_ns: u64,
+    /// Whether sizes were left out because of a long RTT.
+    thinned: bool,
     /// For each size, the share of a pass that it is due.
     credit: BTreeMap<u32, f64>,
     /// A pass takes longer than its legs, by this factor: connections, agreement on each leg, and the results.
@@ -107,6 +117,8 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
+            rtt_ns: 0,
+            thinned: false,
             credit: BTreeMap::new(),
             stretch: 1.0,
             planned: Vec::new(),
@@ -179,16 +191,19 @@ impl Curve {
         if state.header.stopping.order == Order::Random {
             self.random.shuffle(&mut legs);
         }
-        legs.insert(0, warm_up(&self.first));
+        legs.insert(0, warm_up(&self.first, self.warm_up_exchanges()));
         self.needed_ns = legs.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).sum();
         self.planned = legs;
     }
 
+    fn warm_up_exchanges(&self) -> u64 {
+        WARM_UP_NS.checked_div(self.rtt_ns).map_or(FIRST_WARM_UP, |exchanges| exchanges.clamp(1, WARM_UP))
+    }
+
     /// Keeps evenly spaced sizes if a leg of each does not fit into [`PASS_SHARE`] of the budget, as on a path with a long RTT.
-    fn thin(&self, state: &mut RunState, sizes: &mut VecDeque<(u32, u64)>) {
+    fn thin(&mut self, state: &mut RunState, sizes: &mut VecDeque<(u32, u64)>) {
         let Some(budget) = state.header.stopping.budget_ns else { return };
-        let Some(smallest) = state.cells.open().find(|cell| cell.trials() > 0) else { return };
-        let cost = leg_cost_ns(&self.first, &leg(smallest.cell.spec.block, self.leg_ns, smallest.expected_ns()));
+        let cost = leg_cost_ns(&self.first, &leg(1, self.leg_ns, self.rtt_ns));
         let fits = ((budget / PASS_SHARE / cost.max(1)) as usize).max(LEAST_SIZES);
         if fits >= sizes.len() {
             return;
@@ -198,6 +213,7 @@ impl Curve {
         *sizes = kept.into();
         let kept: Vec<u32> = sizes.iter().map(|(id, _)| *id).collect();
         state.cells.thin(&kept);
+        self.thinned = true;
     }
 
     /// Leaves out larger sizes that would take too long.
@@ -214,15 +230,16 @@ impl Curve {
         // A size is started only if the passes that its interval needs fit into the remaining time. Time grows at most in
         // proportion to the size, which is a useful bound only for the sizes of the next step.
         let left = state.left_ns(now) as f64;
-        let per_byte = exchange_ns as f64 / block.max(1) as f64;
-        let passes = f64::from(state.header.stopping.min_trials);
+        let per_byte = exchange_ns as f64 / block.max(SMALL) as f64;
+        // A value of each size over the whole range says more than an interval of a few.
+        let passes = if self.thinned { 1.0 } else { f64::from(state.header.stopping.min_trials) };
         let untried = state.cells.open().filter(|cell| cell.trials() == 0).map(|cell| cell.cell.spec.block);
         let mut next: Vec<u64> = untried.filter(|next| *next <= block.saturating_mul(FIRST_STEP)).collect();
         next.sort_unstable();
         let mut spent = 0.0;
         let mut limit = u64::MAX;
         for size in next {
-            let exchange = per_byte * size as f64;
+            let exchange = per_byte * size.max(SMALL) as f64;
             spent += exchange * self.first.min_exchanges(exchange) as f64 * passes;
             if spent > left {
                 limit = limit.min(size);
@@ -304,7 +321,8 @@ impl Machine for Curve {
                         let fits = sizes.iter().take_while(|(_, block)| *block <= top).count();
                         let sizes: Vec<(u32, u64)> = sizes.drain(..fits).collect();
                         let legs = sizes.into_iter().map(|(id, block)| (Some(id), leg(block, self.leg_ns, 0)));
-                        self.planned = std::iter::once(warm_up(&self.first)).chain(legs).collect();
+                        self.planned =
+                            std::iter::once(warm_up(&self.first, self.warm_up_exchanges())).chain(legs).collect();
                         self.report(state, now, 0);
                         return self.step(state, &self.first, false);
                     }
@@ -324,7 +342,7 @@ impl Machine for Curve {
                         (Some(cell.cell.id), leg(cell.cell.spec.block, CEILING.1, cell.expected_ns()))
                     };
                     let spec = ceiling.spec.clone();
-                    self.planned = std::iter::once(warm_up(&spec)).chain(state.cells.open().map(of)).collect();
+                    self.planned = std::iter::once(warm_up(&spec, WARM_UP)).chain(state.cells.open().map(of)).collect();
                     return self.step(state, &spec, true);
                 }
                 At::End(end) => return Step::End(end.clone()),
@@ -345,14 +363,15 @@ impl Machine for Curve {
             }
             (_, Some(end)) => self.at = At::End(end),
             (At::First(_), None) => {
-                self.leave_out(state, now);
-                if state.passes == 1
-                    && let At::First(sizes) = &self.at
-                {
-                    let mut sizes = sizes.clone();
-                    self.thin(state, &mut sizes);
-                    self.at = At::First(sizes);
+                if self.rtt_ns == 0 {
+                    self.rtt_ns = state.cells.open().map(CellState::expected_ns).max().unwrap_or(0);
+                    if let At::First(sizes) = &mut self.at {
+                        let mut sizes = std::mem::take(sizes);
+                        self.thin(state, &mut sizes);
+                        self.at = At::First(sizes);
+                    }
                 }
+                self.leave_out(state, now);
                 if let At::First(sizes) = &mut self.at {
                     sizes.retain(|(id, _)| state.cells.open().any(|open| open.cell.id == *id));
                 }
@@ -382,11 +401,11 @@ pub fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> Leg {
     Leg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
 }
 
-/// The leg before the first timed one.
+/// The leg before the first timed one, of this many exchanges of each flow.
 #[must_use]
-pub fn warm_up(first: &Spec) -> Planned {
+pub fn warm_up(first: &Spec, each: u64) -> Planned {
     let block = if first.pattern == "pingpong" { 1 } else { 8 };
-    let exchanges = WARM_UP * u64::from(first.flows);
+    let exchanges = each * u64::from(first.flows);
     (None, Leg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
 }
 

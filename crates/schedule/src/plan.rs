@@ -9,7 +9,7 @@ use model::{
     RunHeader, Spec, Stop, Trial, Verdict,
 };
 
-use crate::curve::{Planned, leg, spec_of, warm_up};
+use crate::curve::{Planned, WARM_UP, leg, spec_of, warm_up};
 use crate::single::GAP_NS;
 use crate::state::RunState;
 use crate::{Between, Completed, End, Leg, Machine, Step, TestRequest, TestResult};
@@ -256,7 +256,7 @@ impl PlanRun {
             let Stop::AboutNs(ns) = open.cell.spec.stop else { return None };
             Some((Some(id), leg(open.cell.spec.block, ns, open.expected_ns())))
         };
-        std::iter::once(warm_up(spec)).chain(order.into_iter().filter_map(of)).collect()
+        std::iter::once(warm_up(spec, WARM_UP)).chain(order.into_iter().filter_map(of)).collect()
     }
 
     /// Takes the conditions of both hosts of each test. A test whose requirements are not met in time is skipped, or ends the

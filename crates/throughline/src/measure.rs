@@ -57,7 +57,8 @@ pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure>
     if !output.quiet && !output.live && !to_stdout {
         // Scripts that read NetPIPE's file may read its screen output, too.
         let form = output.form.unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
-        crate::output::print(form, runs, shape.all)?;
+        let stored = crate::output::Stored(output.store.as_deref());
+        crate::output::print(form, run, shape.all, Some(&stored).filter(|_| !output.no_store))?;
     }
     Ok(failure::of_run(run))
 }

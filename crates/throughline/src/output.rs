@@ -20,14 +20,23 @@ pub fn write_pieces(
     path: Option<&Path>,
     figure: Option<&str>,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let all = path.is_some();
-    rendered(format, &View { figure, all, columns: columns(), ..View::new(runs) }, path)
+    rendered(format, &View { figure, columns: columns(), ..View::new(runs) }, path)
 }
 
-/// Renders `runs` as `format` to standard output; `all` prints every row of a curve, too.
-pub fn print(format: &str, runs: &[Run], all: bool) -> Result<(), Failure> {
-    rendered(format, &View { all, columns: columns(), ..View::new(runs) }, None).map(drop)
+/// Renders a run as `format` to standard output. Of a curve only the answer, unless `all`; `stored` is where its rows are kept, if
+/// they are.
+pub fn print(format: &str, run: &Run, all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
+    let whole = match stored {
+        None => "`--all`".to_owned(),
+        Some(Stored(None)) => format!("`thru show {} --all`", run.header.id),
+        Some(Stored(Some(store))) => format!("`thru show {} --all --store {}`", run.header.id, store.display()),
+    };
+    let whole = (!all).then_some(whole.as_str());
+    rendered(format, &View { whole, columns: columns(), ..View::new(std::slice::from_ref(run)) }, None).map(drop)
 }
+
+/// The store that has a run, if it is not the default one.
+pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;

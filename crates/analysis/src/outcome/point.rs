@@ -43,7 +43,7 @@ impl Point {
         })
     }
 
-    /// The interval that decides whether it has converged: the larger distance of either.
+    /// Distance of the farther end of the whole interval, relative to the value; it decides whether the point has converged.
     fn reach(&self) -> f64 {
         self.total.reach_from(self.value)
     }

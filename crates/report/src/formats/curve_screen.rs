@@ -17,8 +17,8 @@ const TITLE: usize = 12;
 /// Largest block whose round trip is mostly the hosts' reaction, bytes.
 const SMALL: u64 = 4096;
 
-/// The answers, a plot, key sizes, and what to do next.
-pub(super) fn screen(run: &Run, columns: u16) -> String {
+/// The answers, a plot, key sizes, and what to do next; `whole` is how to see every row.
+pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     let mut points: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| is_measured(run, outcome)).collect();
     points.sort_by_key(|outcome| outcome.spec.block);
     let mut text = answers(run, &points);
@@ -27,7 +27,8 @@ pub(super) fn screen(run: &Run, columns: u16) -> String {
         text.push_str(&braille::plot(figure, usize::from(columns), PLOT_ROWS));
     }
     text.push_str(&key_sizes(&points));
-    text.push_str(&next(run, &points));
+    text.push_str(&next(&points));
+    let _ = writeln!(text, "{:<TITLE$}{whole}", "Every row");
     text
 }
 
@@ -132,8 +133,8 @@ fn key_size(outcome: &Outcome) -> String {
     )
 }
 
-/// What limits the precision, and the next command.
-fn next(run: &Run, points: &[&Outcome]) -> String {
+/// What limits the precision, and what to do about it.
+fn next(points: &[&Outcome]) -> String {
     let with = |verdict| points.iter().filter(|point| point.summary.verdicts.contains(&verdict)).count();
     let of = |count: usize| format!("{count} of {} sizes", points.len());
     let (noisy, drifting, missed, few) =
@@ -153,8 +154,7 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
         None if missed > 0 => format!("{} need a larger `budget`", of(missed)),
         None => format!("all {} sizes are as precise as requested", points.len()),
     };
-    let rows = format!("`thru show {} --all`", labels::plain(&run.header.id));
-    format!("{:<TITLE$}{advice}\n{:<TITLE$}{rows}\n", "Next", "Every row")
+    format!("{:<TITLE$}{advice}\n", "Next")
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_curve_fits_on_a_screen() {
         let run = sample::curve();
-        let text = screen(&run, 100);
+        let text = screen(&run, 100, "`thru show last --all`");
         assert!(text.lines().count() <= 23, "{text}");
         for title in ["Latency", "Peak", "Saturation", "Next"] {
             assert!(text.lines().any(|line| line.starts_with(title)), "{title} in:\n{text}");
@@ -179,7 +179,7 @@ mod tests {
         let mut run = sample::curve();
         run.outcomes.truncate(1);
         run.findings.clear();
-        let text = screen(&run, 100);
+        let text = screen(&run, 100, "`thru show last --all`");
         assert!(text.contains("1 of 1 sizes") || text.contains("all 1 sizes"), "{text}");
     }
 }

@@ -18,9 +18,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
     // An import may hold anything under that name.
-    let curve = run.header.kind == "curve" && run.header.origin.is_none();
-    if curve && !view.all && !run.outcomes.is_empty() {
-        return text + "\n" + &curve_screen::screen(run, view.columns);
+    let curve = run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty();
+    if let Some(whole) = view.whole.filter(|_| curve) {
+        return text + "\n" + &curve_screen::screen(run, view.columns, whole);
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {

@@ -42,7 +42,7 @@ pub struct ShowArgs {
 pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let run = load(&args.run, args.store.as_deref())?;
     let form = args.form.unwrap_or(if args.json { "json" } else { "text" });
-    output::print(form, &[run], args.all)?;
+    output::print(form, &run, args.all, Some(&output::Stored(args.store.as_deref())))?;
     Ok(0)
 }
 
