@@ -75,8 +75,8 @@ pub use plan::{
 pub use probe::Responsiveness;
 pub use random::SplitMix64;
 pub use run::{Ending, Run, RunHeader, Tool};
-pub use selftest::{Check, Claim, SelfTest};
-pub use selftest_citation::SelfTestCitation;
+pub use selftest::{Attempt, Check, Claim, SelfTest};
+pub use selftest_citation::{CitedError, SelfTestCitation};
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};

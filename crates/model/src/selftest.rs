@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Inventory, SelfTestCitation};
+use crate::{CitedError, Inventory, SelfTestCitation};
 
 /// One self-test of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,32 @@ impl SelfTest {
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
     }
+
+    /// The checks whose first attempt failed.
+    pub fn second_attempts(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.attempts > 1)
+    }
+}
+
+/// Rates within this factor are one rate: what an unshaped link carries differs from trial to trial.
+const SAME_RATE: f64 = 1.1;
+
+/// The check with the largest error of each claim and unit, and of each rate.
+fn worst_of_each(checks: &[Check]) -> Vec<CitedError> {
+    let same = |a: &Check, b: &CitedError| {
+        a.claim == b.claim
+            && a.unit == b.unit
+            && (a.claim != Claim::Rate || (a.truth < b.truth * SAME_RATE && b.truth < a.truth * SAME_RATE))
+    };
+    let mut worst: Vec<CitedError> = Vec::new();
+    for check in checks.iter().filter(|check| check.error.is_finite() && check.claim.is_cited()) {
+        match worst.iter_mut().find(|cited| same(check, cited)) {
+            Some(cited) if cited.error.abs() < check.error.abs() => *cited = CitedError::of(check),
+            Some(_) => {}
+            None => worst.push(CitedError::of(check)),
+        }
+    }
+    worst
 }
 
 impl SelfTestCitation {
@@ -66,6 +92,8 @@ impl SelfTestCitation {
             checks: count(test.checks.len()),
             worst_rate_error: worst(&mut rates.map(|check| (check.error / check.truth).abs())),
             worst_rtt_error_ns: worst(&mut of(Claim::Rtt).map(|check| check.error.abs())),
+            second_attempts: count(test.second_attempts().count()),
+            errors: worst_of_each(&test.checks),
             changed: changed.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name.to_owned()).collect(),
         }
     }
@@ -88,6 +116,39 @@ pub enum Claim {
     Clock,
     /// The measuring loop takes little time compared with what it measures.
     Loop,
+    /// What a round trip of `rr` and of the probe has beside ping and the configured delay.
+    Added,
+    /// A paced sender keeps to its rate by the interface's counter, and to the times between its datagrams.
+    Pacing,
+    /// Lost datagrams are counted as the emulator counts them.
+    Loss,
+    /// Reordered datagrams are counted as the emulator counts them.
+    Reorder,
+    /// One-way delays are the configured ones of each direction.
+    OneWay,
+    /// The parts of a round trip by the kernel's stamps: the network's part, and the sum of all.
+    Anatomy,
+}
+
+impl Claim {
+    /// Whether later runs cite its errors: those of the host itself (`clock`, `loop`) and of the emulator (`delay`) are not errors
+    /// of a figure.
+    fn is_cited(self) -> bool {
+        !matches!(self, Self::Clock | Self::Loop | Self::Delay)
+    }
+}
+
+/// The figures of an attempt that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempt {
+    /// The measured value.
+    pub measured: f64,
+    /// The known value.
+    pub truth: f64,
+    /// Measured value less known value.
+    pub error: f64,
+    /// Its note.
+    pub note: String,
 }
 
 /// One comparison of a measured value with a known one.
@@ -113,6 +174,9 @@ pub struct Check {
     pub attempts: u32,
     /// How the known value was determined, or what disturbed the measurement.
     pub note: String,
+    /// The first attempt, if there was a second one; it may have passed, because the checks of a group are repeated together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Attempt>,
 }
 
 impl Check {
@@ -131,7 +195,20 @@ impl Check {
             passed: error.abs() <= allowed,
             attempts: 1,
             note,
+            earlier: None,
         }
+    }
+
+    /// The same check as the second attempt after `first`, whose figures it keeps.
+    #[must_use]
+    pub fn after(self, first: Option<Self>) -> Self {
+        let attempt = |check: Self| Attempt {
+            measured: check.measured,
+            truth: check.truth,
+            error: check.error,
+            note: check.note,
+        };
+        Self { attempts: 2, earlier: first.map(attempt), ..self }
     }
 }
 
@@ -173,6 +250,25 @@ mod tests {
     }
 
     #[test]
+    fn a_second_attempt_keeps_the_figures_of_the_first() {
+        let second = check(10.0, 0.0).after(Some(check(12.0, 0.0)));
+        assert_eq!((second.attempts, second.passed), (2, true));
+        assert_eq!(second.earlier.map(|first| (first.measured, first.error)), Some((12.0, 2.0)));
+    }
+
+    #[test]
+    fn errors_are_cited_by_claim_and_rate() {
+        let rate = |truth: f64, error: f64| {
+            Check::judge(Claim::Rate, "", [truth + error, truth, 1.0], "bit/s", String::new())
+        };
+        let clock = Check::judge(Claim::Clock, "", [20.0, 0.0, 500.0], "ns", String::new());
+        let none = Check::judge(Claim::Loss, "", [f64::NAN, 0.0, 0.0], "packets", String::new());
+        let checks = [rate(1e7, 1.0), rate(1e9, -5.0), rate(1.02e9, 3.0), rate(2.5e9, 2.0), clock, none];
+        let cited: Vec<_> = worst_of_each(&checks).into_iter().map(|cited| (cited.truth, cited.error)).collect();
+        assert_eq!(cited, [(1e7, 1.0), (1e9, -5.0), (2.5e9, 2.0)]);
+    }
+
+    #[test]
     fn a_citation_has_the_worst_errors_and_the_changes() {
         let rate = |measured| Check::judge(Claim::Rate, "", [measured, 1e8, 2e5], "bit/s", String::new());
         let rtt = Check::judge(Claim::Rtt, "", [7.9e6, 8e6, 5e4], "ns", String::new());
@@ -193,6 +289,9 @@ mod tests {
         assert_eq!((cited.passed, cited.checks, cited.changed.as_slice()), (1, 3, &[][..]));
         assert!((cited.worst_rate_error.unwrap() - 0.003).abs() < 1e-9, "{cited:?}");
         assert_eq!(cited.worst_rtt_error_ns, Some(1e5));
+        let figures: Vec<_> = cited.errors.iter().map(|cited| (cited.claim, cited.error.round())).collect();
+        assert_eq!(figures, [(Claim::Rate, -3e5), (Claim::Rtt, -1e5)], "one rate, its worst error");
+        assert_eq!(cited.second_attempts, 0);
         let later = Inventory { boot_id: Some("b".into()), ..now };
         assert_eq!(SelfTestCitation::of(&test, &later, "2").changed, ["boot", "version"]);
     }
