@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why};
+use crate::{
+    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why,
+};
 
 /// The record of one cell: its spec, its trials and their result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -258,9 +258,8 @@ mod tests {
 
     #[test]
     fn errors_are_cited_by_claim_and_rate() {
-        let rate = |truth: f64, error: f64| {
-            Check::judge(Claim::Rate, "", [truth + error, truth, 1.0], "bit/s", String::new())
-        };
+        let rate =
+            |truth: f64, error: f64| Check::judge(Claim::Rate, "", [truth + error, truth, 1.0], "bit/s", String::new());
         let clock = Check::judge(Claim::Clock, "", [20.0, 0.0, 500.0], "ns", String::new());
         let none = Check::judge(Claim::Loss, "", [f64::NAN, 0.0, 0.0], "packets", String::new());
         let checks = [rate(1e7, 1.0), rate(1e9, -5.0), rate(1.02e9, 3.0), rate(2.5e9, 2.0), clock, none];

@@ -26,7 +26,8 @@ pub fn check_line(check: &Check) -> String {
 
 /// Which attempt it is, and the first one's error.
 fn attempts(check: &Check) -> String {
-    let first = |first: &Attempt| format!("; the first had an error of {}", error(first.error, first.truth, &check.unit));
+    let first =
+        |first: &Attempt| format!("; the first had an error of {}", error(first.error, first.truth, &check.unit));
     let first = check.earlier.as_ref().map_or_else(String::new, first);
     format!(" (attempt {}{first})", check.attempts)
 }

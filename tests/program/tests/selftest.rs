@@ -74,7 +74,9 @@ fn links_of_known_rate_and_delay_are_tested_as_root() {
     assert_eq!((of(Claim::Rtt).count(), of(Claim::Delay).count()), (2, 1));
     let counts = [Claim::Added, Claim::Pacing, Claim::Loss, Claim::Reorder, Claim::OneWay, Claim::Anatomy];
     assert_eq!(counts.map(|claim| of(claim).count()), [4, 3, 2, 2, 2, 3], "{found:?}");
-    for exact in of(Claim::Loss).chain(of(Claim::Reorder)).chain(of(Claim::Anatomy).filter(|check| check.allowed == 0.0)) {
+    for exact in
+        of(Claim::Loss).chain(of(Claim::Reorder)).chain(of(Claim::Anatomy).filter(|check| check.allowed == 0.0))
+    {
         // Counts do not depend on how busy the machine is.
         assert!(exact.passed, "{exact:?}");
     }

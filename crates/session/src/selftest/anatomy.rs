@@ -56,7 +56,8 @@ fn sum(tally: Option<&AnatomyTally>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use model::{Part, PartTally, Parts, Run, RunHeader};
+    use model::stamps::{Part, Parts};
+    use model::{PartTally, Run, RunHeader};
 
     use super::*;
 

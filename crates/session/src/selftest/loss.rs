@@ -26,11 +26,8 @@ impl CheckRunner<'_> {
         for (forward, name) in [(lossy, "1 % lost"), (mixed, "1 % reordered")] {
             let path = format!("emulator, {name}, udp 50 Mbit/s");
             self.report(&path);
-            let link = Link::path(
-                &self.options.program,
-                forward,
-                DirectionSpec { delay: DELAY, ..DirectionSpec::default() },
-            )?;
+            let link =
+                Link::path(&self.options.program, forward, DirectionSpec { delay: DELAY, ..DirectionSpec::default() })?;
             self.attempt(&mut |_| counted(&link, &path, time))?;
         }
         Ok(())
@@ -65,7 +62,8 @@ fn lost(path: &str, trial: &Trial, counts: &PathCounts) -> Check {
     let lost = sent - trial.far.datagrams.map_or(f64::NAN, |datagrams| datagrams.received as f64);
     // A receiver without a core loses datagrams, too; its socket counts them.
     let socket = trial.far.datagrams.map_or(0, |datagrams| datagrams.socket_drops);
-    let what = format!("numbers that did not arrive, against the emulator's drops and {socket} of the receiver's socket");
+    let what =
+        format!("numbers that did not arrive, against the emulator's drops and {socket} of the receiver's socket");
     let truth = (counts.dropped() + socket) as f64;
     Check::judge(Claim::Loss, path, [lost, truth, others(trial, counts)], "datagrams", note(trial, counts, &what))
 }

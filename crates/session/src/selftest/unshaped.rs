@@ -32,8 +32,7 @@ fn fastest(link: &Link, path: &str, quick: bool) -> Result<Vec<Check>, Failure> 
     let (time, tolerance) = if quick { ("2s", 0.01) } else { ("5s", 0.002) };
     let header = link.header(TCP_IP);
     let far = link.lab.host("b")?;
-    let ((long, counted, _), samples) =
-        during(far, Direction::Received, header, || stream(link, &["--time", time]))?;
+    let ((long, counted, _), samples) = during(far, Direction::Received, header, || stream(link, &["--time", time]))?;
     let bytes = claims::bytes(path, &long, &counted, &beside);
     Ok(vec![bytes, rate(path, &long, Course::of(&samples), beside[1] as f64, tolerance)])
 }

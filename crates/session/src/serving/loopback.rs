@@ -63,10 +63,10 @@ fn serve(ready: Sender<Result<SocketAddr, Failure>>, stopped: oneshot::Receiver<
         }),
         ..own
     };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
     setup::runtime()?.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, &[address]) => served.map_err(|error| Failure::host(error.to_string())),
+            served = Agent::serve(options, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
             _ = stopped => Ok(()),
         }
     })
