@@ -52,7 +52,7 @@ pub fn selftest_summary(test: &SelfTest) -> String {
     let mut text = format!("{passed} check{} passed, {failed} failed", if passed == 1 { "" } else { "s" });
     let again = test.second_attempts().count();
     if again > 0 {
-        text += &format!("; {again} of these {} a second attempt", if again == 1 { "is" } else { "are" });
+        text += &format!("; {again} of them in a second attempt");
     }
     if test.realtime == Some(false) {
         text += "; the path emulator had no real-time priority";

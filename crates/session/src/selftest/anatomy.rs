@@ -2,14 +2,13 @@
 
 use model::{AnatomyTally, Check, Claim};
 
-use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, beside_ping, trial, waits};
-use super::link::Link;
+use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, trial, waits};
 use crate::Failure;
 
 /// The network's part against ping and the configured delay, and the sum of all parts.
-pub(super) fn checks(link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, Failure> {
+pub(super) fn checks(path: &DelayedPath, attempt: u32) -> Result<Vec<Check>, Failure> {
     let (waits, flags) = waits(attempt);
-    let measured = beside_ping(link, &[&["rr", "--block", "1", "--anatomy"], flags].concat(), quick)?;
+    let measured = beside_ping(path, &[&["rr", "--block", "1", "--anatomy"], flags].concat())?;
     let tally = trial(&measured.run).and_then(|trial| trial.near.anatomy.as_ref());
     let mut checks = Vec::from(network(tally, &measured, waits));
     checks.push(sum(tally));
@@ -21,7 +20,7 @@ fn network(tally: Option<&AnatomyTally>, measured: &Beside, waits: &str) -> [Che
     let median_ns = median_ns.map_or(f64::NAN, |ns| ns as f64);
     let stamped = tally.map_or(0, |tally| tally.stamped);
     let check = |path, figures, note| Check::judge(Claim::Anatomy, path, figures, "ns", note);
-    let late = measured.late_ns / 1e3;
+    let still = measured.still_ns / 1e3;
     [
         check(
             "emulator, 8 ms, network's part against ping's median",
@@ -30,8 +29,8 @@ fn network(tally: Option<&AnatomyTally>, measured: &Beside, waits: &str) -> [Che
         ),
         check(
             "emulator, 8 ms, network's part",
-            [median_ns - measured.late_ns, CONFIGURED_NS, ALLOWED_NS],
-            format!("{waits}; less {late:.0} µs by which the emulator was late"),
+            [median_ns - measured.still_ns, CONFIGURED_NS, ALLOWED_NS],
+            format!("{waits}; less ping's {still:.0} µs without delay"),
         ),
     ]
 }
@@ -81,7 +80,8 @@ mod tests {
 
     #[test]
     fn the_networks_part_is_that_of_the_path() {
-        let measured = Beside { run: Run::new(RunHeader::default()), ping_ns: 8_060_000.0, late_ns: 30_000.0 };
+        let measured =
+            Beside { run: Run::new(RunHeader::default()), ping_ns: 8_060_000.0, late_ns: 9.0, still_ns: 30_000.0 };
         let good = network(Some(&tally(8_040_000, 1)), &measured, "spinning");
         assert!(good.iter().all(|check| check.passed), "{good:?}");
         let slow = network(Some(&tally(8_400_000, 1)), &measured, "spinning");

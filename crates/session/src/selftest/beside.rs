@@ -15,6 +15,15 @@ pub(super) const CONFIGURED_NS: f64 = 8e6;
 /// Largest difference of a round trip from ping's median, and from the kernel's minimum, ns.
 pub(super) const ALLOWED_NS: f64 = 50_000.0;
 
+/// The path of known delay.
+pub(super) struct DelayedPath {
+    pub(super) link: Link,
+    /// Ping's median over the same path without delay, ns: what the hosts' kernels and the emulator take.
+    pub(super) still_ns: f64,
+    /// Shorter trials.
+    pub(super) quick: bool,
+}
+
 /// What was measured at the same time over the path of known delay.
 pub(super) struct Beside {
     pub(super) run: Run,
@@ -22,6 +31,8 @@ pub(super) struct Beside {
     pub(super) ping_ns: f64,
     /// Median lateness of the emulator, both directions together, ns.
     pub(super) late_ns: f64,
+    /// As of the path.
+    pub(super) still_ns: f64,
 }
 
 /// A spinning end needs no time to wake up, like the kernel, which answers ping. But it needs a core of its own. Without one, blocking
@@ -31,15 +42,16 @@ pub(super) fn waits(attempt: u32) -> (&'static str, &'static [&'static str]) {
 }
 
 /// Measures with `flags` and, at the same time, by ping, so that load and sleep states of the host affect both.
-pub(super) fn beside_ping(link: &Link, flags: &[&str], quick: bool) -> Result<Beside, Failure> {
-    let (time, count) = if quick { ("2s", "200") } else { ("5s", "500") };
+pub(super) fn beside_ping(path: &DelayedPath, flags: &[&str]) -> Result<Beside, Failure> {
+    let DelayedPath { link, still_ns, quick } = path;
+    let (time, count) = if *quick { ("2s", "200") } else { ("5s", "500") };
     let first = link.emulator();
     let pinging = ping(link, count)?;
     let run = link.measure(&[flags, &["--time", time]].concat())?;
     let ping_ns = median(&mut pings(pinging)?);
     let last = link.emulator();
     let late_ns: u64 = first.iter().flatten().zip(last.iter().flatten()).filter_map(late).sum();
-    Ok(Beside { run, ping_ns, late_ns: late_ns as f64 })
+    Ok(Beside { run, ping_ns, late_ns: late_ns as f64, still_ns: *still_ns })
 }
 
 /// The only trial of a run.

@@ -10,58 +10,43 @@ pub(super) struct Sample {
     pub(super) count: Count,
 }
 
-/// What passed an interface between its first and its last payload.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Course {
-    /// Payload bytes, with those of the connection itself.
-    pub(super) bytes: f64,
-    /// Time between first and last, ns.
-    pub(super) ns: f64,
-    /// How uncertain the time is: the two gaps between samples in which it begins and ends, halved, ns.
-    pub(super) uncertain_ns: f64,
-    /// Bytes of the counter, with headers.
-    pub(super) wire_bytes: f64,
+/// Payload since the first sample.
+fn passed(samples: &[Sample], sample: &Sample) -> f64 {
+    samples.first().map_or(0.0, |first| sample.count.payload_since(&first.count) as f64)
 }
 
-/// The hello of a connection and its agreement have fewer bytes than this, a stream's first send has more.
-const BESIDE: i64 = 1_200;
-
-impl Course {
-    /// The course of a counter; `None` if nothing passed.
-    pub(super) fn of(samples: &[Sample]) -> Option<Self> {
-        let (first, last) = (samples.first()?, samples.last()?);
-        let payload = |sample: &Sample| sample.count.payload_since(&first.count);
-        let total = payload(last);
-        let begun = samples.iter().position(|sample| payload(sample) > BESIDE)?;
-        let ended = samples.iter().position(|sample| payload(sample) > total - BESIDE)?;
-        // Before the sample that shows it, and after the one before.
-        let between = |at: usize| {
-            let (early, late) = (samples.get(at.checked_sub(1)?)?.at_ns as f64, samples[at].at_ns as f64);
-            Some((f64::midpoint(early, late), (late - early) / 2.0))
-        };
-        let ((begun_ns, begin), (ended_ns, end)) = (between(begun)?, between(ended)?);
-        let wire_bytes = (last.count.bytes - first.count.bytes) as f64;
-        Some(Self { bytes: total as f64, ns: ended_ns - begun_ns, uncertain_ns: begin + end, wire_bytes })
-    }
-
-    /// Rate of what came after the first `first` bytes, without the `beside` bytes of the connection, bit/s.
-    pub(super) fn rate(&self, beside: f64, first: f64) -> f64 {
-        (self.bytes - beside - first) * 8e9 / self.ns
-    }
+/// All payload; NaN without a sample.
+pub(super) fn total(samples: &[Sample]) -> f64 {
+    samples.last().map_or(f64::NAN, |last| passed(samples, last))
 }
 
-/// The most bytes that a sender of `rate_bps` was ahead of its schedule, which begins with its first block: the size of its largest
-/// burst. NaN if nothing passed.
+/// When `bytes` had passed, ns, between the samples before and after by proportion; `None` if they never had.
+fn time_at(samples: &[Sample], bytes: f64) -> Option<f64> {
+    let after = samples.iter().position(|sample| passed(samples, sample) >= bytes)?;
+    let late = samples[after];
+    let Some(early) = after.checked_sub(1).map(|before| samples[before]) else { return Some(late.at_ns as f64) };
+    let (below, above) = (passed(samples, &early), passed(samples, &late));
+    let share = if above > below { (bytes - below) / (above - below) } else { 1.0 };
+    Some(early.at_ns as f64 + share * (late.at_ns - early.at_ns) as f64)
+}
+
+/// Rate and time between the moments at which `from` and `to` bytes had passed, bit/s and ns; `None` if they never had.
+pub(super) fn rate_between(samples: &[Sample], from: f64, to: f64) -> Option<(f64, f64)> {
+    let ns = time_at(samples, to)? - time_at(samples, from)?;
+    (ns > 0.0).then(|| ((to - from) * 8e9 / ns, ns))
+}
+
+/// The largest burst: the most bytes that passed in any time beyond what `rate_bps` allows in that time (the depth of the smallest
+/// token bucket that would have let them through, RFC 2697). NaN without a sample.
 pub(super) fn burst(samples: &[Sample], rate_bps: f64) -> f64 {
-    let Some(first) = samples.first() else { return f64::NAN };
-    let payload = |sample: &Sample| sample.count.payload_since(&first.count);
-    let Some(begun) = samples.iter().position(|sample| payload(sample) > BESIDE) else { return f64::NAN };
-    let origin = samples[begun.saturating_sub(1)];
-    let ahead = |sample: &Sample| {
-        let due = (sample.at_ns - origin.at_ns) as f64 * rate_bps / 8e9;
-        (payload(sample) - payload(&origin)) as f64 - due
-    };
-    samples[begun..].iter().map(ahead).fold(f64::NAN, f64::max)
+    let ahead = |sample: &Sample| passed(samples, sample) - sample.at_ns as f64 * rate_bps / 8e9;
+    let mut lowest = f64::INFINITY;
+    let over = samples.iter().map(|sample| {
+        let ahead = ahead(sample);
+        lowest = lowest.min(ahead);
+        ahead - lowest
+    });
+    over.fold(f64::NAN, f64::max)
 }
 
 #[cfg(test)]
@@ -79,21 +64,31 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_that_of_the_intervals_between_the_first_and_the_last_block() {
-        let course = Course::of(&even()).unwrap();
-        assert!((course.bytes - 22_200.0).abs() < 1e-9 && (course.ns - 1e7).abs() < 1e-9, "{course:?}");
-        assert!((course.uncertain_ns - 1e6).abs() < 1e-9, "{course:?}");
-        assert!((course.rate(200.0, 2_000.0) - 16e6).abs() < 1e-3, "{course:?}");
-        assert_eq!(Course::of(&even()[..3]), None);
-        assert_eq!(Course::of(&[]), None);
+    fn a_rate_is_that_between_two_amounts() {
+        let samples = even();
+        assert!((total(&samples) - 22_200.0).abs() < 1e-9);
+        for (from, to, ms) in [(2_200.0, 22_200.0, 10.0), (3_200.0, 21_200.0, 9.0), (200.0, 4_200.0, 3.0)] {
+            let (rate, ns) = rate_between(&samples, from, to).unwrap();
+            assert!((ns - ms * 1e6).abs() < 1e-3, "{from} to {to}: {ns} ns");
+            assert!((rate - (to - from) * 8e9 / ns).abs() < 1e-3);
+        }
+        assert_eq!(rate_between(&samples, 200.0, 22_201.0), None);
+        assert_eq!(rate_between(&samples, 300.0, 300.0), None);
+        assert_eq!(rate_between(&[], 0.0, 1.0), None);
     }
 
     #[test]
-    fn a_burst_is_what_came_before_it_was_due() {
+    fn a_burst_is_what_a_bucket_of_that_rate_would_have_to_hold() {
         let mut samples = even();
         assert!((burst(&samples, 16e6) - 0.0).abs() < 1e-6, "{}", burst(&samples, 16e6));
         samples[8].count.bytes += 3_000;
         assert!((burst(&samples, 16e6) - 3_000.0).abs() < 1e-6, "{}", burst(&samples, 16e6));
+        // What was late and is made up at once is a burst, too.
+        let mut late = even();
+        late.drain(5..8);
+        assert!((burst(&late, 16e6) - 0.0).abs() < 1e-6);
+        late[5].at_ns -= 2_000_000;
+        assert!((burst(&late, 16e6) - 4_000.0).abs() < 1e-6, "{}", burst(&late, 16e6));
         assert!(burst(&[], 16e6).is_nan());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab::DirectionSpec;
 use model::{Check, Claim, RttTally};
 
-use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, beside_ping, median_ping, trial, waits};
+use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, median_ping, trial, waits};
 use super::link::Link;
 use super::{CheckRunner, anatomy};
 use crate::Failure;
@@ -26,22 +26,22 @@ impl CheckRunner<'_> {
         let still = DirectionSpec::default();
         let direction = DirectionSpec { delay: DELAY, ..DirectionSpec::default() };
         let baseline = Link::path(&self.options.program, still.clone(), still)?;
-        let baseline_ns = median_ping(&baseline, "100")?;
+        let still_ns = median_ping(&baseline, "100")?;
         drop(baseline);
         let link = Link::path(&self.options.program, direction.clone(), direction)?;
         self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
-        let quick = self.options.quick;
-        self.attempt(&mut |attempt| round_trips(&link, baseline_ns, quick, attempt))?;
+        let path = DelayedPath { link, still_ns, quick: self.options.quick };
+        self.attempt(&mut |attempt| round_trips(&path, attempt))?;
         self.report("the probe over 8 ms");
-        self.attempt(&mut |_| probe(&link, quick))?;
+        self.attempt(&mut |_| probe(&path))?;
         self.report("the anatomy of a round trip over 8 ms");
-        self.attempt(&mut |attempt| anatomy::checks(&link, quick, attempt))
+        self.attempt(&mut |attempt| anatomy::checks(&path, attempt))
     }
 }
 
-fn round_trips(link: &Link, baseline_ns: f64, quick: bool, attempt: u32) -> Result<Vec<Check>, Failure> {
+fn round_trips(path: &DelayedPath, attempt: u32) -> Result<Vec<Check>, Failure> {
     let (waits, flags) = waits(attempt);
-    let measured = beside_ping(link, &[&["rr", "--block", "1"], flags].concat(), quick)?;
+    let measured = beside_ping(path, &[&["rr", "--block", "1"], flags].concat())?;
     let near = trial(&measured.run).map(|trial| &trial.near);
     let rtt: Option<&RttTally> = near.and_then(|near| near.rtt.as_ref());
     let kernel = near.and_then(|near| near.flows.first()?.socket.min_rtt_ns).map_or(f64::NAN, |ns| ns as f64);
@@ -49,7 +49,7 @@ fn round_trips(link: &Link, baseline_ns: f64, quick: bool, attempt: u32) -> Resu
     let check = |claim, path, figures, note| Check::judge(claim, path, figures, "ns", note);
     let added = format!(
         "less {:.0} µs without delay; median lateness {:.0} µs, both directions together",
-        baseline_ns / 1e3,
+        measured.still_ns / 1e3,
         measured.late_ns / 1e3
     );
     let mut checks = vec![
@@ -68,7 +68,7 @@ fn round_trips(link: &Link, baseline_ns: f64, quick: bool, attempt: u32) -> Resu
         check(
             Claim::Delay,
             "emulator, 8 ms, ping's median",
-            [measured.ping_ns - baseline_ns, CONFIGURED_NS, DELAY_ALLOWED_NS],
+            [measured.ping_ns - measured.still_ns, CONFIGURED_NS, DELAY_ALLOWED_NS],
             added,
         ),
     ];
@@ -77,23 +77,23 @@ fn round_trips(link: &Link, baseline_ns: f64, quick: bool, attempt: u32) -> Resu
 }
 
 /// The probe beside a stream that is too small to delay it.
-fn probe(link: &Link, quick: bool) -> Result<Vec<Check>, Failure> {
+fn probe(path: &DelayedPath) -> Result<Vec<Check>, Failure> {
     let flags = ["stream", "--transport", "udp", "--rate", "1Mbit", "--block", "1200", "--probe"];
-    let measured = beside_ping(link, &flags, quick)?;
+    let measured = beside_ping(path, &flags)?;
     let probe = trial(&measured.run).and_then(|trial| trial.near.probe.as_ref());
     let median_ns = probe.map_or(f64::NAN, |probe| probe.p50_ns as f64);
     Ok(added_by("probe", median_ns, &measured, 1, "beside a udp stream of 1 Mbit/s").into())
 }
 
-/// What `thru` adds: its median less ping's, and less the configured delay and the emulator's lateness.
+/// What `thru` adds: its median less ping's, and less the configured delay and what ping takes without one.
 fn added_by(name: &str, median_ns: f64, measured: &Beside, which: usize, how: &str) -> [Check; 2] {
     let beside = format!("{how}; median less ping's median at the same time");
-    let late = measured.late_ns / 1e3;
-    let beyond = format!("{how}; median less 8 ms and less {late:.0} µs by which the emulator was late");
+    let still = measured.still_ns / 1e3;
+    let beyond = format!("{how}; median less 8 ms and less ping's {still:.0} µs without delay");
     let check = |path: &str, added, allowed, note| {
         Check::judge(Claim::Added, &format!("emulator, 8 ms, {name}, {path}"), [added, 0.0, allowed], "ns", note)
     };
-    let beyond_ns = median_ns - CONFIGURED_NS - measured.late_ns;
+    let beyond_ns = median_ns - CONFIGURED_NS - measured.still_ns;
     [
         check("beside ping", median_ns - measured.ping_ns, ADDED_NS[which], beside),
         check("beyond the delay", beyond_ns, BEYOND_NS[which], beyond),
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn what_is_added_has_its_sign() {
-        let measured = Beside { run: Run::new(RunHeader::default()), ping_ns: 8_050_000.0, late_ns: 20_000.0 };
+        let measured =
+            Beside { run: Run::new(RunHeader::default()), ping_ns: 8_050_000.0, late_ns: 9.0, still_ns: 20_000.0 };
         let [ping, delay] = added_by("rr", 8_040_000.0, &measured, 0, "spinning");
         assert!(ping.passed && (ping.error + 10_000.0).abs() < 1e-6, "{ping:?}");
         assert!(delay.passed && (delay.error - 20_000.0).abs() < 1e-6, "{delay:?}");

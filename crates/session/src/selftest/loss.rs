@@ -36,7 +36,7 @@ impl CheckRunner<'_> {
 
 fn counted(link: &Link, path: &str, time: &str) -> Result<Vec<Check>, Failure> {
     let before = counts(link)?;
-    let flags = ["stream", "--transport", "udp", "--rate", "50Mbit", "--block", "1200", "--time", time];
+    let flags = ["stream", "--no-path", "--transport", "udp", "--rate", "50Mbit", "--block", "1200", "--time", time];
     let run = link.measure(&flags)?;
     let since = counts(link)?.since(&before);
     let trial = run.outcomes.first().and_then(|outcome| outcome.trials.first());

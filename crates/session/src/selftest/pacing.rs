@@ -4,7 +4,7 @@ use model::{Check, Claim, Run, Trial};
 
 use super::CheckRunner;
 use super::claims::{TCP_IP, UDP_IP};
-use super::course::{Course, Sample, burst};
+use super::course::{Sample, burst, rate_between, total};
 use super::link::Link;
 use super::samples::{Direction, during};
 use crate::Failure;
@@ -15,7 +15,11 @@ const MBIT: f64 = 1e6;
 const RATE_SHARE: f64 = 0.005;
 /// Largest median difference of the time between two sends from the requested one, ns.
 const SPREAD_NS: f64 = 100_000.0;
-/// Datagrams that may leave before they are due: the first of a schedule, and one that a reading splits from its predecessor.
+/// Of the bytes, those between which the mean is taken: the rest is near the hello and the end.
+const FROM_TO: [f64; 2] = [0.1, 0.9];
+/// After a delay a sender makes up at this multiple of its rate.
+const MAKING_UP: f64 = 1.25;
+/// Datagrams beyond one that a burst may have.
 const AHEAD: f64 = 2.0;
 
 /// A paced sender.
@@ -61,7 +65,7 @@ impl CheckRunner<'_> {
         for sender in &SENDERS[..count] {
             self.report(&format!("pacing, {}", sender.path));
             self.attempt(&mut |_| {
-                let flags = [&["stream", "--time", time], sender.flags].concat();
+                let flags = [&["stream", "--no-path", "--time", time], sender.flags].concat();
                 let header = link.header(sender.beyond);
                 let near = link.lab.host("a")?;
                 let (run, samples) = during(near, Direction::Sent, header, || link.measure(&flags))?;
@@ -75,7 +79,7 @@ impl CheckRunner<'_> {
 fn checks(sender: &Sender, run: &Run, samples: &[Sample]) -> Result<Vec<Check>, Failure> {
     let trial = run.outcomes.first().and_then(|outcome| outcome.trials.first());
     let trial = trial.ok_or_else(|| failure_of("measure a paced stream", std::io::Error::other("no trial")))?;
-    let mut checks = vec![mean(sender, trial, Course::of(samples))];
+    let mut checks = vec![mean(sender, trial, samples)];
     // A TCP sender's blocks are cut into segments, which do not leave one by one.
     if sender.beyond == UDP_IP {
         checks.extend([spread(sender, trial), ahead(sender, samples)]);
@@ -83,11 +87,11 @@ fn checks(sender: &Sender, run: &Run, samples: &[Sample]) -> Result<Vec<Check>, 
     Ok(checks)
 }
 
-/// The mean rate by the counter: what followed the first block, over the time from the first to the last.
-fn mean(sender: &Sender, trial: &Trial, course: Option<Course>) -> Check {
+/// The mean rate by the counter.
+fn mean(sender: &Sender, trial: &Trial, samples: &[Sample]) -> Check {
     let truth = sender.mbit * MBIT;
-    let beside = course.map_or(0.0, |course| course.bytes - trial.near.bytes_sent as f64);
-    let measured = course.map_or(f64::NAN, |course| course.rate(beside, sender.block));
+    let [from, to] = FROM_TO.map(|share| share * total(samples));
+    let measured = rate_between(samples, from, to).map_or(f64::NAN, |(rate, _)| rate);
     let own = trial.near.sends();
     let note = format!(
         "by the sending interface's counter; thru's own figure is {:.3} Mbit/s",
@@ -111,8 +115,50 @@ fn spread(sender: &Sender, trial: &Trial) -> Check {
 
 /// The largest burst by the counter.
 fn ahead(sender: &Sender, samples: &[Sample]) -> Check {
-    let burst = burst(samples, sender.mbit * MBIT);
-    let note = "most bytes before they were due by the requested rate, by the sending interface's counter".to_owned();
+    let burst = burst(samples, sender.mbit * MBIT * MAKING_UP);
+    let note = "most bytes beyond 125 % of the rate in any time, by the sending interface's counter".to_owned();
     let path = format!("{}, largest burst", sender.path);
     Check::judge(Claim::Pacing, &path, [burst, sender.block, AHEAD * sender.block], "B", note)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{EndTally, Ledger, PacingTally};
+
+    use super::*;
+    use crate::selftest::claims::Count;
+
+    /// A datagram each `ns`, in bytes of payload.
+    fn sent(ns: u64) -> Vec<Sample> {
+        let at = |number: u64| Sample {
+            at_ns: number * ns,
+            count: Count { bytes: number * (1_472 + 42), packets: number, header: 42 },
+        };
+        (0..=1_000).map(at).collect()
+    }
+
+    fn trial(p50_ns: u64) -> Trial {
+        let pacing = Some(PacingTally { sends: 1_000, p50_ns, p99_ns: None, max_ns: 9 });
+        Trial {
+            cell: 0,
+            pass: 0,
+            position: 0,
+            near: EndTally { pacing, ..EndTally::default() },
+            far: EndTally::default(),
+            ledger: Ledger::default(),
+            value: None,
+            verdicts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_sender_is_judged_by_its_mean_its_intervals_and_its_bursts() {
+        let (sender, even) = (&SENDERS[0], sent(117_760));
+        assert!(mean(sender, &trial(0), &even).passed, "{:?}", mean(sender, &trial(0), &even));
+        assert!(!mean(sender, &trial(0), &sent(120_000)).passed && !mean(sender, &trial(0), &[]).passed);
+        assert!(spread(sender, &trial(20_000)).passed && !spread(sender, &trial(200_000)).passed);
+        let mut bursty = even.clone();
+        bursty.iter_mut().skip(500).for_each(|sample| sample.count.bytes += 9_000);
+        assert!(ahead(sender, &even).passed && !ahead(sender, &bursty).passed, "{:?}", ahead(sender, &bursty));
+    }
 }

@@ -22,6 +22,8 @@ pub(super) enum Direction {
 
 /// Time between two readings. Each takes about 20 µs.
 const PERIOD: Duration = Duration::from_micros(500);
+/// A reading that took longer does not say when its number was right, and is left out.
+const LONGEST: Duration = Duration::from_micros(100);
 
 /// What `work` returns, and the counter of the host's link during it. `header` is as in [`Count`].
 pub(super) fn during<T>(
@@ -48,10 +50,13 @@ fn read_until(stop: &AtomicBool, interface: &str, direction: Direction, header: 
     while !stop.load(Relaxed) {
         let begun = origin.elapsed();
         let text = std::fs::read_to_string("/proc/thread-self/net/dev")?;
-        let at = begun + (origin.elapsed() - begun) / 2;
+        let took = origin.elapsed() - begun;
+        let at = begun + took / 2;
         let (bytes, packets) = counted(&text, interface, direction)
             .ok_or_else(|| io::Error::other(format!("no counters of {interface} in /proc/net/dev")))?;
-        samples.push(Sample { at_ns: at.as_nanos() as u64, count: Count { bytes, packets, header } });
+        if took <= LONGEST || samples.is_empty() {
+            samples.push(Sample { at_ns: at.as_nanos() as u64, count: Count { bytes, packets, header } });
+        }
         std::thread::sleep(PERIOD);
     }
     Ok(samples)
