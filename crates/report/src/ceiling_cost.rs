@@ -226,5 +226,9 @@ mod tests {
         assert_eq!(selftests(&run).len(), 2);
         run.header.far.boot_id = run.header.near.boot_id.clone();
         assert_eq!(selftests(&run).len(), 1);
+        let check = Check::judge(Claim::Rate, "tbf", [1.01e9, 1e9, 1e6], "bit/s", String::new());
+        run.outcomes[0].summary.accuracy = vec![CitedError::of(&check)];
+        run.outcomes.push(run.outcomes[0].clone());
+        assert_eq!(selftests(&run)[1..], ["error in this regime: rate 1.000 % (tbf, failed)"]);
     }
 }
