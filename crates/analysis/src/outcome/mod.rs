@@ -17,7 +17,7 @@ mod verdicts;
 
 use std::borrow::Cow;
 
-use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
+use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
 use crate::stats::{LegValue, Parts, separate};
 
@@ -49,6 +49,8 @@ pub struct Context {
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
     pub idle: Option<RttTally>,
+    /// The anatomy of round trips that are no trials of the cell.
+    pub anatomy: Option<Anatomy>,
     /// For a point of a curve: its legs without the effects of their passes, see [`parts`].
     pub parts: Option<Parts>,
 }
@@ -63,7 +65,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let counted = counted(&trials);
     let headline = Headline::of(&cell.spec);
-    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, parts } = context;
+    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, anatomy, parts } = context;
     let [estimate, within] = if legs {
         point::estimates(headline, &values, parts.as_ref(), rule)
     } else {
@@ -72,7 +74,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
-    summary.anatomy = crate::anatomy::of_cell(&counted, summary.rtt_p50_ns);
+    summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns));
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);

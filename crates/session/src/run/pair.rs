@@ -60,7 +60,8 @@ async fn apply_and_measure(
         let probe = async { Ok(pair.probe_path(&mut header, &spec).await?) };
         unless_interrupted(cancel.clone(), probe).await?;
     }
-    let run = RunRequest { header, schedule: schedule.clone() };
+    let schedule = with_possible_anatomy(schedule, &header);
+    let run = RunRequest { header, schedule };
     Ok(coordinator::run(pair, &run, sinks, cancel).await.1)
 }
 
@@ -118,6 +119,17 @@ async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
 /// The near end within this process, without a queue: no other measurement of this process waits for it.
 pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<End, Failure> {
     Ok(End::connect(Target::Local(&agents[0])).await?)
+}
+
+/// A curve without an anatomy, if the engine cannot stamp its round trips.
+fn with_possible_anatomy(schedule: &Schedule, header: &RunHeader) -> Schedule {
+    let mut schedule = schedule.clone();
+    if let Schedule::Curve(plan) = &mut schedule {
+        let first = &header.cells[0].spec;
+        plan.anatomy &= !first.is_stream()
+            && engine::pattern::check(&coordinator::anatomy_of(first, header.stopping.budget_ns)).is_ok();
+    }
+    schedule
 }
 
 /// The specs, with `engine auto` replaced by the fastest send method of a pilot trial each.
