@@ -21,7 +21,7 @@ pub struct CurvePlan {
     pub limit_ns: Option<u64>,
     /// Also measures copies in memory, as a ceiling.
     pub ceiling: bool,
-    /// Also stamps round trips of the smallest block, for a part of the budget.
+    /// Also stamps round trips of the smallest block, for a part of the budget, if there is one.
     pub anatomy: bool,
 }
 
@@ -128,7 +128,7 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
-            anatomy_due: plan.anatomy.then(|| Box::new(anatomy_of(&first, header.stopping.budget_ns))),
+            anatomy_due: anatomy_of(header).filter(|_| plan.anatomy).map(Box::new),
             rtt_ns: 0,
             thinned: false,
             credit: BTreeMap::new(),
@@ -446,13 +446,14 @@ pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
     Spec { block, reply: None, interval_ns: 0, ..first.clone() }
 }
 
-/// The stamped round trips of a curve whose cells are like `first`: of its smallest block, for a second or a tenth of the budget.
+/// The stamped round trips of a curve: of its first cell's block, for a second or a tenth of the budget. `None` without a budget.
 #[must_use]
-pub fn anatomy_of(first: &Spec, budget_ns: Option<u64>) -> Spec {
-    let ns = budget_ns.map_or(ANATOMY.0, |budget| ANATOMY.0.min(budget / ANATOMY.1));
+pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
+    let ns = ANATOMY.0.min(header.stopping.budget_ns? / ANATOMY.1);
+    let first = header.cells.first()?.spec.clone();
     // The points of a curve have no series.
     let interval_ns = Spec::new("tcp", "rr").interval_ns;
-    Spec { pattern: "rr".into(), reply: None, stop: Stop::TimeNs(ns), interval_ns, anatomy: true, ..first.clone() }
+    Some(Spec { pattern: "rr".into(), reply: None, stop: Stop::TimeNs(ns), interval_ns, anatomy: true, ..first })
 }
 
 /// A leg of about `leg_ns`, or of a few exchanges if these take longer.

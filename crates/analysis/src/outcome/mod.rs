@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
-use crate::stats::{LegValue, Parts, separate};
+use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
 pub(crate) use ends::requester;
@@ -78,7 +78,12 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
+    let known = [
+        (Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)),
+        (Verdict::Overlapped, overlapped),
+        // The sides of a comparison are measured in turns because of drift.
+        (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
+    ];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
     let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target);
     summary.verdicts = verdicts::of_cell(cell, &counted, shortfall);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use analysis::anatomy::sentence;
 use analysis::stats::median;
+use comfy_table::{ContentArrangement, Table};
 use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, units};
 
 use super::braille;
@@ -22,25 +23,71 @@ const SMALL: u64 = 4096;
 
 /// The answers, a plot, key sizes, and what to do next; `whole` is how to see every row.
 pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
-    let mut points: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| is_measured(run, outcome)).collect();
-    points.sort_by_key(|outcome| outcome.spec.block);
+    let points = points(run);
     let columns = usize::from(columns);
-    let mut text = answers(run, &points, columns);
-    let figures = crate::figures(std::slice::from_ref(run));
-    if let Some(figure) = figures.first().filter(|figure| figure.series.iter().any(|series| series.points.len() > 2)) {
-        let rows = UPPER_LINES.saturating_sub(text.lines().count()).max(PLOT_ROWS);
-        text.push_str(&braille::plot(figure, columns, rows));
+    let mut text = String::new();
+    for (title, answer) in answers(run, &points) {
+        titled(title, &answer, columns, &mut text);
     }
+    let rows = UPPER_LINES.saturating_sub(text.lines().count()).max(PLOT_ROWS);
+    text.push_str(&plot(std::slice::from_ref(run), "throughput", columns, rows));
     text.push_str(&key_sizes(&points));
     titled("Next", &next(&points), columns, &mut text);
-    let anomalies = run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count();
-    let also = match anomalies {
+    titled("Every row", &format!("{whole}{}", anomalies(run)), columns, &mut text);
+    text
+}
+
+/// The answers of several curves beside each other, and one plot of their times.
+pub(super) fn side_by_side(runs: &[Run], columns: u16) -> String {
+    let all: Vec<Vec<(&str, String)>> = runs.iter().map(|run| answers(run, &points(run))).collect();
+    let mut titles: Vec<&str> = Vec::new();
+    for (title, _) in all.iter().flatten() {
+        if !titles.contains(title) {
+            titles.push(title);
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(labels::TABLE);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    table.set_header(std::iter::once(String::new()).chain(runs.iter().map(named)));
+    for title in titles {
+        let of = |answers: &Vec<(&str, String)>| {
+            answers
+                .iter()
+                .find(|(other, _)| *other == title)
+                .map_or("-".to_owned(), |(_, answer)| labels::plain(answer))
+        };
+        table.add_row(std::iter::once(title.to_owned()).chain(all.iter().map(of)));
+    }
+    format!("{}\n{}", table.trim_fmt(), plot(runs, "saturation", usize::from(columns), UPPER_LINES))
+}
+
+/// The name of a run, or its id.
+fn named(run: &Run) -> String {
+    labels::plain(run.header.name.as_deref().unwrap_or(&run.header.id))
+}
+
+/// The points of a curve, by size.
+fn points(run: &Run) -> Vec<&Outcome> {
+    let mut points: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| is_measured(run, outcome)).collect();
+    points.sort_by_key(|outcome| outcome.spec.block);
+    points
+}
+
+/// One figure of the curves, if it has lines.
+fn plot(runs: &[Run], id: &str, columns: usize, rows: usize) -> String {
+    let figures = crate::figures(runs);
+    let figure = figures.iter().find(|figure| figure.id.starts_with(id));
+    let lines = figure.filter(|figure| figure.series.iter().any(|series| series.points.len() > 2));
+    lines.map(|figure| braille::plot(figure, columns, rows)).unwrap_or_default()
+}
+
+fn anomalies(run: &Run) -> String {
+    match run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count() {
         0 => String::new(),
         1 => ", with an anomaly".to_owned(),
         many => format!(", with {many} anomalies"),
-    };
-    titled("Every row", &format!("{whole}{also}"), columns, &mut text);
-    text
+    }
 }
 
 /// An answer behind its title.
@@ -55,7 +102,7 @@ fn is_measured(run: &Run, outcome: &Outcome) -> bool {
     outcome.estimate.is_some() && (only_ceiling || outcome.spec.transport != Spec::CEILING)
 }
 
-fn answers(run: &Run, points: &[&Outcome], columns: usize) -> String {
+fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, String)> {
     let find = |kind| run.findings.iter().find(move |finding| finding.kind == kind);
     let saturation = |finding: &Finding| Some(format!("from {} on", labels::block(finding.block?)));
     let half = find(FindingKind::HalfPeak).and_then(half_peak);
@@ -65,21 +112,17 @@ fn answers(run: &Run, points: &[&Outcome], columns: usize) -> String {
         (Some(half), Some(from)) => (Some(format!("{half}; saturation {from}")), None),
         one_or_none => one_or_none,
     };
-    let all = [
+    [
         ("Latency", find(FindingKind::Latency).and_then(latency)),
         ("Anatomy", points.iter().find_map(|point| sentence(point))),
         ("Peak", find(FindingKind::Peak).and_then(|finding| peak(finding, points))),
         ("Half peak", half),
         ("Saturation", saturated),
         ("Precision", precision(points)),
-    ];
-    let mut text = String::new();
-    for (title, answer) in all {
-        if let Some(answer) = answer {
-            titled(title, &answer, columns, &mut text);
-        }
-    }
-    text
+    ]
+    .into_iter()
+    .filter_map(|(title, answer)| Some((title, answer?)))
+    .collect()
 }
 
 fn latency(finding: &Finding) -> Option<String> {
