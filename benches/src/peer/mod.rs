@@ -20,7 +20,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{Ended, Program, Ready};
-use crate::work::{STARTS, Task, UNOBSERVED};
+use crate::work::{STARTS, Task, UNOBSERVED, UNPACED};
 
 /// Our own tool.
 pub const OURS: &str = thru::NAME;
@@ -32,6 +32,7 @@ pub const BARE: &str = "bare";
 pub static PEERS: &[&dyn Peer] = &[
     &thru::Thru,
     &thru::Unobserved,
+    &thru::Unpaced,
     &thru::Before,
     &bare::Bare,
     &iperf3::PACKAGED,
@@ -116,6 +117,8 @@ pub struct Job {
     pub runs: u32,
     /// Another accepted exit code than 0.
     pub also_code: Option<i32>,
+    /// Guessed duration with start and end, s, if it is not the task's.
+    pub guess: Option<f64>,
     /// Parses the result.
     pub read: Read,
 }
@@ -131,6 +134,7 @@ impl Job {
             spread: false,
             runs: 1,
             also_code: None,
+            guess: None,
             read,
         }
     }
@@ -210,6 +214,8 @@ pub struct Tool {
     pub peer: &'static dyn Peer,
     /// Its version, if known.
     pub version: Option<String>,
+    /// The first line that its version flag prints.
+    pub says: Option<String>,
     /// Its first program.
     pub program: PathBuf,
 }
@@ -226,12 +232,13 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         if peer.name() != OURS && !only.is_empty() && !only.iter().any(|name| name == peer.name()) {
             continue;
         }
-        let ours = [OURS, UNOBSERVED].contains(&peer.name());
+        let ours = [OURS, UNOBSERVED, UNPACED].contains(&peer.name());
         let program = if ours { Some(thru.to_owned()) } else { peer.find() };
         match program {
             Some(program) => {
-                let version = peer.version().and_then(|flag| version_of(&program, flag));
-                tools.push(Tool { peer: *peer, version, program });
+                let said = peer.version().map(|flag| output_of(&program, flag));
+                let says = said.as_deref().and_then(first_line);
+                tools.push(Tool { peer: *peer, version: said.as_deref().and_then(find_version), says, program });
             }
             None => missing.push(peer.name()),
         }
@@ -240,6 +247,20 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         eprintln!("not installed, skipped: {}", missing.join(", "));
     }
     Ok(tools)
+}
+
+/// The names and paths of a tool's programs.
+pub fn files_of(tool: &Tool) -> Vec<(&'static str, PathBuf)> {
+    let path = |(at, name): (usize, &&'static str)| {
+        let file = if at == 0 { Some(tool.program.clone()) } else { everywhere_on_path(name).into_iter().next() };
+        Some((*name, file?))
+    };
+    tool.peer.programs().iter().enumerate().filter_map(path).collect()
+}
+
+/// The first line that is not empty.
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// All files of this name in the folders of PATH, in PATH's order.
@@ -310,5 +331,75 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The command lines of the tools that run a work: server and client.
+    fn commands(id: &str) -> Vec<(&'static str, String, String)> {
+        let work = WORKS.iter().find(|work| work.id == id).unwrap();
+        let job = |peer: &&'static dyn Peer| {
+            let job = peer.job(work.task, &context())?;
+            Some((peer.name(), job.server.unwrap_or_default().join(" "), job.client.join(" ")))
+        };
+        PEERS.iter().filter_map(job).collect()
+    }
+
+    #[test]
+    fn unpaced_datagrams_have_the_same_buffers_in_every_tool() {
+        let clients: Vec<(&str, String)> =
+            commands("udp-single").into_iter().map(|(name, _, client)| (name, client)).collect();
+        let tool = "some/where/tool";
+        let thru = format!(
+            "{tool} stream 127.0.0.1:6000 --udp --block 1472 --engine copy --sndbuf 204800 --rcvbuf 204800 --unpaced --time 2s \
+             --trials 1 --no-store --quiet --json folder/result"
+        );
+        let iperf3 = format!("{tool} -c 127.0.0.1 -p 6000 -t 2 -J -u -b 0 -l 1472 -w 204800");
+        let expected: Vec<(&str, String)> = vec![
+            ("thru", thru.clone()),
+            ("thru-before", thru),
+            ("iperf3", iperf3.clone()),
+            ("iperf3-new", iperf3),
+            (
+                "netperf",
+                "netperf -H 127.0.0.1 -4 -p 6000 -l 2 -P 0 -v 0 -t UDP_STREAM -f m -- -m 1472 -R 1 -s 204800 -S 204800 \
+                 -k REMOTE_RECV_THROUGHPUT,LSS_SIZE_END,RSR_SIZE_END"
+                    .into(),
+            ),
+            ("nuttcp", "nuttcp -t -P 6000 -p 6001 -u -R0 -l1472 -w200 -ws200 -T2 -fparse 127.0.0.1".into()),
+            ("iperf2", "iperf -c 127.0.0.1 -u -p 6000 -l 1472 -w 204800 -b 1000g -t 2 -f k".into()),
+            ("xfr", "xfr --no-update-check 127.0.0.1 -p 6000 -t 2 -u -b 0 -l 1472 -w 204800 --zeros --json".into()),
+        ];
+        assert_eq!(clients, expected);
+        // The only server whose buffers its client cannot set.
+        let servers = commands("udp-single");
+        let (_, server, _) = servers.iter().find(|(name, ..)| *name == "iperf2").unwrap();
+        assert_eq!(server, "iperf -s -u -p 6000 -l 1472 -w 204800");
+    }
+
+    #[test]
+    fn segments_are_compared_with_segments_only() {
+        for id in ["udp-gso", "udp64-gso", "paced5g"] {
+            let names: Vec<&str> = commands(id).iter().map(|(name, ..)| *name).collect();
+            assert_eq!(names, ["thru", "thru-before", "iperf3-gsro"], "{id}");
+            for (name, _, client) in commands(id) {
+                let flag = if name == "iperf3-gsro" { "--gsro" } else { "--engine gso" };
+                assert!(client.contains(flag) && client.contains("204800"), "{id}: {client}");
+            }
+        }
+        for id in ["udp-single", "udp64-single", "udp64-mmsg", "paced10m", "paced1g"] {
+            assert!(commands(id).iter().all(|(_, _, client)| !client.contains("gs")), "{id}");
+        }
+    }
+
+    #[test]
+    fn pacing_to_the_receiver_is_compared_with_unpaced_thru_only() {
+        for id in ["udp-credit", "udp64-credit"] {
+            let commands = commands(id);
+            let names: Vec<&str> = commands.iter().map(|(name, ..)| *name).collect();
+            assert_eq!(names, ["thru", "thru-unpaced", "thru-before"], "{id}");
+            assert!(!commands[0].2.contains("paced"));
+            assert_eq!(commands[1].2.replace(" --unpaced", ""), commands[0].2);
+        }
+        let unpaced = |id: &str| commands(id).into_iter().next().unwrap().2.contains(" --unpaced ");
+        assert!(["udp-single", "udp64-single", "udp64-mmsg", "udp-gso", "udp64-gso"].into_iter().all(unpaced));
     }
 }
