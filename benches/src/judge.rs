@@ -203,7 +203,7 @@ mod tests {
         let record = compared(
             "rtt",
             vec![
-                shown("thru", &[10.0, 11.0, 10.0, 11.0, 10.0, 11.0]),
+                shown("thru", &[10.2, 11.0, 10.2, 11.0, 10.2, 11.0]),
                 shown("bare", &[1.0; 6]),
                 shown("qperf", &[2.0; 6]),
                 shown("NPtcp", &[10.0; 6]),

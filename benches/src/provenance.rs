@@ -64,6 +64,15 @@ impl Source {
     }
 }
 
+impl Source {
+    /// A warning if a program that prints its commit, as `thru 0.1.0 (0ea3a42283b3)`, is of another one.
+    pub fn differs(&self, says: &str) -> Option<String> {
+        let commit = self.commit.as_deref()?;
+        let (_, built) = says.strip_suffix(')')?.rsplit_once('(')?;
+        (!commit.starts_with(built)).then(|| format!("the program is {says}, but the tree is at {commit}"))
+    }
+}
+
 impl ToolVersion {
     /// Of this tool.
     pub fn of(tool: &Tool) -> Self {
@@ -89,6 +98,16 @@ pub fn sha256(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_of_another_commit_is_noticed() {
+        let source = Source { commit: Some("0ea3a42283b3ffff".into()), changed: Some(false) };
+        assert_eq!(source.differs("thru 0.1.0 (0ea3a42283b3)"), None);
+        let warning = source.differs("thru 0.1.0 (1111a42283b3)").unwrap();
+        assert!(warning.contains("(1111a42283b3)") && warning.contains("0ea3a42283b3ffff"), "{warning}");
+        assert_eq!(source.differs("thru 0.1.0"), None);
+        assert_eq!(Source { commit: None, changed: None }.differs("thru 0.1.0 (1111)"), None);
+    }
 
     #[test]
     fn a_file_has_the_printed_hash() {

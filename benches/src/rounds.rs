@@ -115,6 +115,11 @@ impl BenchRun {
         if let Some(load) = machine::load().filter(|load| *load > BUSY) {
             eprintln!("the machine is busy (load {load:.2}); the numbers will be noisy");
         }
+        let source = Source::here();
+        let says = self.tools.iter().find(|tool| tool.peer.name() == OURS).and_then(|tool| tool.says.as_deref());
+        if let Some(warning) = says.and_then(|says| source.differs(says)) {
+            eprintln!("{warning}");
+        }
         let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let stem = format!("{}-{}", started.chars().take(16).filter(|c| *c != ':').collect::<String>(), machine.slug());
         let archive = if self.quick { None } else { Some(Archive::create(results, &stem)?) };
@@ -122,7 +127,7 @@ impl BenchRun {
             schema: SCHEMA,
             protocol: PROTOCOL,
             started,
-            source: Source::here(),
+            source,
             machine,
             tools: self.tools.iter().map(ToolVersion::of).collect(),
             confidence: plan.confidence,
