@@ -35,7 +35,7 @@ impl Confidence {
     /// With its correction, as text.
     pub fn text(&self) -> String {
         format!(
-            "{} % for all {} intervals together (Bonferroni: {:.3} % each), which takes {} rounds",
+            "all intervals hold together with {} %: {} of them with {:.3} % each (Bonferroni), which takes {} rounds",
             100.0 * self.together,
             self.statements,
             100.0 * self.each,
@@ -71,7 +71,7 @@ mod tests {
         assert!((Confidence::of(100).each - 0.9995).abs() < 1e-12);
         assert_eq!(
             Confidence::of(100).text(),
-            "95 % for all 100 intervals together (Bonferroni: 99.950 % each), which takes 12 rounds"
+            "all intervals hold together with 95 %: 100 of them with 99.950 % each (Bonferroni), which takes 12 rounds"
         );
     }
 

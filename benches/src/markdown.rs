@@ -9,7 +9,7 @@ use crate::verdict::Ratio;
 /// A Markdown table with a row for each work, below a line on the run.
 pub fn render(record: &Record) -> String {
     let mut text = format!(
-        "Run of {} with {}, Linux {}, {}, {} cores, commit {}; {} rounds; confidence {}.\n\n\
+        "Run of {} with {}, Linux {}, {}, {} cores, commit {}; {} rounds; {}.\n\n\
          | work | thru | thru / tool (interval), thru is | goals |\n| --- | --- | --- | --- |\n",
         record.started,
         record.tools.iter().map(|tool| named(&tool.name, tool.version.as_deref())).collect::<Vec<_>>().join(", "),
@@ -63,6 +63,6 @@ mod tests {
         assert!(row.starts_with("| `stream`: TCP stream, 128 KiB blocks, 1 flow | 2.20 Gbit/s | "), "{row}");
         assert!(row.contains("bare 1.100 (1.100 .. 1.100) ahead; iperf3 1.100 (0.733 .. 2.200) level"), "{row}");
         assert!(row.contains(">= 0.98 x bare: 1.100, 1.100 .. 1.100: met"), "{row}");
-        assert!(text.contains("97.500 % each), which takes 7 rounds"), "{text}");
+        assert!(text.contains("97.500 % each (Bonferroni), which takes 7 rounds"), "{text}");
     }
 }

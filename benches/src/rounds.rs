@@ -94,7 +94,7 @@ pub struct Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { confidence, rounds, left, works } = self;
-        write!(f, "{works} works, {rounds} rounds: {left}\nconfidence: {}", confidence.text())?;
+        write!(f, "{works} works, {rounds} rounds: {left}\n{}", confidence.text())?;
         if *rounds < confidence.rounds_needed {
             write!(f, "\n{rounds} rounds are too few: no row will have an interval")?;
         }

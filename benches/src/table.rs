@@ -71,7 +71,8 @@ fn head(record: &Record) -> String {
         "{}, protocol {}, commit {}\n\
          Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
          spread: smallest to largest; thru / tool: median of the rounds' ratios; interval: exact, from one of the ratios to another\n\
-         confidence: {}; level: the interval holds 1, or the goal\n\
+         {}\n\
+         level: the interval holds 1, or the goal\n\
          CPU: CPU time of all processes of an end, median, per decimal gigabyte, exchange or command; with a launcher both ends \
          are in the first column",
         record.started,
@@ -199,7 +200,9 @@ pub mod tests {
     #[test]
     fn the_head_says_how_sure_the_rows_are_and_what_was_measured() {
         let text = render(&record());
-        for part in ["protocol 1, commit 0123abcd, changed", "(Bonferroni: 97.500 % each), which takes 7 rounds"] {
+        for part in
+            ["protocol 1, commit 0123abcd, changed", "2 of them with 97.500 % each (Bonferroni), which takes 7 rounds"]
+        {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         let row = |tool: &str| text.lines().find(|line| line.trim_start().starts_with(tool)).unwrap().to_owned();

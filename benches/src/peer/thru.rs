@@ -40,7 +40,7 @@ impl Peer for Thru {
             Task::Stream { block } => (format!("stream {host} --block {block}"), best_goodput),
             Task::Uncopied { block } => (format!("stream {host} --block {block} --engine auto"), after_trying),
             Task::Datagrams { .. } | Task::Credit { .. } | Task::Paced { .. } => {
-                return Some(datagrams(task, paced_by(task), context));
+                return Some(datagrams(task, &paced_by(task), context));
             }
             Task::RoundTrip { bytes } => (format!("rr {host} --block {bytes}"), best_round_trip),
             Task::SpinningBesideBlocking { bytes } => (format!("rr {host} --block {bytes} --spin"), best_round_trip),
@@ -112,7 +112,7 @@ impl Peer for Unpaced {
 
     fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let Task::Credit { .. } = task else { return None };
-        Some(datagrams(task, " --unpaced".to_owned(), context))
+        Some(datagrams(task, " --unpaced", context))
     }
 }
 
@@ -148,7 +148,7 @@ fn paced_by(task: Task) -> String {
 }
 
 /// A stream of datagrams with the same socket buffers at both ends.
-fn datagrams(task: Task, pace: String, context: &JobContext) -> Job {
+fn datagrams(task: Task, pace: &str, context: &JobContext) -> Job {
     let host = format!("127.0.0.1:{}", context.port);
     let block = match task {
         Task::Datagrams { block, .. } | Task::Credit { block } => block,

@@ -2,8 +2,8 @@
 
 use super::{Against, Batch, Better, Goal, Task, UNPACED, Unit, Work};
 
-/// SO_SNDBUF and SO_RCVBUF that every tool requests at both ends, bytes. It is below Linux' default limits
-/// (`net.core.wmem_max` and `rmem_max`, 212,992), so that every tool gets it: the kernel reports the double.
+/// SO_SNDBUF and SO_RCVBUF that every tool requests at both ends, bytes. It is below the default limits of Linux
+/// (`net.core.wmem_max` and `rmem_max`, 212,992 or more), so that every tool gets it: the kernel reports the double.
 pub const UDP_BUFFER: u64 = 204_800;
 
 /// As fast as a tool can.
