@@ -131,7 +131,7 @@ mod tests {
     fn a_line_has_verdict_figures_and_error() {
         let check = Check::judge(Claim::Rate, "tbf", [99.9e6, 100e6, 2e5], "bit/s", "5.5 s".into());
         let line = check_line(&check);
-        assert!(line.starts_with("pass  rate   tbf "), "{line}");
+        assert!(line.starts_with("pass  rate    tbf "), "{line}");
         assert!(
             line.contains("99.900 Mbit/s  of    100.000 Mbit/s  error     -0.100 %, allowed 0.200 %  [5.5 s]"),
             "{line}"
