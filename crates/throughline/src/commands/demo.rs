@@ -44,9 +44,15 @@ pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
 /// The flags of each curve.
 fn curves(given: &[String]) -> Vec<(&'static str, Vec<String>)> {
     let common = if given.is_empty() { vec!["--budget".to_owned(), "8s".to_owned()] } else { given.to_vec() };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let flags = |own: &[&str]| {
         let own = own.iter().map(ToString::to_string).filter(|flag| !common.contains(flag));
-        common.iter().cloned().chain(own).collect()
+        let mut all: Vec<String> = common.iter().cloned().chain(own).collect();
+        // Two threads that spin on one core wait for each other.
+        if cores > 1 && all.iter().any(|flag| flag == "--spin") && !all.iter().any(|flag| flag.starts_with("--pin")) {
+            all.extend(["--pin".to_owned(), "1,0".to_owned()]);
+        }
+        all
     };
     CURVES.iter().map(|(name, own)| (*name, flags(own))).collect()
 }
