@@ -52,8 +52,9 @@ fn mtu(chance: &mut Chance) -> u32 {
 fn rate(path: &Path, chance: &mut Chance, kinds: &[K]) -> f64 {
     let most = if kinds == [K::Link] { MOST } else { MOST / (1.4 * WIDER) };
     let most = if path.rtt_ns > 0 { most.min(8.0 * IN_FLIGHT / path.rtt_s()) } else { most };
-    // A window has at least eight segments.
-    let least = if path.rtt_ns > 0 { (64.0 * path.mss() / path.rtt_s()).max(10e6) } else { 10e6 };
+    // A window has at least eight segments. A send buffer may be exceeded by one packet, so it has several.
+    let window = if kinds.contains(&K::SendBuffer) { 150e3 } else { 8.0 * path.mss() };
+    let least = if path.rtt_ns > 0 { (8.0 * window / path.rtt_s()).max(10e6) } else { 10e6 };
     let least = if kinds.contains(&K::ReceiverApplication) { least.max(20e6) } else { least };
     chance.log_between(least.min(most * 0.99), most)
 }
@@ -151,9 +152,10 @@ fn shaper(chance: &mut Chance, bits: &str, rate: f64) -> String {
 /// Connections that end in slow start.
 pub fn slow_start(path: &mut Path, chance: &mut Chance) {
     path.name = "congestion window: slow start".into();
-    path.mtu = mtu(chance);
     path.cc = Some(chance.one(&STACKS).to_owned());
     path.rtt_ns = chance.log_between(15e6, 80e6) as u64;
+    // The receiver's window grows from its own small start unless its buffer is large from the beginning.
+    path.sysctl.insert("net.ipv4.tcp_rmem".into(), "4096 16777216 67108864".into());
     let bytes = chance.log_between(20.0, 100.0) * path.mss();
     // The link would carry all of it in a small part of a round trip.
     let rate = chance.log_between((8.0 * 4.0 * bytes / path.rtt_s()).min(0.9 * MOST), MOST);
@@ -178,21 +180,19 @@ pub fn processor(path: &mut Path, chance: &mut Chance, kind: K) {
     time(path);
 }
 
-/// Bursts of datagrams that are larger than the receiving socket's buffer.
+/// A path whose delay falls now and then, so that datagrams arrive in bursts, and a receiving socket with room for a few of them.
 pub fn socket_buffer(path: &mut Path, chance: &mut Chance) {
-    let cable = chance.happens(0.5);
-    let rate = chance.log_between(20e6, 200e6);
-    if !cable {
-        path.rtt_ns = chance.log_between(1e6, 80e6) as u64;
-        path.rate_bps = Some(chance.log_between(WIDER * rate, MOST) as u64);
-        path.queue_bytes = 4_000_000;
-        path.expect(0.0, 0.7 * rate);
-    }
+    let rate = chance.log_between(20e6, MOST / (1.4 * WIDER));
+    path.rtt_ns = chance.log_between(12e6, 80e6) as u64;
+    path.jitter_ns = chance.log_between(3e6, 0.5 * path.rtt_ns as f64) as u64;
+    path.rate_bps = Some(chance.log_between((1.4 * WIDER * rate).max(100e6), MOST) as u64);
+    path.queue_bytes = 4_000_000;
+    path.reverse = chance.happens(0.3);
     path.flags.push("--udp".into());
-    path.flag("engine", "gso,copy");
     path.flag("rate", format!("{}bit", rate as u64));
-    path.of_receiver("rcvbuf", &format!("{}", chance.log_between(2e3, 16e3) as u64));
+    path.of_receiver("rcvbuf", &format!("{}", chance.log_between(2e3, 10e3) as u64));
     time(path);
+    path.expect(0.0, 0.93 * rate);
 }
 
 /// A path that only the hosts limit.

@@ -24,6 +24,9 @@ pub struct Path {
     pub mtu: u32,
     /// Round trip of the link, ns; 0 for a cable without an emulator.
     pub rtt_ns: u64,
+    /// Largest deviation from its one-way delay, ns. The delay changes at intervals of twice that.
+    #[serde(default)]
+    pub jitter_ns: u64,
     /// Rate of the link in the direction of the payload, bit/s; absent: unlimited.
     pub rate_bps: Option<u64>,
     /// Its queue, bytes.
@@ -69,6 +72,7 @@ impl Path {
             faults: Vec::new(),
             mtu: 1_500,
             rtt_ns: 0,
+            jitter_ns: 0,
             rate_bps: None,
             queue_bytes: 0,
             loss: 0.0,

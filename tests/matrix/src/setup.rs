@@ -18,7 +18,7 @@ pub fn topology(path: &Path) -> String {
     if path.rtt_ns > 0 {
         let _ = writeln!(text, "delay = \"{}ns\"", path.rtt_ns / 2);
     }
-    if path.rate_bps.is_some() || path.loss > 0.0 {
+    if path.rate_bps.is_some() || path.loss > 0.0 || path.jitter_ns > 0 {
         let _ = writeln!(text, "\n[link.{}]", if path.reverse { "reverse" } else { "forward" });
     }
     if let Some(bps) = path.rate_bps {
@@ -26,6 +26,10 @@ pub fn topology(path: &Path) -> String {
     }
     if path.loss > 0.0 {
         let _ = writeln!(text, "loss = {}", path.loss);
+    }
+    if path.jitter_ns > 0 {
+        let [spread, every] = [path.jitter_ns, 2 * path.jitter_ns];
+        let _ = writeln!(text, "jitter = {{ spread = \"{spread}ns\", distribution = \"uniform\", every = \"{every}ns\" }}");
     }
     text
 }
