@@ -52,7 +52,10 @@ enum Slot {
 /// The path of that number. A cycle has each kind of fault once, mixed paths and innocent ones, in random order.
 pub fn path(seed: u64, index: u32) -> Path {
     let mut slots: Vec<Slot> = KINDS.iter().map(|kind| Slot::Single(*kind)).collect();
-    slots.extend((slots.len() as u32..CYCLE).map(|at| if at < KINDS.len() as u32 + MIXED { Slot::Mixed } else { Slot::Innocent }));
+    slots.extend(
+        (slots.len() as u32..CYCLE)
+            .map(|at| if at < KINDS.len() as u32 + MIXED { Slot::Mixed } else { Slot::Innocent }),
+    );
     Chance::new(!seed, index / CYCLE).shuffle(&mut slots);
     let chance = &mut Chance::new(seed, index);
     let path = Path::bare(seed, index);

@@ -104,7 +104,8 @@ pub fn apply(path: &mut Path, chance: &mut Chance, kind: K, rate: f64) {
         }
         K::CongestionWindow => {
             let segments = (window / path.mss()).round().max(4.0);
-            path.before.push(format!("ip route change $(ip route show dev eth0 | head -n 1) dev eth0 cwnd lock {segments}"));
+            path.before
+                .push(format!("ip route change $(ip route show dev eth0 | head -n 1) dev eth0 cwnd lock {segments}"));
         }
         K::Qdisc => path.before.push(shaper(chance, &bits, rate)),
         // Random loss is the link's.

@@ -33,8 +33,7 @@ impl Judged {
         }
         let outcome = run.outcomes.first();
         let why = outcome.and_then(|outcome| analysis::why(outcome, &run.passes, &run.header.near, &run.header.far));
-        let (named, statement) =
-            why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement));
+        let (named, statement) = why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement));
         let goodput_bps = outcome.and_then(|outcome| outcome.summary.goodput_bps);
         let not_produced = not_produced(&path, &run, goodput_bps);
         Self { path, named, statement, goodput_bps, not_produced }

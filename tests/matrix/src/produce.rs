@@ -65,7 +65,9 @@ async fn all(wanted: &Produce, thru: &FilePath) -> Result<bool> {
             Ended::Measured(record) => {
                 record::write(&wanted.folder, &record)?;
                 let judged = Judged::of(*record, false);
-                let right = judged.right().map_or(judged.not_produced.unwrap_or("?"), |right| if right { "right" } else { "WRONG" });
+                let right = judged
+                    .right()
+                    .map_or(judged.not_produced.unwrap_or("?"), |right| if right { "right" } else { "WRONG" });
                 eprintln!("{} ({right})", judged.named.words());
             }
             Ended::Failed(reason) => {

@@ -29,7 +29,8 @@ pub fn topology(path: &Path) -> String {
     }
     if path.jitter_ns > 0 {
         let [spread, every] = [path.jitter_ns, 2 * path.jitter_ns];
-        let _ = writeln!(text, "jitter = {{ spread = \"{spread}ns\", distribution = \"uniform\", every = \"{every}ns\" }}");
+        let _ =
+            writeln!(text, "jitter = {{ spread = \"{spread}ns\", distribution = \"uniform\", every = \"{every}ns\" }}");
     }
     text
 }
@@ -41,7 +42,10 @@ pub fn script(path: &Path, thru: &str, document: &str) -> String {
     lines.extend(path.before.iter().cloned());
     if let Some(spin) = path.spinners {
         for _ in 0..spin.count {
-            lines.push(format!("taskset -c {} nice -n {} sh -c '{SPIN}' & spinners=\"$spinners $!\"", spin.core, spin.nice));
+            lines.push(format!(
+                "taskset -c {} nice -n {} sh -c '{SPIN}' & spinners=\"$spinners $!\"",
+                spin.core, spin.nice
+            ));
         }
         lines.push("trap 'kill $spinners' EXIT".to_owned());
     }
