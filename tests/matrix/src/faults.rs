@@ -104,8 +104,7 @@ pub fn apply(path: &mut Path, chance: &mut Chance, kind: K, rate: f64) {
         }
         K::CongestionWindow => {
             let segments = (window / path.mss()).round().max(4.0);
-            path.before
-                .push(format!("ip route change $(ip route show dev eth0 | head -n 1) dev eth0 cwnd lock {segments}"));
+            path.before.push(clamp(segments));
         }
         K::Qdisc => path.before.push(shaper(chance, &bits, rate)),
         // Random loss is the link's.
@@ -114,6 +113,14 @@ pub fn apply(path: &mut Path, chance: &mut Chance, kind: K, rate: f64) {
     let [low, high] = PRODUCED;
     let low = if kind == K::Loss { 0.25 } else { low };
     path.expect(low * rate, high * rate);
+}
+
+/// A route with a largest congestion window. The kernel applies it to a destination for which it has metrics, so after a connection.
+fn clamp(segments: f64) -> String {
+    format!(
+        "ip route change $(ip route show dev eth0 | head -n 1) dev eth0 cwnd lock {segments}; \"$THRU_PROGRAM\" stream b --bytes 64KiB \
+         --trials 1 --no-path --no-store --quiet"
+    )
 }
 
 /// A receive buffer of about that payload: of the socket, or the limit of its autotuning.
@@ -174,8 +181,7 @@ pub fn processor(path: &mut Path, chance: &mut Chance, kind: K) {
     path.cc = Some(chance.one(&STACKS).to_owned());
     path.reverse = chance.happens(0.25);
     let core = u32::from((kind == K::ReceiverCpu) != path.reverse);
-    let [count, nice] = [chance.between(2.0, 5.0) as i32, -chance.one(&[0, 0, 3, 5])];
-    path.spinners = Some(Spinners { core, count: count.unsigned_abs(), nice });
+    path.spinners = Some(Spinners { core, count: chance.between(2.0, 7.0) as u32 });
     path.flag("pin", "0,1");
     path.flag("block", format!("{}", chance.log_between(16e3, 1e6) as u64));
     time(path);
@@ -201,28 +207,45 @@ pub fn innocent(mut path: Path, chance: &mut Chance) -> Path {
     path.mtu = mtu(chance);
     path.cc = Some(chance.one(&STACKS).to_owned());
     path.reverse = chance.happens(0.3);
+    if chance.happens(0.5) {
+        // The kernel's own limits of buffers.
+        path.sysctl.clear();
+    }
     if chance.happens(0.3) {
         path.flag("pin", "0,1");
     }
     let (kind, block) = match chance.between(0.0, 1.0) {
         share if share < 0.5 => ("cable", chance.log_between(8e3, 1e6)),
-        share if share < 0.6 => ("tls", chance.log_between(8e3, 200e3)),
+        share if share < 0.57 => ("tls", chance.log_between(8e3, 200e3)),
+        share if share < 0.62 => ("quic", chance.log_between(8e3, 200e3)),
         share if share < 0.7 => ("udp", 1_200.0),
         _ => ("small blocks", chance.log_between(8.0, 32.0)),
     };
     match kind {
         "tls" => path.flag("transport", "tls"),
+        "quic" => (path.flag("transport", "quic"), path.cc = None).1,
         "udp" => (path.flags.push("--udp".into()), path.cc = None).1,
         "small blocks" => delayed(&mut path, chance),
-        _ => {}
-    }
-    if kind == "cable" && chance.happens(0.3) {
-        path.flag("flows", chance.one(&["2", "3", "4"]));
+        _ => cable(&mut path, chance),
     }
     path.name = format!("innocent: {kind}");
     path.flag("block", format!("{}", block as u64));
     time(&mut path);
     path
+}
+
+/// Several connections, or another way to send.
+fn cable(path: &mut Path, chance: &mut Chance) {
+    if chance.happens(0.3) {
+        path.flag("flows", chance.one(&["2", "3", "4"]));
+    }
+    if chance.happens(0.3) {
+        path.flag("engine", chance.one(&["sendfile", "splice", "zerocopy"]));
+    }
+    if chance.happens(0.1) {
+        path.reverse = false;
+        path.flags.push("--both".into());
+    }
 }
 
 /// A delay and a link that carry a multiple of what a sender of small blocks needs.

@@ -9,6 +9,17 @@ use crate::bounds::exact;
 use crate::path::Path;
 use crate::record::{self, Record};
 
+/// What names the limiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The rules of this build.
+    Rules,
+    /// The same without the requested rates and buffer sizes.
+    RulesBlind,
+    /// The program that measured.
+    Record,
+}
+
 /// A recorded path and its limiter.
 #[derive(Debug)]
 pub struct Judged {
@@ -25,14 +36,17 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The limiter of a recorded path. `blind`: without the requested rates and buffer sizes.
-    pub fn of(record: Record, blind: bool) -> Self {
+    /// The limiter of a recorded path.
+    pub fn of(record: Record, by: By) -> Self {
         let Record { path, mut run } = record;
-        if blind {
+        if by == By::RulesBlind {
             run.outcomes.iter_mut().for_each(forget_requests);
         }
         let outcome = run.outcomes.first();
-        let why = outcome.and_then(|outcome| analysis::why(outcome, &run.passes, &run.header.near, &run.header.far));
+        let why = match by {
+            By::Record => outcome.and_then(|outcome| outcome.summary.why.clone()),
+            _ => outcome.and_then(|outcome| analysis::why(outcome, &run.passes, &run.header.near, &run.header.far)),
+        };
         let (named, statement) = why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement));
         let goodput_bps = outcome.and_then(|outcome| outcome.summary.goodput_bps);
         let not_produced = not_produced(&path, &run, goodput_bps);
@@ -91,8 +105,8 @@ pub fn misses_goals(judged: &[Judged]) -> bool {
 }
 
 /// All recorded paths of a folder.
-pub fn folder(folder: &FilePath, blind: bool) -> Result<Vec<Judged>> {
-    record::files(folder)?.iter().map(|file| Ok(Judged::of(record::read(file)?, blind))).collect()
+pub fn folder(folder: &FilePath, by: By) -> Result<Vec<Judged>> {
+    record::files(folder)?.iter().map(|file| Ok(Judged::of(record::read(file)?, by))).collect()
 }
 
 #[cfg(test)]

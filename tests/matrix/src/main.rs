@@ -23,6 +23,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
+use crate::judge::By;
+
 /// A confusion matrix for `thru why`.
 #[derive(Debug, Parser)]
 #[command(name = "matrix", version)]
@@ -44,6 +46,10 @@ enum Command {
         /// Remove requested rates and buffer sizes from the documents, so that the rules have to find the cause in what was measured.
         #[arg(long)]
         blind: bool,
+
+        /// Count what the program named that measured, instead of the rules of this build.
+        #[arg(long, conflicts_with = "blind")]
+        recorded: bool,
 
         /// List the paths with a wrong limiter.
         #[arg(long)]
@@ -107,7 +113,7 @@ fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Run(produce) => {
             let interrupted = produce::produce(produce)?;
-            let judged = judge::folder(&produce.folder, false)?;
+            let judged = judge::folder(&produce.folder, By::Rules)?;
             print!("{}", table::render(&judged));
             Ok(match interrupted {
                 true => ExitCode::from(130),
@@ -115,10 +121,15 @@ fn run(command: &Command) -> Result<ExitCode> {
                 false => ExitCode::SUCCESS,
             })
         }
-        Command::Judge { folders, blind, wrong } => {
+        Command::Judge { folders, blind, recorded, wrong } => {
+            let by = match (blind, recorded) {
+                (true, _) => By::RulesBlind,
+                (_, true) => By::Record,
+                _ => By::Rules,
+            };
             let mut judged = Vec::new();
             for folder in folders {
-                judged.extend(judge::folder(folder, *blind)?);
+                judged.extend(judge::folder(folder, by)?);
             }
             if *wrong {
                 print!("{}", table::wrong(&judged));

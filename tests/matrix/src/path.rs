@@ -56,8 +56,6 @@ pub struct Spinners {
     pub core: u32,
     /// Their number.
     pub count: u32,
-    /// Their nice value.
-    pub nice: i32,
 }
 
 impl Path {

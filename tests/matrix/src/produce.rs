@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::judge::Judged;
+use crate::judge::{By, Judged};
 use crate::path::Path;
 use crate::record::{self, Record};
 use crate::{Produce, draw, setup};
@@ -64,7 +64,7 @@ async fn all(wanted: &Produce, thru: &FilePath) -> Result<bool> {
         match measure(path, thru).await? {
             Ended::Measured(record) => {
                 record::write(&wanted.folder, &record)?;
-                let judged = Judged::of(*record, false);
+                let judged = Judged::of(*record, By::Rules);
                 let right = judged
                     .right()
                     .map_or(judged.not_produced.unwrap_or("?"), |right| if right { "right" } else { "WRONG" });

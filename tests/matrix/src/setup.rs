@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::path::Path;
 
-/// Names of the processes that keep a core busy, ended with the shell that started them.
+/// Keeps a core busy until it is killed.
 const SPIN: &str = "while :; do :; done";
 
 /// The topology file of the path's lab: hosts `a` (near) and `b`.
@@ -42,10 +42,8 @@ pub fn script(path: &Path, thru: &str, document: &str) -> String {
     lines.extend(path.before.iter().cloned());
     if let Some(spin) = path.spinners {
         for _ in 0..spin.count {
-            lines.push(format!(
-                "taskset -c {} nice -n {} sh -c '{SPIN}' & spinners=\"$spinners $!\"",
-                spin.core, spin.nice
-            ));
+            // A session of its own, because the scheduler divides a core fairly between sessions (sched_autogroup_enabled).
+            lines.push(format!("setsid taskset -c {} sh -c '{SPIN}' & spinners=\"$spinners $!\"", spin.core));
         }
         lines.push("trap 'kill $spinners' EXIT".to_owned());
     }

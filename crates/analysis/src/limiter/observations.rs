@@ -180,6 +180,20 @@ impl<'a> SenderFlow<'a> {
         self.part(is_full)
     }
 
+    /// Share of the time in which the congestion window grew exponentially, as in slow start: by a third of a doubling or more in each
+    /// RTT (with delayed acknowledgements slow start makes 0.58 doublings).
+    pub(super) fn cwnd_growing(&self) -> Option<f64> {
+        let between = |pair: &[TcpSample]| {
+            let ns = pair[1].at_ns.checked_sub(pair[0].at_ns).filter(|ns| *ns > 0)? as f64;
+            let doublings = (f64::from(pair[1].cwnd.max(1)) / f64::from(pair[0].cwnd.max(1))).log2();
+            let grew = doublings >= LEAST_GROWTH && doublings * pair[1].rtt_ns as f64 / ns >= LEAST_GROWTH;
+            Some((ns, f64::from(u8::from(grew))))
+        };
+        let spans: Vec<(f64, f64)> = self.flow.tcp.windows(2).filter_map(between).collect();
+        let whole: f64 = spans.iter().map(|(ns, _)| ns).sum();
+        (whole > 0.0).then(|| spans.iter().map(|(ns, grew)| ns * grew).sum::<f64>() / whole)
+    }
+
     /// Share of the samples after a loss in which TCP was in recovery, or the congestion window was full near the threshold that the
     /// loss had set.
     pub(super) fn limited_by_loss(&self) -> Option<f64> {
@@ -227,6 +241,9 @@ impl<'a> SenderFlow<'a> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
     }
 }
+
+/// Doublings of the congestion window, between two samples and per RTT, from which it grows exponentially.
+const LEAST_GROWTH: f64 = 1.0 / 3.0;
 
 /// Whether the congestion window was full.
 fn is_full(sample: &TcpSample) -> bool {

@@ -72,6 +72,9 @@ pub(super) const READER: Rule = Rule {
     },
 };
 
+/// Share of the send buffer that is filled when the program is woken to send more.
+const LEAST_FILLED: f64 = 2.0 / 3.0;
+
 pub(super) const SEND: Rule = Rule {
     name: "send-buffer-over-rtt",
     speaks_for: &[LimiterKind::SendBuffer],
@@ -88,8 +91,9 @@ pub(super) const SEND: Rule = Rule {
         let Some(part) = used(observations, direction, &flows, SenderFlow::send_buffer_bytes) else {
             return Vec::new();
         };
-        let smaller = each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? <= flow.cwnd_bytes()?))));
         // The program is woken when a third of the buffer is free (sk_stream_write_space), so a part of it is always free.
+        let smaller =
+            each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? * LEAST_FILLED <= flow.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
         Signal::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&flows, SenderFlow::send_buffer_bytes), total(&flows, SenderFlow::sndbuf));
