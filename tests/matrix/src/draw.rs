@@ -73,6 +73,7 @@ fn single(mut path: Path, chance: &mut Chance, kind: K) -> Path {
         K::SenderCpu | K::ReceiverCpu => faults::processor(&mut path, chance, kind),
         K::SocketBuffer => faults::socket_buffer(&mut path, chance),
         K::CongestionWindow if chance.happens(0.4) => faults::slow_start(&mut path, chance),
+        K::SenderApplication | K::Link if chance.happens(0.25) => faults::datagrams(&mut path, chance, kind),
         _ => {
             let cable = faults::works_without_delay(kind) && chance.happens(0.25);
             let rate = faults::base(&mut path, chance, &[kind], cable);

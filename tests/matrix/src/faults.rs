@@ -40,6 +40,9 @@ pub fn base(path: &mut Path, chance: &mut Chance, kinds: &[K], cable: bool) -> f
         path.rate_bps = Some(chance.log_between((1.4 * WIDER * rate).max(10e6), MOST) as u64);
         path.queue_bytes = queue(path, chance);
     }
+    if path.rtt_ns > 0 && chance.happens(0.2) {
+        path.jitter_ns = (path.rtt_ns as f64 * chance.log_between(0.02, 0.2)) as u64;
+    }
     time(path);
     rate
 }
@@ -81,6 +84,20 @@ fn queue(path: &Path, chance: &mut Chance) -> u64 {
     (in_flight * chance.log_between(0.5, 3.0)).max(100e3) as u64
 }
 
+/// Drop-tail, CoDel or RED.
+fn discipline(path: &Path, chance: &mut Chance) -> Option<String> {
+    let part = |share: f64| (share * path.queue_bytes as f64) as u64;
+    match chance.between(0.0, 1.0) {
+        share if share < 0.6 => None,
+        share if share < 0.8 => Some("{ codel = { target = \"5ms\", interval = \"100ms\", ecn = false } }".into()),
+        _ => Some(format!(
+            "{{ red = {{ min = {}, max = {}, probability = \"5%\", weight = 0.002, ecn = false }} }}",
+            part(0.3),
+            part(0.9)
+        )),
+    }
+}
+
 /// One long trial, or two of a second where it is long enough.
 fn time(path: &mut Path) {
     let (time, trials) = if path.rtt_ns > 20_000_000 { ("2s", "1") } else { ("1s", "2") };
@@ -101,6 +118,7 @@ pub fn apply(path: &mut Path, chance: &mut Chance, kind: K, rate: f64) {
         K::Link => {
             path.rate_bps = Some((rate as u64).max(10_000_000));
             path.queue_bytes = queue(path, chance);
+            path.discipline = discipline(path, chance);
         }
         K::CongestionWindow => {
             let segments = (window / path.mss()).round().max(4.0);
@@ -155,6 +173,24 @@ fn shaper(chance: &mut Chance, bits: &str, rate: f64) -> String {
         "tc qdisc replace dev eth0 root handle 1: htb default 1; tc class add dev eth0 parent 1: classid 1:1 htb rate {bits} burst \
          {burst} cburst {burst}"
     )
+}
+
+/// A sender of datagrams at a rate, alone or faster than the link.
+pub fn datagrams(path: &mut Path, chance: &mut Chance, kind: K) {
+    path.name.push_str(": datagrams");
+    path.rtt_ns = chance.log_between(1e6, 80e6) as u64;
+    path.reverse = chance.happens(0.3);
+    let limit = chance.log_between(10e6, MOST / (1.4 * WIDER));
+    let [link, rate] = match kind {
+        K::Link => [limit, limit * chance.between(1.3, 2.0)],
+        _ => [chance.log_between((1.4 * WIDER * limit).max(20e6), MOST), limit],
+    };
+    path.rate_bps = Some((link as u64).max(10_000_000));
+    path.queue_bytes = queue(path, chance);
+    path.flags.push("--udp".into());
+    path.flag("rate", format!("{}bit", rate as u64));
+    time(path);
+    path.expect(PRODUCED[0] * limit, PRODUCED[1] * limit);
 }
 
 /// Connections that end in slow start.

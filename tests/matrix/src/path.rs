@@ -31,6 +31,9 @@ pub struct Path {
     pub rate_bps: Option<u64>,
     /// Its queue, bytes.
     pub queue_bytes: u64,
+    /// What the queue does before it is full, as in a topology; absent: nothing.
+    #[serde(default)]
+    pub discipline: Option<String>,
     /// Share of the segments that it loses.
     pub loss: f64,
     /// The far end sends.
@@ -73,6 +76,7 @@ impl Path {
             jitter_ns: 0,
             rate_bps: None,
             queue_bytes: 0,
+            discipline: None,
             loss: 0.0,
             reverse: false,
             cc: None,
@@ -125,6 +129,12 @@ impl Path {
             parts.push(seconds(self.rtt_ns as f64));
         }
         parts.push(format!("MTU {}", self.mtu));
+        if self.jitter_ns > 0 {
+            parts.push(format!("±{}", seconds(self.jitter_ns as f64)));
+        }
+        parts.extend(
+            self.discipline.as_ref().map(|text| text.chars().filter(|one| one.is_alphabetic()).take(5).collect()),
+        );
         if self.loss > 0.0 {
             parts.push(format!("loss {:.2} %", 100.0 * self.loss));
         }

@@ -24,6 +24,9 @@ pub fn topology(path: &Path) -> String {
     if let Some(bps) = path.rate_bps {
         let _ = writeln!(text, "rate = \"{bps}bit\"\nqueue = {}", path.queue_bytes);
     }
+    if let Some(discipline) = &path.discipline {
+        let _ = writeln!(text, "discipline = {discipline}");
+    }
     if path.loss > 0.0 {
         let _ = writeln!(text, "loss = {}", path.loss);
     }
