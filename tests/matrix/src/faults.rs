@@ -40,7 +40,9 @@ pub fn base(path: &mut Path, chance: &mut Chance, kinds: &[K], cable: bool) -> f
         path.rate_bps = Some(chance.log_between((1.4 * WIDER * rate).max(10e6), MOST) as u64);
         path.queue_bytes = queue(path, chance);
     }
-    if path.rtt_ns > 0 && chance.happens(0.2) {
+    // FAST, and CUBIC at the end of slow start, take a delay that varies for a queue.
+    let by_delay = path.cc.as_deref().is_some_and(|cc| cc == "cubic" || cc == "fast");
+    if path.rtt_ns > 0 && chance.happens(0.3) && !by_delay {
         path.jitter_ns = (path.rtt_ns as f64 * chance.log_between(0.02, 0.2)) as u64;
     }
     time(path);
@@ -211,15 +213,17 @@ pub fn slow_start(path: &mut Path, chance: &mut Chance) {
     path.expect(0.0, 0.5 * rate);
 }
 
-/// Other programs on the core of one end. Over a cable both ends need about a core, so the slowed one limits.
+/// Other programs on the core of one end. Over a cable the sender needs a whole core and the receiver, with large blocks, most of one,
+/// so the slowed one limits.
 pub fn processor(path: &mut Path, chance: &mut Chance, kind: K) {
     path.mtu = mtu(chance);
     path.cc = Some(chance.one(&STACKS).to_owned());
     path.reverse = chance.happens(0.25);
     let core = u32::from((kind == K::ReceiverCpu) != path.reverse);
-    path.spinners = Some(Spinners { core, count: chance.between(2.0, 7.0) as u32 });
+    let (fewest, smallest) = if kind == K::SenderCpu { (2.0, 16e3) } else { (4.0, 128e3) };
+    path.spinners = Some(Spinners { core, count: chance.between(fewest, 9.0) as u32 });
     path.flag("pin", "0,1");
-    path.flag("block", format!("{}", chance.log_between(16e3, 1e6) as u64));
+    path.flag("block", format!("{}", chance.log_between(smallest, 1e6) as u64));
     time(path);
 }
 

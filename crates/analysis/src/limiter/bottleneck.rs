@@ -88,10 +88,14 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let estimate = |flow: &SenderFlow<'_>| flow.pacing_bps().filter(|_| own(flow));
     let paced = each(&flows, |flow| {
         let fits = ramp(flow.rate_bps / estimate(flow)?, 0.7, 0.9);
-        Some(fits * open(flow) * (1.0 - flow.part(|one| one.app_limited)?))
+        // Its congestion window is twice what it estimates to be in flight. A full one is smaller for another reason.
+        let half_full = 1.0 - ramp(flow.cwnd_full()?, 0.6, 0.9);
+        Some(fits * half_full * open(flow) * (1.0 - flow.part(|one| one.app_limited)?))
     });
     let paced = paced.filter(|_| direction.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
     let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
+    // Before a bottleneck on the path data waits in the send queue too.
+    let sign = sign * ramp(each(&flows, SenderFlow::supplied).unwrap_or(1.0), 0.2, 0.6);
     let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - qdisc_limited(direction));
     let varied = varied(&rates);
     let observation = if standing.max(little) >= paced {

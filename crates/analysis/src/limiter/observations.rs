@@ -175,6 +175,20 @@ impl<'a> SenderFlow<'a> {
         self.flow.socket.cc.as_deref()
     }
 
+    /// Share of the samples in which the sender's program had supplied more than TCP had sent: a segment or more in the send queue, or
+    /// a full congestion window. `None` without a series of the queue.
+    pub(super) fn supplied(&self) -> Option<f64> {
+        self.flow.tcp.last()?.notsent_bytes?;
+        self.part(|one| one.notsent_bytes.is_some_and(|bytes| bytes >= u64::from(one.mss)) || is_full(one))
+    }
+
+    /// Whether what follows the sender's program held it back, from 0 to 1: data waited in the send queue, or for the receiver's window.
+    pub(super) fn held_back(&self) -> Option<f64> {
+        let [idle, rwnd, sndbuf, rest] = spans(&self.flow.tcp)?;
+        let limited = ramp((rwnd + sndbuf) / (idle + rwnd + sndbuf + rest), 0.02, 0.1);
+        Some(limited.max(ramp(self.supplied()?, 0.1, 0.4)))
+    }
+
     /// Share of the samples in which the congestion window was full.
     pub(super) fn cwnd_full(&self) -> Option<f64> {
         self.part(is_full)

@@ -52,7 +52,8 @@ pub(super) const READER: Rule = Rule {
         let part = each(&flows, |flow| Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * flow.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
         let busy = busiest(observations, &direction.receiver).map(|thread| thread.share());
-        let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
+        // A thread that has little time does not leave its data unread by choice.
+        let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.5, 0.8);
         // Data that waits for its reader closes the window. A window that is open and still used up is full of data that waits on the
         // path.
         let closed = 1.0 - ramp(each(&flows, SenderFlow::window_open).unwrap_or(0.0), 0.5, 0.9);
