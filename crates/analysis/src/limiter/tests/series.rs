@@ -59,3 +59,67 @@ fn a_send_buffer_of_which_a_third_is_always_free_limits_before_a_congestion_wind
     case.samples(|_, one| (one.cwnd, one.unacked) = (220, 220));
     assert_eq!(case.limiter(), LimiterKind::CongestionWindow);
 }
+
+/// Of the busiest thread of an end: the shares of a second in which it ran and waited for CPU, ms.
+fn spent(ran: u64, waited: u64) -> Option<Spent> {
+    let (cpu_ns, wait_ns) = (ran * MS, Some(waited * MS));
+    let thread = model::ThreadTime { threads: 1, elapsed_ns: SECOND, cpu_ns, wait_ns, ..model::ThreadTime::default() };
+    Some(Spent { busiest: Some(thread), ..Spent::default() })
+}
+
+#[test]
+fn data_waits_before_a_bottleneck_on_the_path() {
+    // A cable between busy hosts: the RTT rises while threads wait for CPU, but the send queue is empty.
+    let mut case = RecordedCase::tcp(2_500, MS);
+    case.samples(|_, one| {
+        one.min_rtt_ns = Some(3_000);
+        (one.cwnd, one.unacked, one.notsent_bytes) = (8_690, 412, Some(462));
+    });
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
+    // The same with data in the queue is a link.
+    let mut case = RecordedCase::tcp(250, 20 * MS);
+    case.samples(|_, one| (one.min_rtt_ns, one.notsent_bytes) = (Some(10 * MS), Some(2 << 20)));
+    assert_eq!(case.limiter(), LimiterKind::Link);
+    case.samples(|_, one| one.notsent_bytes = Some(0));
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
+}
+
+#[test]
+fn bbr_with_a_full_congestion_window_is_limited_by_it() {
+    let mut bbr = RecordedCase::tcp(48, 20 * MS);
+    bbr.trials(|trial| trial.near.flows[0].socket.cc = Some("bbr".into()));
+    // 83 segments of 1,448 bytes in 20 ms are 48 Mbit/s, and BBR wants twice what it estimates to be in flight.
+    bbr.samples(|_, one| (one.pacing_bps, one.cwnd, one.unacked) = (Some(50_000_000), 166, 83));
+    assert_eq!(bbr.limiter(), LimiterKind::Link);
+    bbr.samples(|_, one| (one.cwnd, one.unacked) = (83, 83));
+    assert_eq!(bbr.limiter(), LimiterKind::CongestionWindow);
+}
+
+#[test]
+fn of_two_busy_threads_the_one_that_sleeps_less_is_the_limit() {
+    let mut case = RecordedCase::tcp(4_000, MS);
+    case.samples(|_, one| one.notsent_bytes = Some(1 << 20));
+    case.trials(|trial| (trial.near.spent, trial.far.spent) = (spent(220, 380), spent(370, 510)));
+    assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
+    case.trials(|trial| (trial.near.spent, trial.far.spent) = (spent(250, 590), spent(180, 210)));
+    assert_eq!(case.limiter(), LimiterKind::SenderCpu);
+    // A receiver for which no data waits does not limit, however busy its thread is.
+    case.samples(|_, one| one.notsent_bytes = Some(0));
+    case.trials(|trial| (trial.near.spent, trial.far.spent) = (spent(500, 100), spent(270, 430)));
+    assert_ne!(case.limiter(), LimiterKind::ReceiverCpu);
+    case.samples(|i, one| one.rwnd_limited_ns = Some(i * 90 * MS));
+    assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
+}
+
+#[test]
+fn a_program_that_reads_late_has_time() {
+    let mut case = RecordedCase::tcp(20, 2 * MS);
+    case.samples(|i, one| {
+        one.rwnd_limited_ns = Some(i * 95 * MS);
+        one.peer_window_bytes = Some(if i == 0 { 4 << 20 } else { 1 << 18 });
+    });
+    case.trials(|trial| trial.far.spent = spent(50, 10));
+    assert_eq!(case.limiter(), LimiterKind::ReceiverApplication);
+    case.trials(|trial| trial.far.spent = spent(390, 420));
+    assert_ne!(case.limiter(), LimiterKind::ReceiverApplication);
+}
