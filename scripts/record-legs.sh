@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Records the legs of a curve for crates/schedule/tests/replay.rs: record-legs.sh NAME PASSES [ARGUMENT...]
-# ARGUMENTs go to `thru curve`, such as `127.0.0.1 --spin --pin 1,0`; THRU names the program (a release build).
+# ARGUMENTs go to `thru curve`, such as `127.0.0.1 --spin --pin 1,0`; THRU names the program (a release build),
+# LEGS the folder, STATE what the first line says of the host, such as "a build runs".
 # Every second size is kept. The file has the sizes, then a line for each pass with INDEX:NANOSECONDS of each leg in
 # the order in which they were measured.
 set -euo pipefail
@@ -13,12 +14,13 @@ have jq || die "jq is missing" "run: $(apt_command jq)"
 name=$1 passes=$2
 shift 2
 thru=${THRU:-${CARGO_TARGET_DIR:-target}/release/thru}
+legs=${LEGS:-crates/schedule/testdata/legs}
 document=$(mktemp)
 trap 'rm -f "$document"' EXIT
 # With a target that no size reaches, all sizes take part in all passes.
 "$thru" curve "$@" --target 0.01% --trials "$passes" --time 500us --no-ceiling --no-store --quiet --json "$document"
 {
-    echo "# thru curve $*; $(uname -sr), $(nproc) cores, $(date -u +%F); legs of 0.5 ms"
+    echo "# thru curve $*; $(uname -sr), $(nproc) cores, $(date -u +%F); legs of 0.5 ms${STATE:+; $STATE}"
     jq -r '
         [.outcomes[] | {block: .spec.block, trials}] | sort_by(.block)
         | [to_entries[] | select(.key % 2 == 0) | .value] as $kept
@@ -26,5 +28,5 @@ trap 'rm -f "$document"' EXIT
           ([$kept | to_entries[] | .key as $index | .value.trials[] | select(.value)
             | {pass, position, leg: "\($index):\(.value | round)"}]
            | group_by(.pass)[] | sort_by(.position) | map(.leg) | join(" "))' "$document"
-} | gzip -9n >"crates/schedule/testdata/legs/$name.txt.gz"
-say "crates/schedule/testdata/legs/$name.txt.gz: $passes passes"
+} | gzip -9n >"$legs/$name.txt.gz"
+say "$legs/$name.txt.gz: $passes passes"

@@ -19,7 +19,8 @@ pub enum Verdict {
     TargetMissed,
     /// The legs of a point of a curve vary too much for its interval to become as narrow as requested.
     Noisy,
-    /// A point of a curve is as precise as requested relative to the other sizes, but the level that all sizes share moved.
+    /// A point of a curve is as precise as requested relative to the other sizes, but the level that all sizes share moved; or the
+    /// values of other trials rise or fall over the run.
     Drifting,
     /// Too few trials for an interval: 3, or 10 legs of a point of a curve.
     FewTrials,

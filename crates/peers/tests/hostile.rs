@@ -139,8 +139,7 @@ fn stream_order_follows_connections_and_not_cookies() {
     client.read_exact(&mut [0]).unwrap();
     let mut first = served.dial(b"");
     let mut second = served.stream();
-    // No end of the test can see when the server has read the second cookie; if it has not, the test asks for less.
-    std::thread::sleep(Duration::from_millis(100));
+    until_read(&second);
     first.write_all(&cookie(served.clients.get())).unwrap();
     let mut started = [0; 2];
     client.read_exact(&mut started).unwrap();
@@ -152,6 +151,26 @@ fn stream_order_follows_connections_and_not_cookies() {
     assert!(rest(first).is_empty());
     drop((second, client));
     served.serves();
+}
+
+/// Waits until the server has read all that was sent to it: its socket's receive queue is empty (proc_net_tcp).
+fn until_read(socket: &TcpStream) {
+    let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
+    let (here, there) = (port(socket.local_addr().unwrap()), port(socket.peer_addr().unwrap()));
+    let empty = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        let (local, remote) = (columns.next()?, columns.next()?);
+        let queues = columns.nth(1)?;
+        (local.ends_with(&there) && remote.ends_with(&here)).then(|| queues.ends_with(":00000000"))
+    };
+    let read = || std::fs::read_to_string("/proc/net/tcp").unwrap().lines().find_map(empty) == Some(true);
+    for _ in 0..2_000 {
+        if read() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the server did not read the second cookie");
 }
 
 #[test]

@@ -136,12 +136,17 @@ fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usi
 
 /// `start` and `entry`, wrapped at `columns`; further lines are indented by two.
 pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut String) {
+    hanging(start.trim_end(), entry, 2, columns, text);
+}
+
+/// `start` and `entry`, wrapped at `columns`; further lines are indented by `indent`, at least one.
+pub(crate) fn hanging(start: &str, entry: &str, indent: usize, columns: usize, text: &mut String) {
     let entry = labels::plain(entry);
-    let mut line = start.trim_end().to_owned();
+    let mut line = start.to_owned();
     for word in entry.split_whitespace() {
         if line.chars().count() + 1 + word.chars().count() > columns && !line.trim().is_empty() && line.trim() != "-" {
             text.push_str(&format!("{line}\n"));
-            line = String::from(" ");
+            line = " ".repeat(indent - 1);
         }
         if !line.is_empty() {
             line.push(' ');

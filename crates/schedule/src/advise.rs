@@ -346,7 +346,12 @@ impl Advise {
 impl Machine for Advise {
     /// Sets the advice and the findings so far, also of a search that was cut short.
     fn report(&self, state: &mut RunState) {
-        let (advice, findings) = self.search.result(&state.header);
+        let (advice, mut findings) = self.search.result(&state.header);
+        let compared = advice.as_ref().and_then(|advice| self.search.compared(&advice.best));
+        let outcomes = compared.map(|cells| cells.map(|cell| state.cells.interim_outcome(cell)));
+        if let Some([Some(start), Some(best)]) = outcomes {
+            findings.extend(analysis::advice::moved_parts(&start, &best));
+        }
         state.advise(advice, findings);
     }
 

@@ -6,8 +6,11 @@ use analysis::Context;
 use analysis::outcome::point;
 use analysis::stats::{Parts, Sequential, passes_needed};
 use model::{
-    Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial, Verdict,
+    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial,
+    Verdict,
 };
+
+use crate::PassResult;
 
 /// The kind of a run's schedule; a cell's outcome depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub struct CellState {
     remark: Option<Verdict>,
     /// Round trips of the probe before the first trial.
     pub idle: Option<RttTally>,
+    /// Of the smallest size of a curve: its stamped round trips.
+    anatomy: Option<Anatomy>,
     /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,
     /// Of a curve: it has converged as of the last analysis. It stays open, because the level that all sizes share moves on.
@@ -99,6 +104,7 @@ impl Cells {
             overlapped: false,
             remark: None,
             idle: None,
+            anatomy: None,
             adopted: false,
             settled: false,
             cell,
@@ -237,6 +243,7 @@ impl Cells {
             // The histogram would lack the adopted trials.
             histogram: state.histogram.filter(|_| !state.adopted),
             idle: state.idle,
+            anatomy: state.anatomy,
             parts: self.parts.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
@@ -315,6 +322,17 @@ impl Cells {
     pub fn idle(&mut self, id: u32, idle: Option<RttTally>) {
         if let Some(state) = self.open.get_mut(&id) {
             state.idle = idle;
+        }
+    }
+
+    /// Gives the smallest open size of a curve the anatomy of its round trips, from a trial of `spec`.
+    pub(crate) fn anatomy(&mut self, spec: &Spec, result: &PassResult) {
+        let Some(near) = result.near.tallies.first() else { return };
+        let far = result.far.as_ref().and_then(|far| far.tallies.first()?.stamps.clone());
+        let plain_p50_ns = near.rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
+        let tally = analysis::anatomy::of_trial(spec, near.stamps.clone(), far);
+        if let Some(smallest) = self.open.values_mut().min_by_key(|state| state.cell.spec.block) {
+            smallest.anatomy = tally.map(|tally| tally.figures(plain_p50_ns));
         }
     }
 

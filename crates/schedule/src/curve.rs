@@ -8,7 +8,7 @@ use model::{Cell, Direction, Event, Order, Phase, RunHeader, Spec, Stop};
 
 use crate::cells::CellState;
 use crate::state::RunState;
-use crate::{Completed, End, Leg, Machine, Step};
+use crate::{Completed, End, FailureKind, Leg, Machine, Step};
 
 /// How a curve is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct CurvePlan {
     pub limit_ns: Option<u64>,
     /// Also measures copies in memory, as a ceiling.
     pub ceiling: bool,
+    /// Also stamps round trips of the smallest block, for a part of the budget, if there is one.
+    pub anatomy: bool,
 }
 
 /// Exchanges of each flow before the first timed one of a pass, so that slow start and cold caches are left out. NetPIPE makes
@@ -51,6 +53,10 @@ const LEAST_SIZES: usize = 8;
 const ADDED_SIZES: usize = 32;
 /// The first pass goes up in steps of this factor and checks the remaining time after each.
 const FIRST_STEP: u64 = 8;
+/// Longest time of the stamped round trips, ns, and its largest part of the budget.
+const ANATOMY: (u64, u64) = (1_000_000_000, 10);
+/// Time that a trial takes beside its round trips, ns.
+const TRIAL_NS: u64 = 30_000_000;
 /// Passes of the memory ceiling, and the length of its legs.
 const CEILING: (u32, u64) = (10, 1_000_000);
 
@@ -71,6 +77,8 @@ pub(crate) struct Curve {
     adds: bool,
     /// Whether the ceiling is still to be measured.
     ceiling_due: bool,
+    /// Round trips that are still to be stamped.
+    anatomy_due: Option<Box<Spec>>,
     /// RTT of the smallest block, ns; 0 before the first pass.
     rtt_ns: u64,
     /// Whether sizes were left out because of a long RTT.
@@ -90,6 +98,9 @@ enum At {
     /// The first pass; the sizes that are left, by size.
     First(VecDeque<(u32, u64)>),
     Passes,
+    Anatomy(Box<Spec>),
+    /// An end refused to stamp round trips.
+    Refused,
     Ceiling(Box<Ceiling>),
     End(End),
 }
@@ -117,6 +128,7 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
+            anatomy_due: anatomy_of(header).filter(|_| plan.anatomy).map(Box::new),
             rtt_ns: 0,
             thinned: false,
             credit: BTreeMap::new(),
@@ -148,11 +160,22 @@ impl Curve {
     }
 
     fn finish(&mut self, state: &mut RunState) {
-        if self.ceiling_due {
+        if let Some(spec) = self.anatomy_due.take() {
+            self.at = At::Anatomy(spec);
+        } else if self.ceiling_due {
             self.begin_ceiling(state, true);
         } else {
             self.at = At::End(End::Finished);
         }
+    }
+
+    /// Remaining time for passes at `now`, ns: what the stamped round trips need is kept.
+    fn left_ns(&self, state: &RunState, now: u64) -> u64 {
+        let kept = match self.anatomy_due.as_ref().map(|spec| spec.stop) {
+            Some(Stop::TimeNs(ns)) => ns + TRIAL_NS + 3 * self.rtt_ns,
+            _ => 0,
+        };
+        state.left_ns(now).saturating_sub(kept)
     }
 
     fn step(&self, state: &RunState, first: &Spec, near_only: bool) -> Step {
@@ -166,7 +189,7 @@ impl Curve {
             state.cells.open().map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns()))).collect();
         open.sort_by_key(|(_, leg)| leg.block);
         let costs: Vec<u64> = open.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).collect();
-        let passes_left = passes_left(&costs, state.left_ns(now), self.stretch);
+        let passes_left = passes_left(&costs, self.left_ns(state, now), self.stretch);
         let usual = median_cost(&costs).max(self.leg_ns);
         let shared = state.header.stopping.budget_ns.is_some();
         let mut legs: Vec<Planned> = Vec::new();
@@ -229,7 +252,7 @@ impl Curve {
         }
         // A size is started only if the passes that its interval needs fit into the remaining time. Time grows at most in
         // proportion to the size, which is a useful bound only for the sizes of the next step.
-        let left = state.left_ns(now) as f64;
+        let left = self.left_ns(state, now) as f64;
         let per_byte = exchange_ns as f64 / block.max(SMALL) as f64;
         // A value of each size over the whole range says more than an interval of a few.
         let passes = if self.thinned { 1.0 } else { f64::from(state.header.stopping.min_trials) };
@@ -283,6 +306,19 @@ impl Curve {
         self.at = At::Ceiling(Box::new(Ceiling { spec, passes: 0, kept, last }));
     }
 
+    /// A curve has all its points by now, so it does without an anatomy that an end refuses.
+    fn after_anatomy(&mut self, state: &mut RunState, spec: &Spec, result: Completed) {
+        match &result {
+            Completed::Failed(failure) if failure.kind == FailureKind::Setup => return self.at = At::Refused,
+            Completed::Pass(result) => state.cells.anatomy(spec, result),
+            _ => {}
+        }
+        match state.pass(result, &[(None, 0)]) {
+            Some(end) => self.at = At::End(end),
+            None => self.finish(state),
+        }
+    }
+
     fn end_ceiling(&mut self, state: &mut RunState, ended: Option<End>) {
         state.finish_all(ended.is_some());
         let At::Ceiling(ceiling) = std::mem::replace(&mut self.at, At::Passes) else { return };
@@ -330,13 +366,20 @@ impl Machine for Curve {
                 At::Passes => {
                     self.plan_pass(state, now);
                     let wanted = state.cells.unsettled().next().is_some();
-                    let fits = state.left_ns(now) as f64 >= self.needed_ns as f64 * self.stretch;
+                    let fits = self.left_ns(state, now) as f64 >= self.needed_ns as f64 * self.stretch;
                     if self.pass + 1 < state.header.stopping.max_trials && wanted && fits {
                         self.report(state, now, self.needed_ns);
                         return self.step(state, &self.first, false);
                     }
                     self.finish(state);
                 }
+                At::Anatomy(spec) => {
+                    let activity = "the anatomy of a round trip".into();
+                    let (number, spec) = (state.passes, spec.clone());
+                    state.phase(activity, None);
+                    return Step::Trial { number, spec };
+                }
+                At::Refused => return Step::Reset,
                 At::Ceiling(ceiling) => {
                     let of = |cell: &CellState| {
                         (Some(cell.cell.id), leg(cell.cell.spec.block, CEILING.1, cell.expected_ns()))
@@ -351,6 +394,14 @@ impl Machine for Curve {
     }
 
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
+        match &self.at {
+            At::Anatomy(spec) => {
+                let spec = spec.clone();
+                return self.after_anatomy(state, &spec, result);
+            }
+            At::Refused => return self.finish(state),
+            _ => {}
+        }
         let positions: Vec<(Option<u32>, u32)> =
             self.planned.iter().zip(0..).map(|((cell, _), position)| (*cell, position)).collect();
         let ended = state.pass(result, &positions);
@@ -393,6 +444,16 @@ fn leg_ns(header: &RunHeader) -> u64 {
 pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
     let block = legs.iter().map(|leg| leg.block).max().unwrap_or(1);
     Spec { block, reply: None, interval_ns: 0, ..first.clone() }
+}
+
+/// The stamped round trips of a curve: of its first cell's block, for a second or a tenth of the budget. `None` without a budget.
+#[must_use]
+pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
+    let ns = ANATOMY.0.min(header.stopping.budget_ns? / ANATOMY.1);
+    let first = header.cells.first()?.spec.clone();
+    // The points of a curve have no series.
+    let interval_ns = Spec::new("tcp", "rr").interval_ns;
+    Some(Spec { pattern: "rr".into(), reply: None, stop: Stop::TimeNs(ns), interval_ns, anatomy: true, ..first })
 }
 
 /// A leg of about `leg_ns`, or of a few exchanges if these take longer.

@@ -26,7 +26,7 @@ use model::{
 
 pub use advise::{AdvisePlan, Methods};
 pub use cells::{CellState, Cells, ScheduleKind};
-pub use curve::{CurvePlan, Planned, leg, spec_of, warm_up};
+pub use curve::{CurvePlan, Planned, anatomy_of, leg, spec_of, warm_up};
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;

@@ -95,4 +95,10 @@ impl SearchState {
         let (advice, findings) = advice(&all, |levels| self.cells.get(levels).copied());
         (Some(advice), findings)
     }
+
+    /// The cells of the start and of the best combination, if they differ.
+    pub(crate) fn compared(&self, best: &BTreeMap<String, String>) -> Option<[u32; 2]> {
+        let of = |levels| self.cells.get(levels).copied();
+        Some([of(&BTreeMap::new())?, of(best)?]).filter(|[start, best]| start != best)
+    }
 }

@@ -7,7 +7,7 @@ use analysis::plan::Slot;
 use model::SplitMix64;
 use model::{
     Cell, Conditions, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally, RunHeader, SendBy,
-    SocketFacts, Spec, Stop, Stopping, Trial,
+    SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
 };
 use proptest::prelude::*;
 
@@ -41,6 +41,8 @@ struct Path {
     set_up_ns: u64,
     /// The pass during which a host is lost.
     lost_at: Option<u32>,
+    /// An end cannot stamp round trips.
+    unstamped: bool,
     /// The near end measures alone, as with copies in memory.
     single_ended: bool,
     /// The step during which the user wants to stop.
@@ -61,6 +63,7 @@ impl Path {
             gains: BTreeMap::new(),
             set_up_ns: 20 * MS,
             lost_at: None,
+            unstamped: false,
             single_ended: false,
             interrupted_at: None,
             seed,
@@ -76,8 +79,9 @@ struct Ended {
     ns: u64,
     /// The longest step, ns.
     longest_ns: u64,
-    /// Passes that both ends finished.
+    /// Passes that both ends finished, and those of them that give a curve's anatomy and no trial.
     passes: u32,
+    stamped: u32,
     steps: usize,
     /// Set-ups that failed and were reset.
     resets: u32,
@@ -100,6 +104,7 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
         ns: 0,
         longest_ns: 0,
         passes: 0,
+        stamped: 0,
         steps: 0,
         resets: 0,
         refused: 0,
@@ -110,6 +115,7 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
     loop {
         let begun = world.now;
         let step = run.next(begun);
+        let stamps = matches!(&step, Step::Trial { spec, .. } if spec.anatomy);
         ended.steps += 1;
         assert!(ended.steps < 200_000, "it does not end");
         let result = match step {
@@ -135,6 +141,7 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
         };
         if let Completed::Pass(_) = &result {
             ended.passes += 1;
+            ended.stamped += u32::from(stamps);
         }
         ended.longest_ns = ended.longest_ns.max(world.now - begun);
         if path.interrupted_at == Some(ended.steps) {
@@ -203,6 +210,9 @@ impl World {
         if let Some(failure) = self.failure(number) {
             return Completed::Failed(failure);
         }
+        if spec.anatomy && self.path.unstamped {
+            return Completed::Failed(Failure { kind: FailureKind::Setup, reason: "simulated".into() });
+        }
         let Stop::TimeNs(ns) = spec.stop else { panic!("a trial by time") };
         let gain = spec.near.cc.as_deref().and_then(|cc| self.path.gains.get(cc)).copied().unwrap_or(1.0);
         let outlier = if self.chance(self.path.outliers) { 0.1 } else { 1.0 };
@@ -217,8 +227,14 @@ impl World {
             socket: socket.clone(),
             ..FlowTally::default()
         };
-        let near =
-            EndTally { bytes_sent: bytes, sending_ns: ns, stalled, flows: vec![flow(bytes, 0)], ..EndTally::default() };
+        let near = EndTally {
+            bytes_sent: bytes,
+            sending_ns: ns,
+            stalled,
+            flows: vec![flow(bytes, 0)],
+            stamps: Some(Stamps::default()),
+            ..EndTally::default()
+        };
         let far =
             EndTally { bytes_received: bytes, receiving_ns: ns, flows: vec![flow(0, bytes)], ..EndTally::default() };
         self.result(begun_ns, vec![near], vec![far])
@@ -333,7 +349,7 @@ fn sizes() -> Vec<Spec> {
 
 /// The schedules with their cells, by name.
 fn schedules(budget_ns: u64, seed: u64) -> Vec<(RunHeader, Schedule)> {
-    let curve = CurvePlan { adaptive: true, leg_ns: None, limit_ns: None, ceiling: true };
+    let curve = CurvePlan { adaptive: true, leg_ns: None, limit_ns: None, ceiling: true, anatomy: true };
     let advise = AdvisePlan {
         goal: Goal::Throughput,
         min_effect: 0.02,
@@ -367,12 +383,14 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
     (header, run)
 }
 
-/// Every trial is in its outcome, and every pass that ended gave its trials.
+/// Every trial is in its outcome, and every pass that ended gave its trials or an anatomy.
 fn nothing_is_lost(ended: &Ended) {
     let in_outcomes: usize = ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
     assert_eq!(in_outcomes, ended.trials.len(), "{:?}", ended.end);
     let passes: std::collections::BTreeSet<u32> = ended.trials.iter().map(|trial| trial.pass).collect();
-    assert_eq!(passes.len() as u32, ended.passes, "{:?}", ended.end);
+    assert_eq!(passes.len() as u32 + ended.stamped, ended.passes, "{:?}", ended.end);
+    let divided = ended.outcomes.iter().filter(|outcome| outcome.summary.anatomy.is_some()).count();
+    assert_eq!(divided as u32, ended.stamped.min(1), "{:?}", ended.end);
 }
 
 fn paths() -> impl Strategy<Value = Path> {
@@ -501,6 +519,17 @@ proptest! {
         if ended.end == End::Finished {
             prop_assert_eq!(ended.resets, ended.refused);
         }
+    }
+}
+
+#[test]
+fn a_curve_does_without_an_anatomy_that_an_end_refuses() {
+    let (header, schedule) = schedules(10 * SECOND, 1).swap_remove(1);
+    for (unstamped, stamped) in [(false, 1), (true, 0)] {
+        let ended = run(&header, &schedule, &Path { unstamped, ..Path::new(1) });
+        assert_eq!((&ended.end, ended.stamped, ended.resets), (&End::Finished, stamped, 1 - stamped));
+        nothing_is_lost(&ended);
+        assert!(ended.ns <= 10 * SECOND, "{}", ended.ns);
     }
 }
 

@@ -1,11 +1,11 @@
 //! One cell, trial after trial, until it has converged or the budget is spent.
 
-use model::{Cell, RunHeader};
+use model::{Cell, RunHeader, SplitMix64};
 
 use crate::state::RunState;
 use crate::{Between, Completed, End, Machine, Step};
 
-/// Pause between two trials, in which queues empty and timers expire, ns.
+/// Mean pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
 
 /// One cell in progress.
@@ -15,6 +15,8 @@ pub(crate) struct Single {
     at: At,
     /// Start of the trial in progress.
     begun: u64,
+    /// Draws the pauses.
+    random: SplitMix64,
 }
 
 #[derive(Debug)]
@@ -33,7 +35,7 @@ impl Single {
             Some(cell) if cell.spec.probe.is_some() => At::Idle,
             Some(_) => At::Trial,
         };
-        Self { cell, at, begun: 0 }
+        Self { cell, at, begun: 0, random: SplitMix64::new(header.stopping.seed) }
     }
 
     fn after_trial(&self, state: &RunState, id: u32, now: u64) -> At {
@@ -56,7 +58,8 @@ impl Machine for Single {
                 state.trial_phase(now);
                 Step::Trial { number: state.passes, spec: Box::new(cell.spec.clone()) }
             }
-            At::Gap => Step::Pause(GAP_NS),
+            // Trials at equal distances would be in step with anything periodic on the path.
+            At::Gap => Step::Pause(GAP_NS / 2 + self.random.next_u64() % GAP_NS),
             At::End(end) => Step::End(end.clone()),
         }
     }

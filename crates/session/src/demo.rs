@@ -1,4 +1,4 @@
-//! `thru demo`: a curve between two emulated hosts on this machine, or over loopback.
+//! `thru demo`: curves between two emulated hosts on this machine, or over loopback.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use lab::{CrossoverSpec, Lab};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, UNTRUSTED};
 use crate::own::{OwnAgent, curve};
 use crate::setup;
 
@@ -35,11 +35,12 @@ impl Demo {
         Ok(Self { lab: Some(lab) })
     }
 
-    /// Measures a curve with these flags into the database `store` and returns its exit code.
+    /// Measures one curve for each name with its flags into the database `store`. Returns the exit code of each; there are no more
+    /// after one that ended early.
     ///
     /// # Errors
     /// A process cannot be started.
-    pub fn measure(&self, store: &Path, flags: &[String]) -> Result<u8, Failure> {
+    pub fn measure(&self, store: &Path, curves: &[(&str, Vec<String>)]) -> Result<Vec<u8>, Failure> {
         let address = match &self.lab {
             Some(lab) => lab.host("b").map_err(|error| Failure::host(error.to_string()))?.v4.to_string(),
             None => "127.0.0.1".into(),
@@ -52,7 +53,14 @@ impl Demo {
                 .map_err(|error| Failure::output(format!("cannot make {}: {error}", folder.display())))?;
         }
         let agent = OwnAgent::start(self.command("b")?, &address)?;
-        curve(self.command("a")?, &agent.target, store, flags)
+        let mut codes = Vec::new();
+        for (name, flags) in curves {
+            codes.push(curve(self.command("a")?, &agent.target, store, name, flags)?);
+            if !codes.last().is_some_and(|code| is_whole(*code)) {
+                break;
+            }
+        }
+        Ok(codes)
     }
 
     /// A command of this program on a host.
@@ -63,4 +71,9 @@ impl Demo {
             None => Ok(Command::new(&thru)),
         }
     }
+}
+
+/// Whether the exit code is that of a run that has all its results.
+fn is_whole(code: u8) -> bool {
+    [0, UNTRUSTED].contains(&code)
 }

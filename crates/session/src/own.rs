@@ -104,14 +104,14 @@ pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, Failure> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its output is not a run: {error}")))
 }
 
-/// Measures a curve to the agent at `target` into the database `store`, with the flags of a user, and returns its exit code.
-/// `command` runs `thru`, without arguments; it prints as usual.
+/// Measures a curve to the agent at `target` into the database `store`, with this name and the flags of a user, and returns its exit
+/// code. `command` runs `thru`, without arguments; it shows its progress but not its result.
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn curve(mut command: Command, target: &str, store: &Path, flags: &[String]) -> Result<u8, Failure> {
-    command.args([UNTIL_INPUT_ENDS, "curve", target, "--store"]).arg(store).args(["--name", "demo"]).args(flags);
-    command.env_remove(TOKEN_VARIABLE).stdin(Stdio::piped());
+pub fn curve(mut command: Command, target: &str, store: &Path, name: &str, flags: &[String]) -> Result<u8, Failure> {
+    command.args([UNTIL_INPUT_ENDS, "curve", target, "--name", name, "--store"]).arg(store).args(flags);
+    command.env_remove(TOKEN_VARIABLE).stdin(Stdio::piped()).stdout(Stdio::null());
     let program = own_program()?;
     let failed = |error: io::Error| Failure::other(format!("cannot start {}: {error}", program.display()));
     let mut child = command.spawn().map_err(failed)?;

@@ -58,7 +58,7 @@ pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure>
         // Scripts that read NetPIPE's file may read its screen output, too.
         let form = output.form.unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
         let stored = crate::output::Stored(output.store.as_deref());
-        crate::output::print(form, run, shape.all, Some(&stored).filter(|_| !output.no_store))?;
+        crate::output::print(form, std::slice::from_ref(run), shape.all, Some(&stored).filter(|_| !output.no_store))?;
     }
     Ok(failure::of_run(run))
 }

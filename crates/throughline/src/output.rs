@@ -23,16 +23,17 @@ pub fn write_pieces(
     rendered(format, &View { figure, columns: columns(), ..View::new(runs) }, path)
 }
 
-/// Renders a run as `format` to standard output. Of a curve only the answer, unless `all`; `stored` is where its rows are kept, if
+/// Renders runs as `format` to standard output. Of curves only the answers, unless `all`; `stored` is where their rows are kept, if
 /// they are.
-pub fn print(format: &str, run: &Run, all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
+pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
+    let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
         None => "`--all`".to_owned(),
-        Some(Stored(None)) => format!("`thru show {} --all`", run.header.id),
-        Some(Stored(Some(store))) => format!("`thru show {} --all --store {}`", run.header.id, store.display()),
+        Some(Stored(None)) => format!("`thru show {} --all`", ids.join(" ")),
+        Some(Stored(Some(store))) => format!("`thru show {} --all --store {}`", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
-    rendered(format, &View { whole, columns: columns(), ..View::new(std::slice::from_ref(run)) }, None).map(drop)
+    rendered(format, &View { whole, columns: columns(), ..View::new(runs) }, None).map(drop)
 }
 
 /// The store that has a run, if it is not the default one.

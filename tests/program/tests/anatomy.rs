@@ -61,6 +61,33 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
 }
 
 #[test]
+fn a_curve_has_the_anatomy_of_its_smallest_size() {
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let curve = |flags: &[&str]| {
+        sandbox.measure(&[&["curve", "--to", "64", "--no-ceiling", "--budget", "1s"], flags, &[agent.host()]].concat())
+    };
+    for (name, transport) in [("over tcp", "tcp"), ("over udp", "udp")] {
+        let doc = curve(&["--transport", transport, "--name", name]);
+        check::document(&doc, transport);
+        let with: Vec<_> =
+            doc.run.outcomes.iter().filter_map(|one| Some((one.spec.block, one.summary.anatomy.as_ref()?))).collect();
+        let [(1, anatomy)] = with[..] else { panic!("{transport}: {with:?}") };
+        assert!(anatomy.stamped > 0 && anatomy.refused.is_none(), "{transport}: {anatomy:?}");
+        let parts = anatomy.parts.unwrap();
+        let sum: f64 = Part::ALL.into_iter().map(|part| parts.get(part).mean_ns).sum();
+        assert!((sum - anatomy.round_trip_ns.unwrap()).abs() < 1.0, "{transport}: {sum} of {anatomy:?}");
+        assert!(doc.run.ending.as_ref().unwrap().duration_ns < 1_500_000_000, "{:?}", doc.run.ending);
+    }
+    for flags in [&["--stream"][..], &["--flows", "2"], &["--reverse"]] {
+        let doc = curve(flags);
+        assert!(doc.run.outcomes.iter().all(|one| one.summary.anatomy.is_none()), "{flags:?}");
+    }
+    let shown = sandbox.run(&["show", "over tcp", "over udp"]).ok().stdout;
+    assert_eq!(shown.matches("are the two hosts waking").count(), 2, "{shown}");
+    assert!(shown.lines().any(|line| line.contains("over tcp") && line.contains("over udp")), "{shown}");
+}
+
+#[test]
 fn a_thread_that_spins_is_not_woken_up() {
     let test = "a_thread_that_spins_is_not_woken_up";
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {

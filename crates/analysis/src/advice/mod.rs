@@ -6,6 +6,7 @@
 
 mod confirm;
 mod dimension;
+mod parts;
 mod persistent;
 mod report;
 mod search;
@@ -14,6 +15,7 @@ use model::{EndTally, Goal, Spec, Trial, Verdict};
 
 pub use confirm::{Confirmation, Confirmed, PairRound};
 pub use dimension::{CLASSES, Candidate, Level, SearchContext, candidates, spec_of};
+pub use parts::moved_parts;
 pub use report::{SearchResult, advice};
 pub use search::{Levels, Race, RaceRound, Search, SearchRule, TrialScore};
 

@@ -8,7 +8,7 @@ use crate::outcome::Headline;
 use crate::stats::median;
 
 /// Largest block that counts as small, bytes: one segment, whose transmission takes next to nothing.
-const SMALL: u64 = 256;
+pub(super) const SMALL: u64 = 256;
 /// Efficiency loss of a median against a mean, as a factor on the half width (the square root of pi / 2).
 const MEDIAN_LOSS: f64 = 1.25;
 

@@ -4,6 +4,7 @@ mod anatomy;
 mod anomaly;
 mod connections;
 mod latency;
+mod modes;
 mod one_way;
 mod path;
 mod peak;
@@ -18,7 +19,7 @@ pub use single::of_single;
 
 use crate::curve;
 
-/// The findings of a curve over block sizes: latency (round trips only), peak, saturation point, half-peak block, anomalies, the
+/// The findings of a curve over block sizes: latency and its two modes, if it has two (round trips only), peak, saturation point, half-peak block, anomalies, the
 /// variation between connections. Outcomes may come in any order; those without a value are skipped. Empty without points.
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
@@ -26,6 +27,7 @@ pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
     let groups = curve::groups(&points);
     let mut findings = Vec::new();
     findings.extend(latency::latency(outcomes));
+    findings.extend(modes::of_small_sizes(outcomes, latency::SMALL));
     findings.extend(peak::peak(&points));
     findings.extend(saturation::saturation(&groups));
     findings.extend(peak::half_peak(&groups));

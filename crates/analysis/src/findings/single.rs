@@ -16,7 +16,7 @@ const BATCHES: usize = 10;
 const MIN_REPORTED: f64 = 0.01;
 
 /// For each outcome the headline figure with its interval and the meaning of its verdicts, then what is known of its ceiling, the
-/// sources of its variation, its probe, its one-way delays and the parts of its round trips.
+/// sources of its variation, its probe, its one-way delays, the parts of its round trips, and whether these have two modes.
 #[must_use]
 pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
     outcomes
@@ -28,6 +28,7 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
                 .chain(probed(outcome))
                 .chain(super::one_way::of_directions(outcome))
                 .chain(super::anatomy::of_parts(outcome))
+                .chain(super::modes::of_outcome(outcome))
         })
         .collect()
 }

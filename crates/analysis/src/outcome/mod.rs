@@ -17,9 +17,9 @@ mod verdicts;
 
 use std::borrow::Cow;
 
-use model::{Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
+use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
-use crate::stats::{LegValue, Parts, separate};
+use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
 pub(crate) use ends::requester;
@@ -49,6 +49,8 @@ pub struct Context {
     pub histogram: Option<Histogram>,
     /// What a probe found before the first trial.
     pub idle: Option<RttTally>,
+    /// The anatomy of round trips that are no trials of the cell.
+    pub anatomy: Option<Anatomy>,
     /// For a point of a curve: its legs without the effects of their passes, see [`parts`].
     pub parts: Option<Parts>,
 }
@@ -63,7 +65,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let counted = counted(&trials);
     let headline = Headline::of(&cell.spec);
-    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, parts } = context;
+    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, anatomy, parts } = context;
     let [estimate, within] = if legs {
         point::estimates(headline, &values, parts.as_ref(), rule)
     } else {
@@ -72,11 +74,16 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
-    summary.anatomy = crate::anatomy::of_cell(&counted, summary.rtt_p50_ns);
+    summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns));
     summary.probe = probe::responsiveness(&counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let known = [(Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)), (Verdict::Overlapped, overlapped)];
+    let known = [
+        (Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)),
+        (Verdict::Overlapped, overlapped),
+        // The sides of a comparison are measured in turns because of drift.
+        (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
+    ];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
     let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target);
     summary.verdicts = verdicts::of_cell(cell, &counted, shortfall);

@@ -95,7 +95,8 @@ pub fn explain(verdict: Verdict) -> &'static str {
              steal remain"
         }
         Verdict::Drifting => {
-            "the level that all sizes share moved during the run: sizes compare well with each other, less well with another run"
+            "the values (of a curve, the level that all sizes share) moved during the run: another run may differ by more than the \
+             interval"
         }
         Verdict::Thinned => {
             "sizes between were left out: a leg of each takes more than a fifth of the budget: allow a larger budget"

@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod changepoint;
+mod drift;
 mod interim;
 pub mod interval;
 pub mod median;
@@ -15,6 +16,7 @@ pub mod two_sample;
 pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
+pub use drift::is_drifting;
 pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
 pub use median::{MedianEstimate, median_estimate, median_with};
 pub use paired::{Paired, PairedDecision};

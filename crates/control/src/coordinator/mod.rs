@@ -28,7 +28,7 @@ pub use fleet::Fleet;
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
-pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule};
+pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, anatomy_of};
 
 /// The measurement of a command.
 pub struct RunRequest {

@@ -126,6 +126,12 @@ impl Pair {
         }
     }
 
+    /// Whether both programs can give the stamps of round trips.
+    #[must_use]
+    pub fn can_stamp(&self) -> bool {
+        self.near.can(ANATOMY) && self.far.as_ref().is_some_and(|far| far.can(ANATOMY))
+    }
+
     /// Checks that both programs know the options of the spec: an older one would ignore an unknown option.
     fn check_capabilities(&self, spec: &Spec) -> Result<(), ControlError> {
         let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];

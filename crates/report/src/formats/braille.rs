@@ -9,8 +9,11 @@ use crate::draw::ticks::Ticks;
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const EDGE: usize = 13;
 
-/// Draws all series of `figure` except ceilings in `columns` by `rows` characters, with axes; empty if no point can be shown or there
-/// is no room.
+/// Of several lines, the first is solid and each further one has its dots this many columns of dots further apart.
+const SPARSER: i64 = 3;
+
+/// Draws all series of `figure` except ceilings in `columns` by `rows` characters, with axes, and with a legend if there are several;
+/// empty if no point can be shown or there is no room.
 pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     // A ceiling would need a second kind of line.
     let series = || figure.series.iter().filter(|series| !series.reference);
@@ -23,19 +26,20 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     let x = Span::fit(figure.x.scale, inside().map(|point| point.x), 0.0);
     let y = Span::fit(figure.y.scale, inside().map(|point| point.y), 0.02);
     let mut canvas = Canvas::new(columns - EDGE - 2, rows);
-    for series in series() {
+    for (number, series) in (0..).zip(series()) {
         let mut before = None;
         for point in &series.points {
             let dot = x.clamped(point.x).zip(y.clamped(point.y)).map(|(x, y)| canvas.dot(x, y));
             if let Some(here) = dot {
-                canvas.line(before.unwrap_or(here), here);
+                canvas.line(before.unwrap_or(here), here, 1 + number * SPARSER);
             }
             before = dot;
         }
     }
     let x_ticks = Ticks::new(&figure.x, &x, canvas.width / 12);
     let y_ticks = Ticks::new(&figure.y, &y, rows / 2);
-    let mut text = format!("{:>EDGE$}\n", y_ticks.title);
+    let names: Vec<&str> = series().map(|series| series.name.as_str()).collect();
+    let mut text = format!("{:>EDGE$}{}\n", y_ticks.title, legend(&names));
     let mut labels = vec![""; rows];
     for (value, label) in &y_ticks.major {
         if let Some(share) = y.position(*value).filter(|share| (0.0..=1.0).contains(share)) {
@@ -48,6 +52,19 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     }
     text.push_str(&below(&x, &x_ticks, canvas.width));
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The names of several lines, each behind a piece of its line.
+fn legend(names: &[&str]) -> String {
+    if names.len() < 2 {
+        return String::new();
+    }
+    let of = |(number, name): (i64, &&str)| {
+        let mut canvas = Canvas::new(6, 1);
+        canvas.line((0, 2), (11, 2), 1 + number * SPARSER);
+        format!("   {} {name}", canvas.row(0))
+    };
+    (0..).zip(names).map(of).collect()
 }
 
 /// The horizontal axis with its ticks, their texts and its title.
@@ -89,10 +106,14 @@ impl Canvas {
         ((x * right as f64).round() as i64, ((1.0 - y) * bottom as f64).round() as i64)
     }
 
-    fn line(&mut self, (x0, y0): (i64, i64), (x1, y1): (i64, i64)) {
+    /// A line with a dot at every so many columns of dots.
+    fn line(&mut self, (x0, y0): (i64, i64), (x1, y1): (i64, i64), every: i64) {
         let steps = (x1 - x0).abs().max((y1 - y0).abs()).max(1);
         for step in 0..=steps {
-            self.set(x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps);
+            let x = x0 + (x1 - x0) * step / steps;
+            if x % every == 0 {
+                self.set(x, y0 + (y1 - y0) * step / steps);
+            }
         }
     }
 

@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 
+use analysis::anatomy::sentence;
 use analysis::stats::median;
+use comfy_table::{ContentArrangement, Table};
 use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, units};
 
 use super::braille;
+use crate::limiter::hanging;
 use crate::{labels, outcome_line};
 
-/// Rows of the plot.
-const PLOT_ROWS: usize = 5;
+/// Lines of the answers and rows of the plot together, and fewest rows of the plot.
+const UPPER_LINES: usize = 10;
+const PLOT_ROWS: usize = 4;
 /// Sizes that the table shows, in two columns.
 const KEY_SIZES: usize = 10;
 /// Width of the titles of the answers.
@@ -19,17 +23,77 @@ const SMALL: u64 = 4096;
 
 /// The answers, a plot, key sizes, and what to do next; `whole` is how to see every row.
 pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
+    let points = points(run);
+    let columns = usize::from(columns);
+    let mut text = String::new();
+    for (title, answer) in answers(run, &points) {
+        titled(title, &answer, columns, &mut text);
+    }
+    let rows = UPPER_LINES.saturating_sub(text.lines().count()).max(PLOT_ROWS);
+    text.push_str(&plot(std::slice::from_ref(run), "throughput", columns, rows));
+    text.push_str(&key_sizes(&points));
+    titled("Next", &next(&points), columns, &mut text);
+    titled("Every row", &format!("{whole}{}", anomalies(run)), columns, &mut text);
+    text
+}
+
+/// The answers of several curves beside each other, and one plot of their times.
+pub(super) fn side_by_side(runs: &[Run], columns: u16) -> String {
+    let all: Vec<Vec<(&str, String)>> = runs.iter().map(|run| answers(run, &points(run))).collect();
+    let mut titles: Vec<&str> = Vec::new();
+    for (title, _) in all.iter().flatten() {
+        if !titles.contains(title) {
+            titles.push(title);
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(labels::TABLE);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    table.set_header(std::iter::once(String::new()).chain(runs.iter().map(named)));
+    for title in titles {
+        let of = |answers: &Vec<(&str, String)>| {
+            answers
+                .iter()
+                .find(|(other, _)| *other == title)
+                .map_or("-".to_owned(), |(_, answer)| labels::plain(answer))
+        };
+        table.add_row(std::iter::once(title.to_owned()).chain(all.iter().map(of)));
+    }
+    format!("{}\n{}", table.trim_fmt(), plot(runs, "saturation", usize::from(columns), UPPER_LINES))
+}
+
+/// The name of a run, or its id.
+fn named(run: &Run) -> String {
+    labels::plain(run.header.name.as_deref().unwrap_or(&run.header.id))
+}
+
+/// The points of a curve, by size.
+fn points(run: &Run) -> Vec<&Outcome> {
     let mut points: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| is_measured(run, outcome)).collect();
     points.sort_by_key(|outcome| outcome.spec.block);
-    let mut text = answers(run, &points);
-    let figures = crate::figures(std::slice::from_ref(run));
-    if let Some(figure) = figures.first().filter(|figure| figure.series.iter().any(|series| series.points.len() > 2)) {
-        text.push_str(&braille::plot(figure, usize::from(columns), PLOT_ROWS));
+    points
+}
+
+/// One figure of the curves, if it has lines.
+fn plot(runs: &[Run], id: &str, columns: usize, rows: usize) -> String {
+    let figures = crate::figures(runs);
+    let figure = figures.iter().find(|figure| figure.id.starts_with(id));
+    let lines = figure.filter(|figure| figure.series.iter().any(|series| series.points.len() > 2));
+    lines.map(|figure| braille::plot(figure, columns, rows)).unwrap_or_default()
+}
+
+fn anomalies(run: &Run) -> String {
+    match run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count() {
+        0 => String::new(),
+        1 => ", with an anomaly".to_owned(),
+        many => format!(", with {many} anomalies"),
     }
-    text.push_str(&key_sizes(&points));
-    text.push_str(&next(&points));
-    let _ = writeln!(text, "{:<TITLE$}{whole}", "Every row");
-    text
+}
+
+/// An answer behind its title.
+fn titled(title: &str, answer: &str, columns: usize, text: &mut String) {
+    // The space between the two is not part of the title.
+    hanging(&format!("{title:<0$}", TITLE - 1), answer, TITLE, columns, text);
 }
 
 /// Whether an outcome is a point of the curve and not of its memory ceiling.
@@ -38,32 +102,33 @@ fn is_measured(run: &Run, outcome: &Outcome) -> bool {
     outcome.estimate.is_some() && (only_ceiling || outcome.spec.transport != Spec::CEILING)
 }
 
-fn answers(run: &Run, points: &[&Outcome]) -> String {
+fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, String)> {
     let find = |kind| run.findings.iter().find(move |finding| finding.kind == kind);
-    let mut text = String::new();
-    let mut line = |title: &str, answer: Option<String>| {
-        if let Some(answer) = answer {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{title:<TITLE$}{}", labels::plain(&answer));
-        }
+    let saturation = |finding: &Finding| Some(format!("from {} on", labels::block(finding.block?)));
+    let half = find(FindingKind::HalfPeak).and_then(half_peak);
+    let saturated = find(FindingKind::Saturation).and_then(saturation);
+    // Both on one line, if both are known.
+    let (half, saturated) = match (half, saturated) {
+        (Some(half), Some(from)) => (Some(format!("{half}; saturation {from}")), None),
+        one_or_none => one_or_none,
     };
-    line("Latency", find(FindingKind::Latency).and_then(latency));
-    line("Peak", find(FindingKind::Peak).and_then(|finding| peak(finding, points)));
-    line("Half peak", find(FindingKind::HalfPeak).and_then(half_peak));
-    line(
-        "Saturation",
-        find(FindingKind::Saturation).and_then(|finding| Some(format!("from {} on", labels::block(finding.block?)))),
-    );
-    line("Precision", precision(points));
-    let anomalies = run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count();
-    line("Anomalies", (anomalies > 0).then(|| format!("{anomalies}, in the whole report")));
-    text
+    [
+        ("Latency", find(FindingKind::Latency).and_then(latency)),
+        ("Anatomy", points.iter().find_map(|point| sentence(point))),
+        ("Peak", find(FindingKind::Peak).and_then(|finding| peak(finding, points))),
+        ("Half peak", half),
+        ("Saturation", saturated),
+        ("Precision", precision(points)),
+    ]
+    .into_iter()
+    .filter_map(|(title, answer)| Some((title, answer?)))
+    .collect()
 }
 
 fn latency(finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.as_ref()?;
     let half = units::seconds(estimate.value / 2.0);
-    Some(format!("{} RTT of small blocks; half of it, NetPIPE's latency, is {half}", labels::estimated(estimate)))
+    Some(format!("{} RTT of small blocks (NetPIPE's latency: {half})", labels::estimated(estimate)))
 }
 
 fn peak(finding: &Finding, points: &[&Outcome]) -> Option<String> {
@@ -74,9 +139,14 @@ fn peak(finding: &Finding, points: &[&Outcome]) -> Option<String> {
 
 fn half_peak(finding: &Finding) -> Option<String> {
     match &finding.estimate {
-        Some(estimate) => Some(format!("at about {}", labels::quantity(estimate.value, &estimate.unit))),
+        Some(estimate) => Some(format!("at about {}", labels::block(rounded(estimate.value)))),
         None => Some(format!("at {} already, the smallest block", labels::block(finding.block?))),
     }
+}
+
+/// A size that was interpolated, to whole KiB where it has some.
+fn rounded(bytes: f64) -> u64 {
+    if bytes < 10_240.0 { bytes.round() as u64 } else { (bytes / 1024.0).round() as u64 * 1024 }
 }
 
 /// The two parts of the interval: that of a size, and that of the level which all share.
@@ -108,8 +178,8 @@ fn key_sizes(points: &[&Outcome]) -> String {
         }
     }
     let rows = chosen.len().div_ceil(2);
-    let head = format!("{:>9} {:>9} {:>13} {:>9}", "block", "RTT", "rate", "±");
-    let mut text = format!("{head}   {head}\n");
+    let head = format!("{:>8} {:>8} {:>12} {:>8}", "block", "RTT", "rate", "±");
+    let mut text = format!("{head}  {head}\n");
     for row in 0..rows {
         let cells: Vec<String> = [Some(row), Some(row + rows)]
             .into_iter()
@@ -117,7 +187,7 @@ fn key_sizes(points: &[&Outcome]) -> String {
             .filter_map(|index| chosen.get(index))
             .map(|outcome| key_size(outcome))
             .collect();
-        let _ = writeln!(text, "{}", cells.join("   "));
+        let _ = writeln!(text, "{}", cells.join("  "));
     }
     text
 }
@@ -125,7 +195,7 @@ fn key_sizes(points: &[&Outcome]) -> String {
 fn key_size(outcome: &Outcome) -> String {
     let rate = outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps);
     format!(
-        "{:>9} {:>9} {:>13} {:>9}",
+        "{:>8} {:>8} {:>12} {:>8}",
         labels::block(outcome.spec.block),
         outcome_line::rtt(outcome).map_or_else(|| "-".to_owned(), units::seconds),
         rate.map_or_else(|| "-".to_owned(), units::bits_per_second),
@@ -142,7 +212,7 @@ fn next(points: &[&Outcome]) -> String {
     let spins = points.iter().any(|point| point.spec.strategy == Strategy::Spin);
     let first =
         points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
-    let advice = match first {
+    match first {
         Some(block) if block <= SMALL && !spins => {
             format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
         }
@@ -153,25 +223,36 @@ fn next(points: &[&Outcome]) -> String {
         }
         None if missed > 0 => format!("{} need a larger `budget`", of(missed)),
         None => format!("all {} sizes are as precise as requested", points.len()),
-    };
-    format!("{:<TITLE$}{advice}\n", "Next")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample;
+    use model::AnatomyTally;
+    use model::stamps::Part;
 
     #[test]
     fn a_curve_fits_on_a_screen() {
-        let run = sample::curve();
-        let text = screen(&run, 100, "`thru show last --all`");
-        assert!(text.lines().count() <= 23, "{text}");
-        for title in ["Latency", "Peak", "Saturation", "Next"] {
-            assert!(text.lines().any(|line| line.starts_with(title)), "{title} in:\n{text}");
+        let mut run = sample::curve();
+        let mut tally = AnatomyTally { stamped: 1, ..AnatomyTally::default() };
+        tally.round_trip.record(50_400);
+        for (part, ns) in Part::ALL.into_iter().zip([2_400, 2_300, 21_400, 200, 2_600, 21_500]) {
+            tally.parts.get_mut(part).record(ns);
         }
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert_eq!(text.matches("8 MiB").count(), 1, "{text}");
+        run.outcomes[0].summary.anatomy = Some(tally.figures(None));
+        for columns in [80, 100] {
+            let text = screen(&run, columns, "`thru show last --all`");
+            // Two lines and an empty one say what was measured.
+            assert!(text.lines().count() <= 22, "{text}");
+            for title in ["Latency", "Anatomy", "Peak", "Saturation", "Next"] {
+                assert!(text.lines().any(|line| line.starts_with(title)), "{title} in:\n{text}");
+            }
+            assert!(text.contains("are the two hosts waking up and receiving"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
+            assert_eq!(text.matches("8 MiB").count(), 1, "{text}");
+        }
     }
 
     #[test]

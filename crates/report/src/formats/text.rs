@@ -11,15 +11,18 @@ use crate::{Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, h
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
+    if view.runs.len() > 1 && view.whole.is_some() && view.runs.iter().all(is_curve) {
+        let heads: String = view.runs.iter().map(header).collect();
+        let text = format!("{heads}\n{}", curve_screen::side_by_side(view.runs, view.columns));
+        return Ok(vec![Piece::new(stem(view.runs), "txt", text.into_bytes())]);
+    }
     let reports: Vec<String> = view.runs.iter().map(|run| report(run, view)).collect();
     Ok(vec![Piece::new(stem(view.runs), "txt", reports.join("\n").into_bytes())])
 }
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
-    // An import may hold anything under that name.
-    let curve = run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty();
-    if let Some(whole) = view.whole.filter(|_| curve) {
+    if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.columns, whole);
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
@@ -53,6 +56,11 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
     text.push_str(&limited_by(run, view.columns));
     text
+}
+
+/// Whether a run is a curve with an answer. An import may hold anything under that name.
+fn is_curve(run: &Run) -> bool {
+    run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty()
 }
 
 /// What limited each outcome.

@@ -3,7 +3,7 @@
 use control::ControlError;
 use control::agent::Agent;
 use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
-use model::{Cell, Family, RunHeader, Spec, Stopping};
+use model::{Cell, Family, Goal, RunHeader, Spec, Stopping};
 
 use super::header::header;
 use super::request::Request;
@@ -60,7 +60,8 @@ async fn apply_and_measure(
         let probe = async { Ok(pair.probe_path(&mut header, &spec).await?) };
         unless_interrupted(cancel.clone(), probe).await?;
     }
-    let run = RunRequest { header, schedule: schedule.clone() };
+    let schedule = with_possible_anatomy(schedule, &mut header, pair);
+    let run = RunRequest { header, schedule };
     Ok(coordinator::run(pair, &run, sinks, cancel).await.1)
 }
 
@@ -118,6 +119,28 @@ async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
 /// The near end within this process, without a queue: no other measurement of this process waits for it.
 pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<End, Failure> {
     Ok(End::connect(Target::Local(&agents[0])).await?)
+}
+
+/// A curve keeps the request for an anatomy, and a search for shorter round trips gets one, if the engine and both agents can stamp
+/// round trips.
+fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader, pair: &Pair) -> Schedule {
+    let mut schedule = schedule.clone();
+    let possible = |spec: &Spec| pair.can_stamp() && engine::pattern::check(spec).is_ok();
+    match &mut schedule {
+        Schedule::Curve(plan) => {
+            plan.anatomy &= !header.cells[0].spec.is_stream();
+            plan.anatomy &= coordinator::anatomy_of(header).as_ref().is_some_and(possible);
+        }
+        Schedule::Advise(plan) if plan.goal == Goal::Latency => {
+            let spec = &mut header.cells[0].spec;
+            let stamped = Spec { anatomy: true, ..spec.clone() };
+            if possible(&stamped) {
+                *spec = stamped;
+            }
+        }
+        _ => {}
+    }
+    schedule
 }
 
 /// The specs, with `engine auto` replaced by the fastest send method of a pilot trial each.

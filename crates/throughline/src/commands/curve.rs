@@ -157,6 +157,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         leg_ns: args.time.map(|time| time.0),
         limit_ns: args.limit.or(args.np.as_ref().map(|_| NETPIPE_LIMIT)).map(|limit| limit.0),
         ceiling: !args.no_ceiling,
+        anatomy: true,
     };
     measure(&Job {
         kind: "curve",

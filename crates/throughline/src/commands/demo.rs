@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use model::Run;
 use session::demo::Demo;
 use session::failure::{self, Failure};
 use session::setup::own_program;
+
+use crate::output;
 
 /// Flags of `thru demo`.
 #[derive(Debug, Args)]
@@ -18,30 +21,45 @@ pub struct DemoArgs {
     #[arg(long)]
     loopback: bool,
 
-    /// Flags of `thru curve`, after `--`.
+    /// Flags of `thru curve` for both curves, after `--` [default: --budget 8s].
     #[arg(last = true)]
     curve: Vec<String>,
 }
+
+/// The curves, by name: with waits that sleep, as programs have them, and with waits that spin.
+const CURVES: [(&str, &[&str]); 2] = [("blocking", &[]), ("spinning", &["--spin"])];
 
 /// Runs it.
 pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let demo = Demo::build(args.loopback.then_some("--loopback is given"), |line| outln!("{line}"))?;
     let store = args.report.join("runs.sqlite");
-    let code = demo.measure(&store, &args.curve)?;
+    let codes = demo.measure(&store, &curves(&args.curve))?;
+    let code = codes.iter().copied().max().unwrap_or_default();
     if [0, failure::UNTRUSTED, failure::INTERRUPTED].contains(&code) {
-        write_report(&store, &args.report)?;
+        write_report(&store, &args.report, codes.len())?;
     }
     Ok(code)
 }
 
-fn write_report(store: &Path, folder: &Path) -> Result<(), Failure> {
-    let run = super::show::load("last", Some(store))?;
+/// The flags of each curve.
+fn curves(given: &[String]) -> Vec<(&'static str, Vec<String>)> {
+    let common = if given.is_empty() { vec!["--budget".to_owned(), "8s".to_owned()] } else { given.to_vec() };
+    let flags = |own: &[&str]| {
+        let own = own.iter().map(ToString::to_string).filter(|flag| !common.contains(flag));
+        common.iter().cloned().chain(own).collect()
+    };
+    CURVES.iter().map(|(name, own)| (*name, flags(own))).collect()
+}
+
+/// Prints the answers of the last `count` runs and writes the report on them.
+fn write_report(store: &Path, folder: &Path, count: usize) -> Result<(), Failure> {
+    let of = |back: usize| super::show::load(&format!("last~{back}"), Some(store));
+    let runs = (0..count).rev().map(of).collect::<Result<Vec<Run>, Failure>>()?;
+    output::print("text", &runs, false, Some(&output::Stored(Some(store))))?;
     out!("\nThe report:\n");
-    let runs = std::slice::from_ref(&run);
-    for (format, target) in
-        [("html", folder.join("curve.html")), ("png", folder.to_owned()), ("np", folder.join("np.out"))]
+    for (format, target) in [("html", folder.join("curve.html")), ("png", folder.to_owned()), ("np", folder.to_owned())]
     {
-        for path in crate::output::write_pieces(format, runs, Some(&target), None)? {
+        for path in output::write_pieces(format, &runs, Some(&target), None)? {
             outln!("  {}", path.display());
         }
     }

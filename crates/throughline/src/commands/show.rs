@@ -1,4 +1,4 @@
-//! `thru show`: a run from the store.
+//! `thru show`: runs from the store.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,15 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   thru show last                  the report of the last run
+  thru show blocking spinning     two curves beside each other
   thru show before --json | jq .outcomes[0].summary
   thru show last --as iperf3      in the format of iperf3
   thru show last --as iperf3-json | my-old-script")]
 pub struct ShowArgs {
-    /// The run: its id, the start of its id, its name, `last`, or `last~1` for the one before.
-    #[arg(default_value = "last")]
-    run: String,
+    /// The run: its id, the start of its id, its name, `last`, or `last~1` for the one before. Several curves are shown beside each
+    /// other.
+    #[arg(value_name = "RUN", default_value = "last")]
+    runs: Vec<String>,
 
     /// Print the JSON document.
     #[arg(long)]
@@ -40,9 +42,10 @@ pub struct ShowArgs {
 
 /// Runs it.
 pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let run = load(&args.run, args.store.as_deref())?;
+    let store = args.store.as_deref();
+    let runs = args.runs.iter().map(|run| load(run, store)).collect::<Result<Vec<Run>, Failure>>()?;
     let form = args.form.unwrap_or(if args.json { "json" } else { "text" });
-    output::print(form, &run, args.all, Some(&output::Stored(args.store.as_deref())))?;
+    output::print(form, &runs, args.all, Some(&output::Stored(store)))?;
     Ok(0)
 }
 
