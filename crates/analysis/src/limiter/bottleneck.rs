@@ -96,7 +96,8 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
     // Before a bottleneck on the path data waits in the send queue too.
     let sign = sign * ramp(each(&flows, SenderFlow::supplied).unwrap_or(1.0), 0.2, 0.6);
-    let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - qdisc_limited(direction));
+    let full = full_thread(observations, direction).max(late_acknowledgements(observations, direction, &flows));
+    let weight = 0.9 * sign * (1.0 - full) * (1.0 - qdisc_limited(direction));
     let varied = varied(&rates);
     let observation = if standing.max(little) >= paced {
         format!(
@@ -153,6 +154,20 @@ pub(super) fn one_segment_at_a_time(direction: &DirectionView<'_>, flow: &Sender
 fn full_thread(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {
     let sender = busiest(observations, &direction.sender).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95));
     sender.max(full_reader(observations, direction))
+}
+
+/// Whether segments waited for the programs themselves, from 0 to 1. Where TCP reports nothing over time the transport is the
+/// programs' own (QUIC): they acknowledge only while they have CPU, and meanwhile data waits in their sockets.
+fn late_acknowledgements(
+    observations: &Observations<'_>,
+    direction: &DirectionView<'_>,
+    flows: &[SenderFlow<'_>],
+) -> f64 {
+    if flows.iter().any(|flow| !flow.samples().is_empty()) {
+        return 0.0;
+    }
+    let busy = |side| busiest(observations, side).map_or(0.0, |thread| ramp(thread.share(), 0.5, 0.8));
+    busy(&direction.sender).max(busy(&direction.receiver))
 }
 
 fn full_reader(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {

@@ -123,3 +123,16 @@ fn a_program_that_reads_late_has_time() {
     case.trials(|trial| trial.far.spent = spent(390, 420));
     assert_ne!(case.limiter(), LimiterKind::ReceiverApplication);
 }
+
+#[test]
+fn a_transport_of_the_programs_queues_while_they_wait_for_cpu() {
+    let mut quic = RecordedCase::tcp(4_000, MS);
+    quic.trials(|trial| {
+        trial.near.flows[0].tcp.clear();
+        let socket = &mut trial.near.flows[0].socket;
+        (socket.srtt_ns, socket.min_rtt_ns) = (Some(6 * MS), Some(30_000));
+    });
+    assert_eq!(quic.limiter(), LimiterKind::Link);
+    quic.trials(|trial| (trial.near.spent, trial.far.spent) = (spent(440, 400), spent(380, 430)));
+    assert_ne!(quic.limiter(), LimiterKind::Link);
+}
