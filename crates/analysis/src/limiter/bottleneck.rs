@@ -13,6 +13,8 @@ use crate::stats::{mean, median, quantile};
 
 /// Share of the requested rate from which it counts as reached.
 const REACHED: f64 = 0.95;
+/// Congestion window below which the RTT contains delayed acknowledgements: the last segment of a window waits for one.
+const FEW_SEGMENTS: f64 = 8.0;
 
 /// A bottleneck as one direction of one trial shows it.
 pub(super) struct Bottleneck {
@@ -80,7 +82,10 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let unbound = 1.0 - ramp(each(&flows, |flow| fills_window(direction, flow)).unwrap_or(0.0), 0.6, 0.85);
     let open = |flow: &SenderFlow<'_>| ramp(flow.network().unwrap_or(0.5), 0.5, 0.9);
     // A standing queue is drained at the bottleneck's rate. A small one counts if nothing else limited TCP.
-    let queues = |flow: &SenderFlow<'_>| f64::from(u8::from(!one_segment_at_a_time(direction, flow)));
+    let queues = |flow: &SenderFlow<'_>| {
+        let few = flow.cwnd().is_some_and(|segments| segments < FEW_SEGMENTS);
+        f64::from(u8::from(!few && !one_segment_at_a_time(direction, flow)))
+    };
     let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * (0.5 + 0.5 * steady);
     let little = each(&flows, |flow| Some(flow.queued()? * queues(flow) * (0.3 + 0.7 * open(flow)))).unwrap_or(0.0);
     // BBR paces at its estimate of the bottleneck's rate.
@@ -185,8 +190,8 @@ fn rates(direction: &DirectionView<'_>, flows: &[SenderFlow<'_>]) -> Vec<f64> {
     }
 }
 
-/// Payload rates of the receiver's complete intervals without the first.
-fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
+/// Payload rates of the receiver's complete intervals without the first, bit/s.
+pub(super) fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
     let intervals = &direction.receiver.tally.intervals;
     // The median, because a busy host may prolong single intervals.
     let lengths: Vec<f64> = intervals.iter().map(|one| (one.end_ns - one.start_ns) as f64).collect();

@@ -135,11 +135,15 @@ impl<'a> SenderFlow<'a> {
         last.filter(|mss| *mss > 0).map(f64::from)
     }
 
-    /// Median congestion window over the trial, bytes.
-    pub(super) fn cwnd_bytes(&self) -> Option<f64> {
+    /// Median congestion window over the trial, segments.
+    pub(super) fn cwnd(&self) -> Option<f64> {
         let last = self.flow.socket.cwnd.map(f64::from);
-        let segments = self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)?;
-        Some(segments * self.mss()?)
+        self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)
+    }
+
+    /// The same in bytes.
+    pub(super) fn cwnd_bytes(&self) -> Option<f64> {
+        Some(self.cwnd()? * self.mss()?)
     }
 
     /// The largest window that the receiver announced, bytes.

@@ -3,9 +3,11 @@
 use model::LimiterKind;
 use model::units::bits_per_second;
 
+use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
+use crate::stats::median;
 
 /// Fewest samples from which a rate counts as unchanged.
 const FEWEST: usize = 5;
@@ -21,8 +23,10 @@ pub(super) const PACING: Rule = Rule {
         let most = |flow: &SenderFlow<'_>| requested.or_else(|| capped_bps(flow));
         // Pacing includes headers, so the payload rate is a few percent lower.
         let part = each(&flows, |flow| Some(flow.rate_bps / most(flow)?)).unwrap_or(0.0);
-        let whole = flows.len() == flows.iter().filter_map(most).count();
-        Signal::of(LimiterKind::Pacing, 0.95 * ramp(part, 0.75, 0.92) * f64::from(u8::from(whole)), || {
+        let Some(all) = flows.iter().map(most).sum::<Option<f64>>().filter(|all| *all > 0.0) else { return Vec::new() };
+        // Slow start may have kept the connection below it at first.
+        let part = median(&bottleneck::arrivals(direction)).map_or(part, |usual| part.max(usual / all));
+        Signal::of(LimiterKind::Pacing, 0.95 * ramp(part, 0.75, 0.92), || {
             let paced = each(&flows, most).unwrap_or(f64::NAN);
             let by = if requested.is_some() { "SO_MAX_PACING_RATE" } else { "its pacing rate never changed" };
             let (rate, paced) = (bits_per_second(part * paced), bits_per_second(paced));

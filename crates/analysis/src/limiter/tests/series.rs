@@ -136,3 +136,29 @@ fn a_transport_of_the_programs_queues_while_they_wait_for_cpu() {
     quic.trials(|trial| (trial.near.spent, trial.far.spent) = (spent(440, 400), spent(380, 430)));
     assert_ne!(quic.limiter(), LimiterKind::Link);
 }
+
+#[test]
+fn a_rate_that_slow_start_held_back_at_first_is_reached_later() {
+    // A second of which 400 ms passed until 50 Mbit/s were reached: 42 Mbit/s in all.
+    let mut case = RecordedCase::tcp(42, 70 * MS);
+    case.outcome.spec.rate_bps = Some(50_000_000);
+    let intervals = |case: &mut RecordedCase, bytes: fn(u64) -> u64| {
+        case.trials(|trial| {
+            trial.far.intervals.iter_mut().zip(0..).for_each(|(one, i)| one.bytes_received = bytes(i));
+        });
+    };
+    intervals(&mut case, |i| if i < 4 { 375_000 } else { 625_000 });
+    assert_eq!(case.limiter(), LimiterKind::SenderApplication);
+    // A rate that is never reached does not limit.
+    intervals(&mut case, |_| 525_000);
+    assert_eq!(case.limiter(), LimiterKind::Unexplained);
+}
+
+#[test]
+fn the_round_trips_of_a_few_segments_contain_delayed_acknowledgements() {
+    let mut case = RecordedCase::tcp(13, 14 * MS);
+    case.samples(|_, one| (one.min_rtt_ns, one.mss, one.cwnd, one.unacked) = (Some(10 * MS), 2_948, 7, 7));
+    assert_eq!(case.limiter(), LimiterKind::CongestionWindow);
+    case.samples(|_, one| (one.mss, one.cwnd, one.unacked) = (737, 28, 28));
+    assert_eq!(case.limiter(), LimiterKind::Link);
+}
