@@ -1,18 +1,18 @@
 //! A goal and whether it was reached.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::verdict::Reached;
 use crate::work::Unit;
 
 /// A goal and whether it was reached.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoalRecord {
     /// The goal as text.
     pub goal: String,
     /// The median of the goal's figure; null if there is none.
     pub median: Option<f64>,
-    /// Its interval; null for fewer than five rounds.
+    /// Its interval; null for too few rounds.
     pub interval: Option<[f64; 2]>,
     /// Which figure the median and the interval are of.
     pub of: Figure,
@@ -21,7 +21,7 @@ pub struct GoalRecord {
 }
 
 /// The figure of a goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
     /// Ours divided by a peer's.
@@ -30,6 +30,8 @@ pub enum Figure {
     Value,
     /// A number beside the main one, in the unit that its name ends with.
     Also,
+    /// Such a number less a peer's.
+    Difference,
 }
 
 impl GoalRecord {
@@ -38,7 +40,7 @@ impl GoalRecord {
         let number = |value: f64| match self.of {
             Figure::Ratio => format!("{value:.3}"),
             Figure::Value => unit.text(value),
-            Figure::Also => model::units::three_digits(value),
+            Figure::Also | Figure::Difference => model::units::three_digits(value),
         };
         let median = self.median.map_or("nothing".to_owned(), number);
         let interval =

@@ -3,10 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::{RealSys, Sys};
-use serde::Serialize;
+use model::Inventory;
+use serde::{Deserialize, Serialize};
 
 /// Kernel, processor and cores, without a host name for privacy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Kernel version without the distribution's suffix.
     pub kernel: String,
@@ -21,15 +22,14 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine.
-    pub fn here() -> Self {
-        let facts = host::inventory(&RealSys);
+    /// The machine of this inventory.
+    pub fn of(facts: &Inventory) -> Self {
         let unknown = || "unknown".to_owned();
         Self {
             kernel: facts.kernel.as_deref().map_or_else(unknown, |release| numeric(release).to_owned()),
-            cpu: facts.cpu_model.unwrap_or_else(unknown),
+            cpu: facts.cpu_model.clone().unwrap_or_else(unknown),
             cores: facts.cores.unwrap_or(0),
-            virtualisation: facts.virtualisation,
+            virtualisation: facts.virtualisation.clone(),
             congestion_control: facts.sysctl.get("net.ipv4.tcp_congestion_control").cloned(),
         }
     }
@@ -53,6 +53,11 @@ impl Machine {
 fn numeric(release: &str) -> &str {
     let end = release.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(release.len());
     release[..end].trim_end_matches('.')
+}
+
+/// The inventory of this host as `thru host` takes it, without the host's name.
+pub fn inventory() -> Inventory {
+    Inventory { hostname: None, ..host::inventory(&RealSys) }
 }
 
 /// Load average over the last minute; `None` if unknown.

@@ -6,13 +6,17 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program: printing is its job")]
 #![allow(unreachable_pub, reason = "in a binary nothing is reachable from outside; pub marks what other modules use")]
 
+mod archive;
+mod confidence;
 mod goal_record;
 mod guard;
 mod judge;
 mod machine;
+mod markdown;
 mod outcome;
 mod peer;
 mod process;
+mod provenance;
 mod record;
 mod remaining;
 mod rounds;
@@ -26,16 +30,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
+use crate::record::Record;
 use crate::rounds::{BenchRun, Cores};
 
 /// Compares thru with iperf3, NetPIPE, netperf, neper, qperf, sockperf, nuttcp, iperf 2, xfr and bare loops, if
 /// installed.
 #[derive(Debug, Parser)]
-#[command(name = "bench", version)]
+#[command(name = "bench", version, args_conflicts_with_subcommands = true)]
 struct Args {
-    /// Rounds; in each, every tool runs every work once.
+    #[command(subcommand)]
+    command: Option<Stored>,
+
+    /// Rounds; in each, every tool runs every work once [default: the fewest with which each row has an interval].
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
 
@@ -59,7 +67,11 @@ struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Seed of the order and the intervals [default: from the clock; it is recorded].
+    /// Print the number of rows and rounds and the expected time, and stop.
+    #[arg(long)]
+    plan: bool,
+
+    /// Seed of the order [default: from the clock; it is recorded].
     #[arg(long)]
     seed: Option<u64>,
 
@@ -71,13 +83,27 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     thru: Option<PathBuf>,
 
-    /// Folder for the raw numbers.
+    /// Folder for the record and the raw documents; nothing in it is replaced.
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
 
     /// A note to store with the numbers.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+}
+
+/// What to do with a stored run.
+#[derive(Debug, Subcommand)]
+enum Stored {
+    /// Print the table of a stored run.
+    Table {
+        /// A record in benches/results.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// As Markdown, for the manual.
+        #[arg(long)]
+        markdown: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -97,6 +123,11 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
+    if let Some(Stored::Table { file, markdown }) = &args.command {
+        let record = Record::read(file)?;
+        println!("{}", if *markdown { markdown::render(&record) } else { table::render(&record) });
+        return Ok(());
+    }
     if args.work.iter().any(|id| id == "list") {
         for work in work::WORKS {
             println!("{:<16} {}", work.id, work.title);
@@ -106,24 +137,26 @@ fn run(args: &Args) -> Result<()> {
     let bench = BenchRun {
         works: work::chosen(&args.work)?,
         tools: peer::installed(&thru(args)?, &args.peer)?,
-        rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 5 }),
+        rounds: args.rounds.or(args.quick.then_some(3)),
         seconds: args.seconds.unwrap_or(1),
         quick: args.quick,
         cores: args.cores,
         seed: args.seed.unwrap_or_else(machine::clock_seed),
     };
-    if bench.rounds == 0 || bench.seconds == 0 {
+    if bench.rounds == Some(0) || bench.seconds == 0 {
         bail!("--rounds and --seconds must be at least 1");
     }
-    let record = bench.run(args.note.clone())?;
+    let plan = bench.plan()?;
+    if args.plan {
+        println!("{plan}");
+        return Ok(());
+    }
+    eprintln!("{plan}");
+    let record = bench.run(plan, args.note.clone(), &args.results)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&record)?);
     } else {
         println!("{}", table::render(&record));
-    }
-    if !args.quick {
-        let file = record.write(&args.results)?;
-        eprintln!("raw numbers: {}", file.display());
     }
     Ok(())
 }

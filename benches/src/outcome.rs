@@ -1,6 +1,6 @@
 //! The result of one measurement.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::peer::Reading;
 
@@ -14,7 +14,7 @@ pub struct Outcome {
 }
 
 /// Resource usage of a tool's processes in a round, with all descendants.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// CPU time of the client's end, ns.
     pub client_cpu_ns: u64,

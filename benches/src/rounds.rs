@@ -1,5 +1,6 @@
 //! Rounds in which every tool runs once, in a new random order.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -7,12 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use model::SplitMix64;
 
-use crate::judge;
+use crate::archive::{Archive, Turn};
+use crate::confidence::{self, Confidence};
+use crate::judge::{self, Ran};
 use crate::machine::{self, Machine};
 use crate::outcome::{Outcome, Used};
 use crate::peer::{Amount, Job, JobContext, OURS, Reading, Tool};
 use crate::process::{self, Ended, Running};
-use crate::record::{Record, ToolOrder, ToolVersion, WorkRecord};
+use crate::provenance::{Source, ToolVersion};
+use crate::record::{PROTOCOL, Record, SCHEMA, ToolOrder};
 use crate::remaining::Remaining;
 use crate::tool_result::ToolResult;
 use crate::work::{Task, Work};
@@ -32,15 +36,15 @@ pub struct BenchRun {
     pub works: Vec<&'static Work>,
     /// Tools, ours first.
     pub tools: Vec<Tool>,
-    /// Rounds of each work.
-    pub rounds: u32,
+    /// Rounds of each work; without it, as many as an interval needs.
+    pub rounds: Option<u32>,
     /// Length of a measurement, s.
     pub seconds: u32,
     /// A quick run, which judges no goals.
     pub quick: bool,
     /// The cores of client and server.
     pub cores: Cores,
-    /// Seed of the order and of the intervals.
+    /// Seed of the order.
     pub seed: u64,
 }
 
@@ -70,10 +74,39 @@ impl FromStr for Cores {
     }
 }
 
+/// What changes during a run.
+struct State {
+    random: SplitMix64,
+    left: Remaining,
+    archive: Option<Archive>,
+}
+
+/// The rows of a run, known before it starts.
+pub struct Plan {
+    /// Confidence of each interval.
+    pub confidence: Confidence,
+    /// Rounds.
+    pub rounds: u32,
+    left: Remaining,
+    works: usize,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { confidence, rounds, left, works } = self;
+        write!(f, "{works} works, {rounds} rounds: {left}\n{}", confidence.text())?;
+        if *rounds < confidence.rounds_needed {
+            write!(f, "\n{rounds} rounds are too few: no row will have an interval")?;
+        }
+        Ok(())
+    }
+}
+
 impl BenchRun {
-    /// Runs all works.
-    pub fn run(&self, note: Option<String>) -> Result<Record> {
-        let machine = Machine::here();
+    /// Runs all works; a full run leaves its raw documents and its record in `results`.
+    pub fn run(&self, plan: Plan, note: Option<String>, results: &Path) -> Result<Record> {
+        let inventory = machine::inventory();
+        let machine = Machine::of(&inventory);
         for core in self.cores.both() {
             if core >= machine.cores {
                 bail!("core {core} does not exist; this machine has {}; choose others with --cores", machine.cores);
@@ -82,44 +115,69 @@ impl BenchRun {
         if let Some(load) = machine::load().filter(|load| *load > BUSY) {
             eprintln!("the machine is busy (load {load:.2}); the numbers will be noisy");
         }
-        let mut random = SplitMix64::new(self.seed);
-        let mut works = Vec::new();
-        let started = jiff::Timestamp::now();
-        let mut left = Remaining::new(self.plan()?);
-        eprintln!("{} works, {} rounds: {left}", self.works.len(), self.rounds);
-        for work in &self.works {
-            works.push(self.work(work, &mut random, &mut left)?);
+        let source = Source::here();
+        let says = self.tools.iter().find(|tool| tool.peer.name() == OURS).and_then(|tool| tool.says.as_deref());
+        if let Some(warning) = says.and_then(|says| source.differs(says)) {
+            eprintln!("{warning}");
         }
-        Ok(Record {
-            schema: 2,
-            started: started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let stem = format!("{}-{}", started.chars().take(16).filter(|c| *c != ':').collect::<String>(), machine.slug());
+        let archive = if self.quick { None } else { Some(Archive::create(results, &stem)?) };
+        let mut record = Record {
+            schema: SCHEMA,
+            protocol: PROTOCOL,
+            started,
+            source,
             machine,
             tools: self.tools.iter().map(ToolVersion::of).collect(),
-            rounds: self.rounds,
+            confidence: plan.confidence,
+            rounds: plan.rounds,
             seconds: self.seconds,
             quick: self.quick,
             cores: self.cores.both(),
             seed: self.seed,
             note,
-            works,
-        })
+            raw: None,
+            works: Vec::new(),
+            inventory,
+        };
+        let mut state = State { random: SplitMix64::new(self.seed), left: plan.left, archive };
+        for work in &self.works {
+            let ran = self.work(work, plan.rounds, &mut state)?;
+            record.works.push(judge::compare(work, ran, plan.confidence.each, self.quick));
+        }
+        if let Some(archive) = state.archive {
+            let (file, raw) = archive.finish()?;
+            record.raw = Some(raw);
+            record.write(&file)?;
+            eprintln!("record: {}", file.display());
+        }
+        Ok(record)
     }
 
-    /// The planned measurements and their guessed durations.
-    fn plan(&self) -> Result<Vec<(&'static str, &'static str, u32, f64)>> {
-        let mut plan = Vec::new();
+    /// The rows, the rounds and the guessed time.
+    pub fn plan(&self) -> Result<Plan> {
+        let mut jobs = Vec::new();
+        let mut statements = 0;
         for work in &self.works {
             let task = work.task(self.quick);
+            let mut peers = Vec::new();
             for tool in &self.tools {
-                if tool.peer.job(task, &self.context(tool, task, Path::new(""))?).is_some() {
-                    plan.push((work.id, tool.peer.name(), self.rounds, task.guess(self.seconds)));
+                if let Some(job) = tool.peer.job(task, &self.context(tool, task, Path::new(""))?) {
+                    jobs.push((work.id, tool.peer.name(), job.guess.unwrap_or(task.guess(self.seconds))));
+                    peers.push(tool.peer.name());
                 }
             }
+            peers.retain(|name| *name != OURS);
+            statements += confidence::statements(work, &peers, self.quick);
         }
-        Ok(plan)
+        let confidence = Confidence::of(statements);
+        let rounds = self.rounds.unwrap_or(confidence.rounds_needed);
+        let left = jobs.into_iter().map(|(work, tool, guess)| (work, tool, rounds, guess)).collect();
+        Ok(Plan { confidence, rounds, left: Remaining::new(left), works: self.works.len() })
     }
 
-    fn work(&self, work: &'static Work, random: &mut SplitMix64, left: &mut Remaining) -> Result<WorkRecord> {
+    fn work(&self, work: &Work, rounds: u32, state: &mut State) -> Result<Ran> {
         let task = work.task(self.quick);
         let mut tools: Vec<ToolResult> = Vec::new();
         for tool in &self.tools {
@@ -128,34 +186,39 @@ impl BenchRun {
             }
         }
         let load_before = machine::load();
-        let mut orders: Vec<ToolOrder> = Vec::new();
-        for round in 0..self.rounds {
+        let mut order: Vec<ToolOrder> = Vec::new();
+        for round in 0..rounds {
             let mut turns: Vec<usize> = (0..tools.len()).collect();
-            random.shuffle(&mut turns);
-            orders.push(turns.iter().map(|turn| tools[*turn].tool).collect());
+            state.random.shuffle(&mut turns);
+            order.push(turns.iter().map(|turn| tools[*turn].tool.clone()).collect());
             for turn in turns {
-                let shown = &mut tools[turn];
-                let tool =
-                    self.tools.iter().find(|tool| tool.peer.name() == shown.tool).context("the tool is missing")?;
-                let start = Instant::now();
-                let outcome = if shown.values.len() >= MAX_FAILED_ROUNDS && shown.values.iter().all(Option::is_none) {
-                    Err(anyhow::anyhow!("skipped: it failed in the first {MAX_FAILED_ROUNDS} rounds"))
-                } else {
-                    self.measure(tool, task, work)
-                };
-                left.took(work.id, shown.tool, start.elapsed().as_secs_f64());
-                let said = match &outcome {
-                    Ok(outcome) => work.unit.text(outcome.reading.value),
-                    Err(error) => format!("failed: {error:#}"),
-                };
-                eprintln!("{} round {}/{}: {} {said} ({left})", work.id, round + 1, self.rounds, shown.tool);
-                shown.take(round, outcome, work.cost());
+                let said = self.turn(work, round, &mut tools[turn], state)?;
+                eprintln!("{} round {}/{rounds}: {} {said} ({})", work.id, round + 1, tools[turn].tool, state.left);
             }
         }
         if tools.iter().any(|shown| shown.tool == OURS && shown.values.iter().all(Option::is_none)) {
             eprintln!("{}: thru failed in every round", work.id);
         }
-        Ok(judge::compare(work, tools, orders, [load_before, machine::load()], self.seed, self.quick))
+        Ok(Ran { tools, order, load: [load_before, machine::load()] })
+    }
+
+    /// A tool's measurement of a round; returns its number as text.
+    fn turn(&self, work: &Work, round: u32, shown: &mut ToolResult, state: &mut State) -> Result<String> {
+        let tool = self.tools.iter().find(|tool| tool.peer.name() == shown.tool).context("the tool is missing")?;
+        let start = Instant::now();
+        let outcome = if shown.values.len() >= MAX_FAILED_ROUNDS && shown.values.iter().all(Option::is_none) {
+            Err(anyhow::anyhow!("skipped: it failed in the first {MAX_FAILED_ROUNDS} rounds"))
+        } else {
+            let turn = Turn { work: work.id, tool: tool.peer.name(), round };
+            self.measure(tool, work, turn, &mut state.archive)
+        };
+        state.left.took(work.id, &shown.tool, start.elapsed().as_secs_f64());
+        let said = match &outcome {
+            Ok(outcome) => work.unit.text(outcome.reading.value),
+            Err(error) => format!("failed: {error:#}"),
+        };
+        shown.take(round, outcome, work.cost());
+        Ok(said)
     }
 
     fn context(&self, tool: &Tool, task: Task, folder: &Path) -> Result<JobContext> {
@@ -170,7 +233,8 @@ impl BenchRun {
     }
 
     /// One measurement: a fresh server, one client, a number.
-    fn measure(&self, tool: &Tool, task: Task, work: &Work) -> Result<Outcome> {
+    fn measure(&self, tool: &Tool, work: &Work, turn: Turn<'_>, archive: &mut Option<Archive>) -> Result<Outcome> {
+        let task = work.task(self.quick);
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let context = self.context(tool, task, folder.path())?;
         let job = tool.peer.job(task, &context).context("the tool does not support this task")?;
@@ -179,7 +243,7 @@ impl BenchRun {
             let running = server.insert(Running::start(&[self.cores.server], &program, false)?);
             running.wait_for(&job.ready)?;
         }
-        let (ended, reading) = self.client(&job, &context, task)?;
+        let (ended, reading) = self.client(&job, &context, task, turn, archive)?;
         let server = server.map(Running::stop).transpose()?;
         let value = reading.value;
         if !(value.is_finite() && value > 0.0) {
@@ -202,7 +266,7 @@ impl BenchRun {
                 let bytes = used.client_peak_bytes + used.server_peak_bytes.unwrap_or(0);
                 outcome.reading.also.insert("memory_bytes", bytes as f64);
             }
-            Task::Paced { rate } => {
+            Task::Paced { rate, .. } => {
                 outcome.reading.also.insert("rate_error_percent", 100.0 * (value / rate as f64 - 1.0).abs());
             }
             _ => {}
@@ -211,24 +275,34 @@ impl BenchRun {
     }
 
     /// Runs the client; returns the run with the median time.
-    fn client(&self, job: &Job, context: &JobContext, task: Task) -> Result<(Ended, Reading)> {
+    fn client(
+        &self,
+        job: &Job,
+        context: &JobContext,
+        task: Task,
+        turn: Turn<'_>,
+        archive: &mut Option<Archive>,
+    ) -> Result<(Ended, Reading)> {
         let beyond = if matches!(task, Task::Curve { .. }) { CURVE_LIMIT } else { LIMIT };
         let limit = beyond + Duration::from_secs(u64::from(context.seconds));
         let cores = if job.spread { self.cores.both().to_vec() } else { vec![self.cores.client] };
         let mut runs = Vec::new();
         for _ in 0..job.runs {
             let ended = process::run(&cores, &job.client(), limit)?;
+            let result = std::fs::read_to_string(context.file()).unwrap_or_default();
+            if let Some(archive) = archive {
+                archive.keep(turn, &ended, &result)?;
+            }
             let code = ended.report.code;
             if code != Some(0) && (code.is_none() || code != job.also_code) {
                 let command = ended.stderr.trim().lines().next_back().or(ended.stdout.trim().lines().next_back());
                 let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
                 bail!("ended with {code}: {}", command.unwrap_or("no message"));
             }
-            runs.push(ended);
+            runs.push((ended, result));
         }
-        runs.sort_by_key(|ended| ended.report.elapsed_ns);
-        let ended = runs.swap_remove(runs.len() / 2);
-        let result = std::fs::read_to_string(context.file()).unwrap_or_default();
+        runs.sort_by_key(|(ended, _)| ended.report.elapsed_ns);
+        let (ended, result) = runs.swap_remove(runs.len() / 2);
         let reading = (job.read)(&ended, &result)?;
         Ok((ended, reading))
     }

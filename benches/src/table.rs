@@ -2,7 +2,6 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::goal_record::GoalRecord;
 use crate::peer::OURS;
 use crate::record::{Record, WorkRecord};
 use crate::tool_result::ToolResult;
@@ -28,7 +27,7 @@ pub fn render(record: &Record) -> String {
     ]);
     for work in &record.works {
         for (row_number, shown) in work.tools.iter().enumerate() {
-            let title = if row_number == 0 { work.title } else { "" };
+            let title = if row_number == 0 { work.title.as_str() } else { "" };
             table.add_row(row(title, work, shown));
         }
     }
@@ -49,27 +48,36 @@ pub fn render(record: &Record) -> String {
             text += &format!("goal, {}: {}: {}\n", work.id, goal.text(work.unit), reached(goal.reached));
         }
     }
-    let short = record.short();
-    for row in &short {
+    for row in record.goals(Reached::Short) {
         text += &format!("FALLS SHORT: {row}\n");
     }
-    let judged = |goal: &&GoalRecord| goal.reached != Reached::Unknown;
-    let count = record.works.iter().flat_map(|work| &work.goals).filter(judged).count();
-    if short.is_empty() && count > 0 {
-        text += &format!("none of the {count} judged goals falls short\n");
-    }
+    text += &count(record);
     text.trim_end().to_owned()
+}
+
+/// How many goals were met, are level and fall short.
+fn count(record: &Record) -> String {
+    let of = |reached| record.goals(reached).len();
+    match (of(Reached::Met), of(Reached::Level), of(Reached::Short)) {
+        (0, 0, 0) => String::new(),
+        (met, level, short) => format!("goals: {met} met, {level} level, {short} fall short\n"),
+    }
 }
 
 fn head(record: &Record) -> String {
     let machine = &record.machine;
     let busiest = record.works.iter().filter_map(|work| work.load[0]).fold(0.0, f64::max);
     format!(
-        "{}, Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
-         spread: smallest to largest; interval: 95 % bootstrap interval of the median ratio, from 5 rounds on\n\
+        "{}, protocol {}, commit {}\n\
+         Linux {}, {}, {} cores, {}; {} rounds{}, seed {}, client on core {}, server on core {}, load before a work up to {busiest:.2}\n\
+         spread: smallest to largest; thru / tool: median of the rounds' ratios; interval: exact, from one of the ratios to another\n\
+         {}\n\
+         level: the interval holds 1, or the goal\n\
          CPU: CPU time of all processes of an end, median, per decimal gigabyte, exchange or command; with a launcher both ends \
          are in the first column",
         record.started,
+        record.protocol,
+        record.source.text(),
         machine.kernel,
         machine.cpu,
         machine.cores,
@@ -79,6 +87,7 @@ fn head(record: &Record) -> String {
         record.seed,
         record.cores[0],
         record.cores[1],
+        record.confidence.text(),
     )
 }
 
@@ -96,7 +105,7 @@ fn row(title: &str, work: &WorkRecord, shown: &ToolResult) -> Vec<Cell> {
     };
     vec![
         Cell::new(title),
-        Cell::new(shown.tool),
+        Cell::new(&shown.tool),
         right(number(shown.median)),
         right(spread),
         right(middle),
@@ -107,11 +116,13 @@ fn row(title: &str, work: &WorkRecord, shown: &ToolResult) -> Vec<Cell> {
     ]
 }
 
-fn interval(ratio: &Ratio) -> String {
+/// The ends of a row's interval; empty without one.
+pub fn interval(ratio: &Ratio) -> String {
     ratio.low.zip(ratio.high).map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}"))
 }
 
-fn word(ratio: &Ratio) -> &'static str {
+/// The conclusion of a row.
+pub fn word(ratio: &Ratio) -> &'static str {
     match ratio.standing {
         Standing::Ahead => "ahead",
         Standing::Level => "level",
@@ -121,10 +132,90 @@ fn word(ratio: &Ratio) -> &'static str {
     }
 }
 
-fn reached(reached: Reached) -> &'static str {
+/// The conclusion of a goal.
+pub fn reached(reached: Reached) -> &'static str {
     match reached {
         Reached::Met => "met",
+        Reached::Level => "level",
         Reached::Short => "FALLS SHORT",
         Reached::Unknown => "(too few rounds)",
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use model::Inventory;
+
+    use super::*;
+    use crate::archive::Archived;
+    use crate::confidence::Confidence;
+    use crate::judge::{Ran, compare};
+    use crate::machine::Machine;
+    use crate::provenance::Source;
+    use crate::record::{PROTOCOL, SCHEMA};
+    use crate::tool_result::tests::shown;
+    use crate::work::WORKS;
+
+    /// Seven rounds of `stream` beside bare and iperf3.
+    pub fn record() -> Record {
+        let work = WORKS.iter().find(|work| work.id == "stream").unwrap();
+        let confidence = Confidence::of(2);
+        let ours = shown(OURS, &[2.2e9; 7]);
+        let bare = shown("bare", &[2.0e9; 7]);
+        let tools = vec![ours, bare, shown("iperf3", &[1e9, 3e9, 2e9, 3e9, 2e9, 3e9, 2e9])];
+        let ran = Ran { tools, order: vec![vec!["bare".into(), OURS.into()]], load: [Some(0.5), None] };
+        Record {
+            schema: SCHEMA,
+            protocol: PROTOCOL,
+            started: "2026-01-02T03:04:05Z".into(),
+            source: Source { commit: Some("0123abcd".into()), changed: Some(true) },
+            machine: Machine::of(&Inventory::default()),
+            tools: Vec::new(),
+            confidence,
+            rounds: 7,
+            seconds: 1,
+            quick: false,
+            cores: [1, 0],
+            seed: 5,
+            note: Some("a note".into()),
+            raw: Some(Archived { file: "a.raw.jsonl.gz".into(), sha256: "00".into() }),
+            works: vec![compare(work, ran, confidence.each, false)],
+            inventory: Inventory { cores: Some(2), ..Inventory::default() },
+        }
+    }
+
+    #[test]
+    fn the_table_of_a_stored_record_is_that_of_its_run_and_no_run_replaces_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.json");
+        record().write(&file).unwrap();
+        let stored = Record::read(&file).unwrap();
+        assert_eq!(stored, record());
+        assert_eq!(render(&stored), render(&record()));
+        let other = Record { seed: 6, ..record() };
+        assert!(other.write(&file).unwrap_err().to_string().contains("cannot write"));
+        assert_eq!(Record::read(&file).unwrap().seed, 5);
+    }
+
+    #[test]
+    fn the_head_says_how_sure_the_rows_are_and_what_was_measured() {
+        let text = render(&record());
+        for part in
+            ["protocol 1, commit 0123abcd, changed", "2 of them with 97.500 % each (Bonferroni), which takes 7 rounds"]
+        {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        let row = |tool: &str| text.lines().find(|line| line.trim_start().starts_with(tool)).unwrap().to_owned();
+        assert!(row("bare").contains("1.100 .. 1.100") && row("bare").contains("ahead"), "{text}");
+        assert!(row("iperf3").contains("0.733 .. 2.200") && row("iperf3").contains("level"), "{text}");
+        assert!(text.contains("goals: 1 met, 2 level, 0 fall short"), "{text}");
+    }
+
+    #[test]
+    fn too_few_rounds_are_no_result() {
+        let mut record = record();
+        record.works[0].ratios[0].low = None;
+        record.works[0].ratios[0].standing = Standing::Unknown;
+        assert!(render(&record).contains("(too few rounds)"));
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::stats::median;
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Outcome, Used};
 use crate::peer::{Job, OURS, PEERS, Reading};
@@ -13,10 +13,10 @@ use crate::process::Program;
 use crate::work::Cost;
 
 /// One tool's results in one work.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The tool.
-    pub tool: &'static str,
+    pub tool: String,
     /// The server's command line, null if the client starts both ends. Ports and paths change in each round and
     /// are replaced by PORT and FILE.
     pub server: Option<String>,
@@ -25,11 +25,11 @@ pub struct ToolResult {
     /// A number for each round, null for a failed round.
     pub values: Vec<Option<f64>>,
     /// The best of each round's three legs, for comparison with a tool that prints the best of three.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub best: Vec<Option<f64>>,
     /// Other numbers by name, for each round.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub also: BTreeMap<&'static str, Vec<Option<f64>>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub also: BTreeMap<String, Vec<Option<f64>>>,
     /// CPU time and memory of both ends for each round.
     pub used: Vec<Option<Used>>,
     /// Median CPU time of the client's end in the work's `cost_unit`; null if not measured.
@@ -37,10 +37,10 @@ pub struct ToolResult {
     /// Of the server's end; null also if the client starts both ends, whose time is then in `client_cost`.
     pub server_cost: Option<f64>,
     /// Of curves: sizes and round trips for each round, null for a failed round.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Option<Curve>>,
     /// Reasons of failed rounds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
     /// Median of the rounds.
     pub median: Option<f64>,
@@ -49,7 +49,7 @@ pub struct ToolResult {
 }
 
 /// A tool's curve.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Block sizes, bytes.
     pub sizes: Vec<u64>,
@@ -59,10 +59,10 @@ pub struct Curve {
 
 impl ToolResult {
     /// Without results.
-    pub fn new(tool: &'static str, job: &Job) -> Self {
+    pub fn new(tool: &str, job: &Job) -> Self {
         let program = |program: &Program| plain(&program.argv);
         Self {
-            tool,
+            tool: tool.to_owned(),
             server: job.server().as_ref().map(program),
             client: program(&job.client()),
             values: Vec::new(),
@@ -86,7 +86,7 @@ impl ToolResult {
                 self.values.push(Some(reading.value));
                 self.used.push(Some(used));
                 for (name, value) in &reading.also {
-                    let series = self.also.entry(name).or_default();
+                    let series = self.also.entry((*name).to_owned()).or_default();
                     series.resize(before, None);
                     series.push(Some(*value));
                 }
@@ -179,7 +179,7 @@ pub mod tests {
         Outcome { reading: Reading::from(value), used }
     }
 
-    pub fn shown(tool: &'static str, values: &[f64]) -> ToolResult {
+    pub fn shown(tool: &str, values: &[f64]) -> ToolResult {
         let job = Job::new(&context(), Vec::new(), Vec::new(), |_, _| Ok(1.0.into()));
         let mut shown = ToolResult::new(tool, &job);
         for (round, value) in (0..).zip(values) {

@@ -1,39 +1,29 @@
 //! The result of paired rounds: ahead, level or behind, and whether a goal is met.
 
-use analysis::stats::{Interval, median, median_interval};
-use serde::Serialize;
+use analysis::stats::{Interval, median, order_interval};
+use serde::{Deserialize, Serialize};
 
 use crate::work::Better;
 
-/// Confidence of the intervals.
-const CONFIDENCE: f64 = 0.95;
-/// A row misses its goal if the interval's worse end is further from it than this. Otherwise two equal tools
-/// would miss a goal of 1.00 in half of all runs.
-const CLOSE: f64 = 0.97;
-
-/// Fewest rounds for a conclusion. The bootstrap interval of the median is then the whole range, which contains
-/// the true median with probability 1 - 2^(1-n): 94 % with five rounds, 75 % with three.
-const LEAST_ROUNDS: usize = 5;
-
 /// Ours divided by a peer's, round by round.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The peer.
-    pub peer: &'static str,
+    pub peer: String,
     /// Median over the rounds in which both gave a number.
     pub median: f64,
-    /// Low end of the bootstrap interval of the median; null for fewer than five rounds.
+    /// Low end of the exact interval of the median, one of the ratios; null for too few rounds.
     pub low: Option<f64>,
     /// High end.
     pub high: Option<f64>,
-    /// Rounds.
+    /// Rounds in which both gave a number.
     pub rounds: usize,
     /// The conclusion.
     pub standing: Standing,
 }
 
 /// Our result compared with a peer's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
     /// The whole interval is on the good side of 1.
@@ -47,12 +37,14 @@ pub enum Standing {
 }
 
 /// Whether a goal was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reached {
-    /// The interval's worse end is within 3 % of the goal or better.
+    /// The whole interval is at the goal or better.
     Met,
-    /// It is further away.
+    /// The interval holds the goal.
+    Level,
+    /// The whole interval is worse than the goal.
     Short,
     /// Too few rounds for an interval.
     Unknown,
@@ -60,18 +52,17 @@ pub enum Reached {
 
 /// Pairs our numbers with a peer's of the same rounds; `None` without a common round.
 pub fn ratio(
-    peer: &'static str,
+    peer: &str,
     ours: &[Option<f64>],
     theirs: &[Option<f64>],
     better: Better,
-    seed: u64,
+    confidence: f64,
 ) -> Option<Ratio> {
-    let pairs: Vec<f64> = ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some((*ours)? / (*theirs)?)).collect();
-    let centre = median(&pairs)?;
-    let interval = sound_interval(&pairs, seed);
+    let pairs = paired(ours, theirs, |ours, theirs| ours / theirs);
+    let interval = order_interval(&pairs, confidence);
     Some(Ratio {
-        peer,
-        median: centre,
+        peer: peer.to_owned(),
+        median: median(&pairs)?,
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
         rounds: pairs.len(),
@@ -79,9 +70,9 @@ pub fn ratio(
     })
 }
 
-/// Bootstrap interval of the median of the rounds; `None` for fewer than [`LEAST_ROUNDS`].
-pub fn sound_interval(rounds: &[f64], seed: u64) -> Option<Interval> {
-    if rounds.len() < LEAST_ROUNDS { None } else { median_interval(rounds, CONFIDENCE, seed) }
+/// One number for each round in which both have one.
+pub fn paired(ours: &[Option<f64>], theirs: &[Option<f64>], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some(of((*ours)?, (*theirs)?))).collect()
 }
 
 fn standing(interval: &Interval, better: Better) -> Standing {
@@ -103,18 +94,27 @@ fn standing(interval: &Interval, better: Better) -> Standing {
 /// [`within`].
 pub fn reached(interval: Option<[f64; 2]>, bound: f64, better: Better) -> Reached {
     let Some([low, high]) = interval else { return Reached::Unknown };
-    let close = match better {
-        Better::Higher => low >= CLOSE * bound,
-        Better::Lower => high <= bound / CLOSE,
+    let (met, short) = match better {
+        Better::Higher => (low >= bound, high < bound),
+        Better::Lower => (high <= bound, low > bound),
         Better::Near => return Reached::Unknown,
     };
-    if close { Reached::Met } else { Reached::Short }
+    judged(met, short)
 }
 
 /// Judges an interval that should lie within `share` of `value`.
 pub fn within(interval: Option<[f64; 2]>, value: f64, share: f64) -> Reached {
     let Some([low, high]) = interval else { return Reached::Unknown };
-    if low >= value * (1.0 - share) && high <= value * (1.0 + share) { Reached::Met } else { Reached::Short }
+    let [least, most] = [value * (1.0 - share), value * (1.0 + share)];
+    judged(low >= least && high <= most, high < least || low > most)
+}
+
+fn judged(met: bool, short: bool) -> Reached {
+    match (met, short) {
+        (true, _) => Reached::Met,
+        (_, true) => Reached::Short,
+        _ => Reached::Level,
+    }
 }
 
 #[cfg(test)]
@@ -127,39 +127,51 @@ mod tests {
 
     #[test]
     fn drift_that_hits_both_tools_does_not_blur_the_ratio() {
-        let theirs = all(&[10.0, 20.0, 40.0, 30.0, 15.0]);
-        let ours = all(&[11.0, 22.0, 44.0, 33.0, 16.5]);
-        let higher = ratio("other", &ours, &theirs, Better::Higher, 1).unwrap();
+        let theirs = all(&[10.0, 20.0, 40.0, 30.0, 15.0, 12.0]);
+        let ours = all(&[11.0, 22.0, 44.0, 33.0, 16.5, 13.2]);
+        let higher = ratio("other", &ours, &theirs, Better::Higher, 0.95).unwrap();
         assert!((higher.median - 1.1).abs() < 1e-9 && higher.low.unwrap() > 1.09);
         assert_eq!(higher.standing, Standing::Ahead);
-        assert_eq!(ratio("other", &ours, &theirs, Better::Lower, 1).unwrap().standing, Standing::Behind);
+        assert_eq!(ratio("other", &ours, &theirs, Better::Lower, 0.95).unwrap().standing, Standing::Behind);
     }
 
     #[test]
     fn rounds_that_one_tool_failed_in_are_left_out() {
         let ours = [Some(1.0), None, Some(3.0)];
         let theirs = [Some(2.0), Some(2.0), None];
-        let one = ratio("other", &ours, &theirs, Better::Higher, 1).unwrap();
+        let one = ratio("other", &ours, &theirs, Better::Higher, 0.95).unwrap();
         assert_eq!((one.rounds, one.median, one.standing), (1, 0.5, Standing::Unknown));
-        assert_eq!(ratio("other", &[None], &[Some(1.0)], Better::Higher, 1), None);
-        let four = ratio("other", &all(&[2.0; 4]), &all(&[1.0; 4]), Better::Higher, 1).unwrap();
-        assert_eq!((four.low, four.standing), (None, Standing::Unknown));
+        assert_eq!(ratio("other", &[None], &[Some(1.0)], Better::Higher, 0.95), None);
+    }
+
+    #[test]
+    fn a_row_has_an_interval_from_the_needed_rounds_on() {
+        let of = |rounds: usize, confidence| {
+            ratio("other", &all(&vec![2.0; rounds]), &all(&vec![1.0; rounds]), Better::Higher, confidence).unwrap()
+        };
+        assert_eq!((of(5, 0.95).low, of(5, 0.95).standing), (None, Standing::Unknown));
+        assert_eq!((of(6, 0.95).low, of(6, 0.95).standing), (Some(2.0), Standing::Ahead));
+        assert_eq!(of(11, 0.9995).standing, Standing::Unknown);
+        assert_eq!(of(12, 0.9995).standing, Standing::Ahead);
     }
 
     #[test]
     fn scattered_ratios_are_level() {
-        let ours = all(&[0.8, 1.2, 1.0, 0.9, 1.1]);
-        assert_eq!(ratio("other", &ours, &all(&[1.0; 5]), Better::Higher, 1).unwrap().standing, Standing::Level);
+        let ours = all(&[0.8, 1.2, 1.0, 0.9, 1.1, 1.05]);
+        assert_eq!(ratio("other", &ours, &all(&[1.0; 6]), Better::Higher, 0.95).unwrap().standing, Standing::Level);
+        // One round of six on the other side is not enough for 95 %.
+        let ours = all(&[1.3, 1.2, 1.3, 1.2, 1.1, 0.99]);
+        assert_eq!(ratio("other", &ours, &all(&[1.0; 6]), Better::Higher, 0.95).unwrap().standing, Standing::Level);
     }
 
     #[test]
-    fn a_row_falls_short_when_the_worse_end_is_more_than_3_percent_off() {
+    fn a_goal_that_noise_cannot_decide_is_level() {
         for (interval, higher, lower) in [
             (Some([1.1, 1.2]), Reached::Met, Reached::Short),
-            (Some([0.98, 1.02]), Reached::Met, Reached::Met),
-            (Some([0.96, 1.5]), Reached::Short, Reached::Short),
+            (Some([1.0, 1.2]), Reached::Met, Reached::Level),
+            (Some([0.98, 1.02]), Reached::Level, Reached::Level),
+            (Some([0.8, 1.0]), Reached::Level, Reached::Met),
             (Some([0.8, 0.9]), Reached::Short, Reached::Met),
-            (Some([0.5, 1.04]), Reached::Short, Reached::Short),
             (None, Reached::Unknown, Reached::Unknown),
         ] {
             assert_eq!(reached(interval, 1.0, Better::Higher), higher, "{interval:?}");
@@ -170,10 +182,11 @@ mod tests {
     #[test]
     fn a_rate_is_within_its_share_on_both_sides_or_falls_short() {
         assert_eq!(within(Some([99.6, 100.4]), 100.0, 0.005), Reached::Met);
-        assert_eq!(within(Some([99.4, 100.0]), 100.0, 0.005), Reached::Short);
-        assert_eq!(within(Some([100.0, 100.6]), 100.0, 0.005), Reached::Short);
+        assert_eq!(within(Some([99.4, 100.0]), 100.0, 0.005), Reached::Level);
+        assert_eq!(within(Some([99.0, 99.4]), 100.0, 0.005), Reached::Short);
+        assert_eq!(within(Some([100.6, 101.0]), 100.0, 0.005), Reached::Short);
         assert_eq!(within(None, 100.0, 0.005), Reached::Unknown);
-        let near = ratio("other", &all(&[1.1; 5]), &all(&[1.0; 5]), Better::Near, 1).unwrap();
+        let near = ratio("other", &all(&[1.1; 6]), &all(&[1.0; 6]), Better::Near, 0.95).unwrap();
         assert_eq!(near.standing, Standing::Unknown);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Job, JobContext, Peer, Read, Reading, command_line, everywhere_on_path, output_of, version_of};
 use crate::process::Ended;
-use crate::work::Task;
+use crate::work::{Batch, Task, UDP_BUFFER};
 
 /// `iperf3 -s` and `iperf3 -c` of one kind.
 #[derive(Debug)]
@@ -60,14 +60,18 @@ impl Peer for Iperf3 {
 
     fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
         let segments = self.kind == Kind::Segmenting;
+        let gsro = if segments { " --gsro" } else { "" };
         let length = |block| if block == OWN_BLOCK { String::new() } else { format!(" -l {block}") };
         let (flags, read): (String, Read) = match task {
-            Task::Datagrams { block, segmented: true } if segments => (format!(" -u -b 0 --gsro -l {block}"), arrived),
+            Task::Datagrams { block, by } if segments == (by == Batch::Segmented) => {
+                (format!(" -u -b 0{gsro} -l {block} -w {UDP_BUFFER}"), arrived)
+            }
+            Task::Paced { rate, segmented } if segments == segmented => {
+                (format!(" -u -b {rate}{gsro} -l 1472 -w {UDP_BUFFER}"), arrived)
+            }
             _ if segments => return None,
             Task::Stream { block } => (length(block), received),
             Task::Uncopied { block } => (format!(" -Z{}", length(block)), received),
-            Task::Datagrams { block, .. } => (format!(" -u -b 0 -l {block}"), arrived),
-            Task::Paced { rate } => (format!(" -u -b {rate} -l 1472"), arrived),
             Task::Start => return Some(super::start_job(context, "--version")),
             _ => return None,
         };

@@ -20,7 +20,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{Ended, Program, Ready};
-use crate::work::{STARTS, Task, UNOBSERVED};
+use crate::work::{STARTS, Task, UNOBSERVED, UNPACED};
 
 /// Our own tool.
 pub const OURS: &str = thru::NAME;
@@ -32,6 +32,7 @@ pub const BARE: &str = "bare";
 pub static PEERS: &[&dyn Peer] = &[
     &thru::Thru,
     &thru::Unobserved,
+    &thru::Unpaced,
     &thru::Before,
     &bare::Bare,
     &iperf3::PACKAGED,
@@ -116,6 +117,8 @@ pub struct Job {
     pub runs: u32,
     /// Another accepted exit code than 0.
     pub also_code: Option<i32>,
+    /// Guessed duration with start and end, s, if it is not the task's.
+    pub guess: Option<f64>,
     /// Parses the result.
     pub read: Read,
 }
@@ -131,6 +134,7 @@ impl Job {
             spread: false,
             runs: 1,
             also_code: None,
+            guess: None,
             read,
         }
     }
@@ -210,6 +214,8 @@ pub struct Tool {
     pub peer: &'static dyn Peer,
     /// Its version, if known.
     pub version: Option<String>,
+    /// The first line that its version flag prints.
+    pub says: Option<String>,
     /// Its first program.
     pub program: PathBuf,
 }
@@ -226,12 +232,13 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         if peer.name() != OURS && !only.is_empty() && !only.iter().any(|name| name == peer.name()) {
             continue;
         }
-        let ours = [OURS, UNOBSERVED].contains(&peer.name());
+        let ours = [OURS, UNOBSERVED, UNPACED].contains(&peer.name());
         let program = if ours { Some(thru.to_owned()) } else { peer.find() };
         match program {
             Some(program) => {
-                let version = peer.version().and_then(|flag| version_of(&program, flag));
-                tools.push(Tool { peer: *peer, version, program });
+                let said = peer.version().map(|flag| output_of(&program, flag));
+                let says = said.as_deref().and_then(first_line);
+                tools.push(Tool { peer: *peer, version: said.as_deref().and_then(find_version), says, program });
             }
             None => missing.push(peer.name()),
         }
@@ -240,6 +247,20 @@ pub fn installed(thru: &Path, only: &[String]) -> Result<Vec<Tool>> {
         eprintln!("not installed, skipped: {}", missing.join(", "));
     }
     Ok(tools)
+}
+
+/// The names and paths of a tool's programs.
+pub fn files_of(tool: &Tool) -> Vec<(&'static str, PathBuf)> {
+    let path = |(at, name): (usize, &&'static str)| {
+        let file = if at == 0 { Some(tool.program.clone()) } else { everywhere_on_path(name).into_iter().next() };
+        Some((*name, file?))
+    };
+    tool.peer.programs().iter().enumerate().filter_map(path).collect()
+}
+
+/// The first line that is not empty.
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// All files of this name in the folders of PATH, in PATH's order.
@@ -273,42 +294,4 @@ fn command_line(line: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::work::WORKS;
-
-    fn context() -> JobContext {
-        let program = "some/where/tool".to_owned();
-        JobContext { program, port: 6000, second_port: 6001, seconds: 2, cores: [1, 0], folder: "folder".into() }
-    }
-
-    #[test]
-    fn versions_are_found_in_what_tools_print() {
-        for (text, version) in [
-            ("iperf 3.12 (cJSON 1.7.15)", "3.12"),
-            ("sockperf, version 3.7-no.git", "3.7"),
-            ("nuttcp-6.1.2", "6.1.2"),
-            ("iperf version 2.1.8 (12 August 2022) pthreads", "2.1.8"),
-        ] {
-            assert_eq!(find_version(text).as_deref(), Some(version), "{text}");
-        }
-        assert_eq!(find_version("usage: none."), None);
-    }
-
-    #[test]
-    fn every_work_has_peers_and_every_server_gets_its_port() {
-        for work in WORKS {
-            let jobs: Vec<(&str, Job)> =
-                PEERS.iter().filter_map(|peer| Some((peer.name(), peer.job(work.task, &context())?))).collect();
-            assert_eq!(jobs[0].0, OURS, "{}", work.id);
-            assert!(jobs.len() > 1 || work.task == Task::Binary, "{} has no peer", work.id);
-            for (name, job) in jobs {
-                let Some(server) = job.server else { continue };
-                match &job.ready {
-                    Ready::Port(port) => assert!(server.join(" ").contains(&port.to_string()), "{} {name}", work.id),
-                    Ready::File(file) => assert!(file.starts_with("folder"), "{} {name}", work.id),
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,11 @@ use anyhow::{Context, Result};
 
 use super::{Job, JobContext, Peer, Read, Reading, command_line};
 use crate::process::Ended;
-use crate::work::Task;
+use crate::work::{Batch, Task, UDP_BUFFER};
+
+/// What it prints of datagrams. Its default output has the sender's and the receiver's counts on separate lines; keyed values
+/// identify them. The sizes are those of the sender's and the receiver's buffer.
+const KEYS: &str = "REMOTE_RECV_THROUGHPUT,LSS_SIZE_END,RSR_SIZE_END";
 
 /// `netserver` and `netperf`.
 pub struct Netperf;
@@ -32,8 +36,9 @@ impl Peer for Netperf {
             Task::Connects { .. } => ("-t TCP_CRR -- -r 1,1".to_owned(), exchanges),
             // Its default output has the sender's and the receiver's counts on separate lines; keyed values
             // identify them.
-            Task::Datagrams { block, segmented: false } => {
-                (format!("-t UDP_STREAM -f m -- -m {block} -R 1 -k REMOTE_RECV_THROUGHPUT"), arrived)
+            Task::Datagrams { block, by } if by != Batch::Segmented => {
+                let buffers = format!("-s {UDP_BUFFER} -S {UDP_BUFFER}");
+                (format!("-t UDP_STREAM -f m -- -m {block} -R 1 {buffers} -k {KEYS}"), arrived)
             }
             _ => return None,
         };

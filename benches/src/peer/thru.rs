@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Amount, Job, JobContext, Peer, Read, Reading, binary_job, command_line, start_job};
 use crate::process::{Ended, Ready};
-use crate::work::{Launcher, Over, Task, UNOBSERVED};
+use crate::work::{Batch, Launcher, Over, Task, UDP_BUFFER, UNOBSERVED, UNPACED};
 
 pub(super) const NAME: &str = "thru";
 const BEFORE: &str = "thru-before";
@@ -14,8 +14,6 @@ const BEFORE: &str = "thru-before";
 const UNTRUSTED: i32 = 8;
 /// Trials for a comparison with NPtcp, which prints the best of three means, and the parts of a curve's passes.
 const LEGS: usize = 3;
-/// From this rate on single sends cannot keep up.
-const FAST: u64 = 2_000_000_000;
 
 /// `thru serve` and the subcommand for the task.
 pub struct Thru;
@@ -41,13 +39,8 @@ impl Peer for Thru {
         let (subcommand, read): (String, Read) = match task {
             Task::Stream { block } => (format!("stream {host} --block {block}"), best_goodput),
             Task::Uncopied { block } => (format!("stream {host} --block {block} --engine auto"), after_trying),
-            Task::Datagrams { block, segmented } => {
-                let engine = if segmented { "gso" } else { "mmsg" };
-                (format!("stream {host} --udp --block {block} --engine {engine}"), goodput)
-            }
-            Task::Paced { rate } => {
-                let engine = if rate < FAST { "copy" } else { "gso" };
-                (format!("stream {host} --udp --block 1472 --rate {rate} --engine {engine}"), goodput)
+            Task::Datagrams { .. } | Task::Credit { .. } | Task::Paced { .. } => {
+                return Some(datagrams(task, &paced_by(task), context));
             }
             Task::RoundTrip { bytes } => (format!("rr {host} --block {bytes}"), best_round_trip),
             Task::SpinningBesideBlocking { bytes } => (format!("rr {host} --block {bytes} --spin"), best_round_trip),
@@ -101,6 +94,28 @@ impl Peer for Unobserved {
     }
 }
 
+/// The same program, unpaced, as a peer of itself.
+pub struct Unpaced;
+
+impl Peer for Unpaced {
+    fn name(&self) -> &'static str {
+        UNPACED
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["thru"]
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        Some("--version")
+    }
+
+    fn job(&self, task: Task, context: &JobContext) -> Option<Job> {
+        let Task::Credit { .. } = task else { return None };
+        Some(datagrams(task, " --unpaced", context))
+    }
+}
+
 /// Another build, `thru-before` on PATH, to measure the cost of a change.
 pub struct Before;
 
@@ -122,6 +137,33 @@ impl Peer for Before {
     }
 }
 
+/// The flag that decides how fast datagrams are sent.
+fn paced_by(task: Task) -> String {
+    match task {
+        Task::Paced { rate, .. } => format!(" --rate {rate}"),
+        // The default: paced to the receiver.
+        Task::Credit { .. } => String::new(),
+        _ => " --unpaced".to_owned(),
+    }
+}
+
+/// A stream of datagrams with the same socket buffers at both ends.
+fn datagrams(task: Task, pace: &str, context: &JobContext) -> Job {
+    let host = format!("127.0.0.1:{}", context.port);
+    let block = match task {
+        Task::Datagrams { block, .. } | Task::Credit { block } => block,
+        _ => 1472,
+    };
+    let engine = match task {
+        Task::Datagrams { by: Batch::Segmented, .. } | Task::Paced { segmented: true, .. } => "gso",
+        Task::Datagrams { by: Batch::Many, .. } => "mmsg",
+        _ => "copy",
+    };
+    let buffers = format!("--sndbuf {UDP_BUFFER} --rcvbuf {UDP_BUFFER}");
+    let subcommand = format!("stream {host} --udp --block {block} --engine {engine} {buffers}{pace}");
+    between(task, &host, &subcommand, goodput, context)
+}
+
 /// A stream or round trips with so many readings of the hosts.
 fn observed(stream: bool, observe: &str, context: &JobContext) -> Job {
     let host = format!("127.0.0.1:{}", context.port);
@@ -137,24 +179,33 @@ fn observed(stream: bool, observe: &str, context: &JobContext) -> Job {
 fn between(task: Task, host: &str, subcommand: &str, read: Read, context: &JobContext) -> Job {
     let mut server = vec![context.program.clone()];
     server.extend(command_line(&format!("serve --listen {host}")));
-    Job { also_code: Some(UNTRUSTED), ..Job::new(context, server, client(task, subcommand, context), read) }
+    let guess = match task {
+        Task::Curve { .. } => Some(10.5),
+        _ if legs(task) > 1 => Some((context.seconds as usize * LEGS) as f64 + 0.6),
+        _ => None,
+    };
+    Job { also_code: Some(UNTRUSTED), guess, ..Job::new(context, server, client(task, subcommand, context), read) }
 }
 
 /// The client's command line.
 fn client(task: Task, subcommand: &str, context: &JobContext) -> Vec<String> {
     let mut client = vec![context.program.clone()];
     client.extend(command_line(subcommand));
-    match task {
-        Task::Curve { .. } => {}
-        // NetPIPE prints the best of three. Each is as long as the others' one: how a connection begins is in all of them.
-        Task::Stream { .. } | Task::RoundTrip { .. } | Task::SpinningBesideBlocking { .. } => {
-            client.extend(command_line(&format!("--time {}s --trials {LEGS}", context.seconds)));
-        }
-        _ => client.extend(command_line(&format!("--time {}s --trials 1", context.seconds))),
+    if !matches!(task, Task::Curve { .. }) {
+        client.extend(command_line(&format!("--time {}s --trials {}", context.seconds, legs(task))));
     }
     client.extend(command_line("--no-store --quiet --json"));
     client.push(context.file());
     client
+}
+
+/// Trials of a measurement. NetPIPE prints the best of three. Each is as long as the others' one: how a connection
+/// begins is in all of them.
+fn legs(task: Task) -> usize {
+    match task {
+        Task::Stream { .. } | Task::RoundTrip { .. } | Task::SpinningBesideBlocking { .. } => LEGS,
+        _ => 1,
+    }
 }
 
 /// Under mpirun both processes have the same command line; in a PVM virtual machine the command starts its far

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Job, JobContext, Peer, Reading, command_line};
 use crate::process::Ended;
-use crate::work::Task;
+use crate::work::{Batch, Task, UDP_BUFFER};
 
 /// `xfr serve` and `xfr`.
 pub struct Xfr;
@@ -28,8 +28,10 @@ impl Peer for Xfr {
             // Without options it sends by sendfile, and random bytes.
             Task::Stream { block: 131_072 } => "--no-zerocopy --zeros".to_owned(),
             Task::Uncopied { .. } => "-Z".to_owned(),
-            Task::Datagrams { block, segmented: false } => format!("-u -b 0 -l {block} --zeros"),
-            Task::Paced { rate } => format!("-u -b {rate} -l 1472 --zeros"),
+            Task::Datagrams { block, by } if by != Batch::Segmented => {
+                format!("-u -b 0 -l {block} -w {UDP_BUFFER} --zeros")
+            }
+            Task::Paced { rate, segmented: false } => format!("-u -b {rate} -l 1472 -w {UDP_BUFFER} --zeros"),
             _ => return None,
         };
         let JobContext { port, seconds, .. } = context;

@@ -30,7 +30,7 @@ pub enum Goal {
         /// The bound, in the unit that the name ends with.
         bound: f64,
     },
-    /// Another figure whose median is no worse than a peer's.
+    /// Another figure that is no worse than a peer's, by the differences of the rounds.
     NoWorseThan {
         /// Its name.
         name: &'static str,
@@ -54,6 +54,9 @@ pub enum Against {
 
 /// The name of our own tool without its observers.
 pub const UNOBSERVED: &str = "thru-unobserved";
+
+/// The name of our own tool with unpaced datagrams.
+pub const UNPACED: &str = "thru-unpaced";
 
 /// The names of iperf3: the distribution's, and a newer one.
 pub const IPERF3: &[&str] = &["iperf3", "iperf3-new"];

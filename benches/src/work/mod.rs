@@ -14,9 +14,10 @@ mod start;
 mod stream;
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use goal::{Against, Goal, UNOBSERVED};
+pub use datagram::UDP_BUFFER;
+pub use goal::{Against, Goal, UNOBSERVED, UNPACED};
 pub use start::STARTS;
 
 /// All works, in the order of the table.
@@ -31,9 +32,13 @@ pub static WORKS: &[&Work] = &[
     &spinning::UDP,
     &spinning::UNIX,
     &spinning::SHM,
-    &datagram::WORK,
-    &datagram::SMALL,
-    &datagram::CALLS,
+    &datagram::SINGLE,
+    &datagram::SMALL_SINGLE,
+    &datagram::SMALL_CALLS,
+    &datagram::SEGMENTED,
+    &datagram::SMALL_SEGMENTED,
+    &datagram::CREDIT,
+    &datagram::SMALL_CREDIT,
     &paced::AT_10M,
     &paced::AT_100M,
     &paced::AT_1G,
@@ -83,17 +88,25 @@ pub enum Task {
         /// Bytes of one send.
         block: u64,
     },
-    /// Datagrams in one direction over one UDP flow as fast as possible: the received rate.
+    /// Datagrams in one direction over one UDP flow as fast as possible, with socket buffers of [`UDP_BUFFER`]: the
+    /// received rate.
     Datagrams {
         /// Bytes of one datagram.
         block: u64,
-        /// With UDP_SEGMENT and UDP_GRO, if the tool supports them.
-        segmented: bool,
+        /// How they are passed to the kernel.
+        by: Batch,
     },
-    /// Datagrams of 1472 B over one UDP flow at a rate: the received rate.
+    /// As `Datagrams`, thru paced to its receiver, which is its default, compared with thru unpaced.
+    Credit {
+        /// Bytes of one datagram.
+        block: u64,
+    },
+    /// Datagrams of 1472 B over one UDP flow at a rate, with the same socket buffers: the received rate.
     Paced {
         /// Decimal bit/s.
         rate: u64,
+        /// With UDP_SEGMENT and UDP_GRO.
+        segmented: bool,
     },
     /// Round trips of equal messages over one TCP connection with blocking calls: the mean.
     RoundTrip {
@@ -147,6 +160,17 @@ pub enum Task {
     Binary,
 }
 
+/// How datagrams are passed to the kernel. All are unpaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batch {
+    /// Each by a call of its own.
+    Single,
+    /// thru: many by a call (sendmmsg, recvmmsg). The peers have no such option.
+    Many,
+    /// Segments of one send (UDP_SEGMENT, UDP_GRO), for tools that have them.
+    Segmented,
+}
+
 /// The transport of a spinning round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -170,7 +194,7 @@ pub enum Launcher {
 }
 
 /// Unit of a work's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Decimal bits a second.
     #[serde(rename = "bit/s")]
@@ -187,19 +211,19 @@ pub enum Unit {
 }
 
 /// Which numbers are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Large ones.
     Higher,
-    /// Small datagrams.
+    /// Small ones.
     Lower,
     /// Those near to the requested value.
     Near,
 }
 
 /// The unit of a measurement's CPU cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cost {
     /// Seconds for each decimal gigabyte.
     #[serde(rename = "s/GB")]

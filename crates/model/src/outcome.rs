@@ -39,6 +39,13 @@ pub struct Summary {
     pub rtt_p50_ns: Option<f64>,
     /// 99th percentile of the round trip over all trials' samples, ns; null with too few samples.
     pub rtt_p99_ns: Option<f64>,
+    /// Interval of the median round trip, ns: two order statistics of the trials' own medians, which hold the median of such medians
+    /// with 95 % or more. Null for a point of a curve and with fewer than 6 trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_p50_interval_ns: Option<[f64; 2]>,
+    /// The same of the 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_p99_interval_ns: Option<[f64; 2]>,
     /// Round trips per second. Mean of trials.
     pub transactions_per_s: Option<f64>,
     /// Distinct datagrams received per second. Mean of trials.

@@ -16,8 +16,9 @@ use schedule::{Completed, CurvePlan, EndResult, Leg, Methods, PassResult, Run, S
 const FOLDER: &str = "THRU_LEGS";
 /// Of this many recorded passes, the first is replayed and the others are held out.
 const EVERY: usize = 3;
-/// Recorded passes that are replayed at a time, those of them of a window, and the fewest.
+/// Recorded passes that are replayed at a time, the fewest, and those of them of a window.
 const TIME: usize = 250;
+const LEAST: usize = 140;
 const WINDOW: usize = 165;
 /// Time for the connections of a pass, and to agree on a leg, ns.
 const SET_UP_NS: u64 = 6_000_000;
@@ -52,7 +53,7 @@ impl Recording {
     /// Its parts that are long enough for a window.
     fn parts(&self) -> Vec<Self> {
         let part = |passes: &[Recorded]| Self { sizes: self.sizes.clone(), passes: passes.to_vec() };
-        self.passes.chunks(TIME).filter(|passes| passes.len() >= WINDOW).map(part).collect()
+        self.passes.chunks(TIME).filter(|passes| passes.len() >= LEAST).map(part).collect()
     }
 }
 
@@ -128,14 +129,20 @@ fn centre(size: u64, passes: &[&Recorded]) -> f64 {
     times[times.len() / 2] as f64
 }
 
-/// Share of the outcomes whose interval covers the median of these passes.
+/// The interval of an outcome; `None` for a size with fewer than ten legs, which claims nothing.
+fn interval(outcome: &Outcome) -> Option<[f64; 2]> {
+    let estimate = outcome.estimate.as_ref().expect("a value");
+    Some([estimate.low?, estimate.high?])
+}
+
+/// Share of the intervals that cover the median of these passes.
 fn covered(outcomes: &[Outcome], passes: &[&Recorded]) -> f64 {
-    let covers = |outcome: &&Outcome| {
+    let covers = |outcome: &Outcome| {
         let centre = centre(outcome.spec.block, passes);
-        let estimate = outcome.estimate.as_ref().expect("a value");
-        estimate.low.is_some_and(|low| low <= centre) && estimate.high.is_some_and(|high| centre <= high)
+        interval(outcome).map(|[low, high]| low <= centre && centre <= high)
     };
-    outcomes.iter().filter(covers).count() as f64 / outcomes.len() as f64
+    let all: Vec<bool> = outcomes.iter().filter_map(covers).collect();
+    all.iter().filter(|covers| **covers).count() as f64 / all.len() as f64
 }
 
 /// The median of a width over the outcomes.
@@ -161,10 +168,11 @@ fn the_interval_of_a_short_budget_covers_what_it_did_not_see() {
         };
         let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
         println!(
-            "| {} | {} | {} | {} | {} | ±{} | ±{} |",
+            "| {} | {} | {} | {} | {} | {} | ±{} | ±{} |",
             file.file_name().unwrap_or_default().to_string_lossy().trim_end_matches(".txt.gz"),
             parts.len(),
             parts.iter().map(|part| part.passes).sum::<usize>(),
+            percent(mean(|part| Some(part.with_interval))),
             percent(mean(|part| Some(part.covered))),
             percent(mean(|part| part.predicted)),
             percent(mean(|part| Some(part.total))),
@@ -172,6 +180,8 @@ fn the_interval_of_a_short_budget_covers_what_it_did_not_see() {
         );
         let share = mean(|part| Some(part.covered)).expect("a part that is long enough");
         assert!(share >= 0.9, "{}: {share}", file.display());
+        let with = mean(|part| Some(part.with_interval)).expect("a part");
+        assert!(with >= 0.9, "{}: {with}", file.display());
     }
 }
 
@@ -179,7 +189,9 @@ fn the_interval_of_a_short_budget_covers_what_it_did_not_see() {
 struct Part {
     /// Replayed passes.
     passes: usize,
-    /// Share of the sizes whose interval covers the median of the window's held-out passes, and of the passes after it.
+    /// Share of the sizes that have an interval.
+    with_interval: f64,
+    /// Share of the intervals that cover the median of the window's held-out passes, and of the passes after it.
     covered: f64,
     predicted: Option<f64>,
     /// Typical half width of a size, relative: with the level that all sizes share, and without.
@@ -197,6 +209,7 @@ impl Part {
         let after: Vec<&Recorded> = after.iter().collect();
         Self {
             passes,
+            with_interval: outcomes.iter().filter_map(interval).count() as f64 / outcomes.len() as f64,
             covered: covered(&outcomes, &held_out),
             predicted: (after.len() >= 30).then(|| covered(&outcomes, &after)),
             total: typical(&outcomes, |outcome| outcome.estimate.as_ref()?.relative_half_width()),

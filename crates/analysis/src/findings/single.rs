@@ -222,11 +222,15 @@ fn paced(outcome: &Outcome) -> Option<String> {
 
 /// The RTT of a transaction test, which is not its headline.
 fn rtt(summary: &Summary) -> String {
-    match (summary.transactions_per_s, summary.rtt_p50_ns, summary.rtt_p99_ns) {
-        (Some(_), Some(p50), Some(p99)) => {
-            format!(", RTT {} at the median and {} at the 99th percentile", seconds(p50), seconds(p99))
-        }
-        (Some(_), Some(p50), None) => format!(", RTT {} at the median", seconds(p50)),
+    let with = |ns: f64, interval: Option<[f64; 2]>| {
+        let range = interval.map_or(String::new(), |[low, high]| format!(" ({} to {})", seconds(low), seconds(high)));
+        format!("{}{range}", seconds(ns))
+    };
+    let p50 = summary.rtt_p50_ns.map(|ns| with(ns, summary.rtt_p50_interval_ns));
+    let p99 = summary.rtt_p99_ns.map(|ns| with(ns, summary.rtt_p99_interval_ns));
+    match (summary.transactions_per_s, p50, p99) {
+        (Some(_), Some(p50), Some(p99)) => format!(", RTT {p50} at the median and {p99} at the 99th percentile"),
+        (Some(_), Some(p50), None) => format!(", RTT {p50} at the median"),
         _ => String::new(),
     }
 }

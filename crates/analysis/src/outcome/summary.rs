@@ -7,7 +7,10 @@ use super::ends::{receivers, requester};
 use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
 use super::trial::{goodput_bps, sender_bps, transactions_per_s};
-use crate::stats::{mean, median};
+use crate::stats::{mean, median, order_interval};
+
+/// Confidence of the percentiles' intervals.
+const CONFIDENCE: f64 = 0.95;
 
 /// Fills everything but the count of trials, the verdicts and the trust.
 pub(crate) fn summary(
@@ -30,6 +33,8 @@ pub(crate) fn summary(
         bytes_received: total(Count::BytesReceived),
         rtt_p50_ns: quantile(trials, histogram, 0.5, |rtt| Some(rtt.p50_ns)),
         rtt_p99_ns: quantile(trials, histogram, 0.99, |rtt| rtt.p99_ns),
+        rtt_p50_interval_ns: interval_of(trials, |rtt| Some(rtt.p50_ns)).filter(|_| !spec.is_point()),
+        rtt_p99_interval_ns: interval_of(trials, |rtt| rtt.p99_ns).filter(|_| !spec.is_point()),
         transactions_per_s: if bulk {
             None
         } else {
@@ -60,6 +65,13 @@ pub(crate) fn merged_histogram(trials: &[Trial]) -> Option<Histogram> {
     let mut merged = kept.next()?.clone();
     kept.for_each(|histogram| merged.merge(histogram));
     Some(merged)
+}
+
+/// The interval of a percentile over the trials, ns. The samples of a trial depend on each other, its percentile is one value.
+fn interval_of(trials: &[Trial], digest: impl Fn(&RttTally) -> Option<u64>) -> Option<[f64; 2]> {
+    let digests = trials.iter().filter_map(|trial| requester(&trial.near, &trial.far).rtt.as_ref());
+    let values: Vec<f64> = digests.filter_map(|rtt| digest(rtt).map(|ns| ns as f64)).collect();
+    order_interval(&values, CONFIDENCE).map(|interval| [interval.low, interval.high])
 }
 
 /// A percentile over all samples, or the median of the trials' digests if no histogram was kept. A percentile above the median
@@ -146,6 +158,29 @@ mod tests {
         assert_eq!((summary.packets_per_s, summary.packets_lost), (Some(10_000.0), Some(20)));
         assert_eq!(summary.calls_received, Some(2000));
         assert_eq!((summary.packets_sent, summary.packets_reordered), (Some(20_020), Some(0)));
+    }
+
+    #[test]
+    fn percentiles_have_the_range_of_six_trials() {
+        let trial = |ns: u64| {
+            let rtt = RttTally {
+                count: 2_000,
+                min_ns: ns,
+                p50_ns: ns,
+                mean_ns: ns as f64,
+                p99_ns: Some(3 * ns),
+                max_ns: 4 * ns,
+                batch: 1,
+                histogram: None,
+            };
+            Trial { near: EndTally { rtt: Some(rtt), ..EndTally::default() }, ..stream_trial(&Spec::new("tcp", "rr"), 1) }
+        };
+        let trials: Vec<Trial> = [50, 53, 51, 90, 52, 49].map(|us| trial(us * 1_000)).into();
+        let cell = Cell::new(0, Spec::new("tcp", "rr"));
+        let found = summary(&cell, &trials, None, None, false);
+        assert_eq!(found.rtt_p50_interval_ns, Some([49_000.0, 90_000.0]));
+        assert_eq!(found.rtt_p99_interval_ns, Some([147_000.0, 270_000.0]));
+        assert_eq!(summary(&cell, &trials[..5], None, None, false).rtt_p50_interval_ns, None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::summary::{mean, median, quantile_of_sorted, sample_sd};
+use super::summary::{mean, quantile_of_sorted, sample_sd};
 use model::SplitMix64;
 
 /// An interval for a true value, in the unit of the values.
@@ -100,15 +100,10 @@ pub fn bootstrap_interval(
     Some(Interval { low: quantile_of_sorted(&answers, tail)?, high: quantile_of_sorted(&answers, 1.0 - tail)? })
 }
 
-/// Bootstrap interval for the median, 2,000 resamples; see [`bootstrap_interval`].
-#[must_use]
-pub fn median_interval(values: &[f64], confidence: f64, seed: u64) -> Option<Interval> {
-    bootstrap_interval(values, confidence, seed, 2_000, median)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::median;
     use proptest::prelude::*;
 
     #[test]

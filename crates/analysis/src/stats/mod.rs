@@ -6,6 +6,7 @@ mod drift;
 mod interim;
 pub mod interval;
 pub mod median;
+pub mod order;
 pub mod paired;
 pub mod passes;
 pub mod planning;
@@ -17,8 +18,9 @@ pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};
 pub use drift::is_drifting;
-pub use interval::{Interval, bootstrap_interval, median_interval, t_interval, t_quantile};
+pub use interval::{Interval, bootstrap_interval, t_interval, t_quantile};
 pub use median::{MedianEstimate, median_estimate, median_with};
+pub use order::{order_interval, values_needed};
 pub use paired::{Paired, PairedDecision};
 pub use passes::{LegValue, Parts, level_spread, separate, spread};
 pub use planning::passes_needed;
