@@ -120,8 +120,12 @@ fn a_program_that_reads_late_has_time() {
     });
     case.trials(|trial| trial.far.spent = spent(50, 10));
     assert_eq!(case.limiter(), LimiterKind::ReceiverApplication);
-    case.trials(|trial| trial.far.spent = spent(390, 420));
-    assert_ne!(case.limiter(), LimiterKind::ReceiverApplication);
+    // One that runs most of the time, and waits for the next window in between, is limited by its CPU.
+    case.trials(|trial| trial.far.spent = spent(730, 10));
+    assert_eq!(case.limiter(), LimiterKind::ReceiverCpu);
+    // A window that is used up is too small, however busy its reader is.
+    case.samples(|_, one| one.peer_window_bytes = Some(5_200));
+    assert_eq!(case.limiter(), LimiterKind::ReceiveWindow);
 }
 
 #[test]
