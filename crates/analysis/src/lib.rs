@@ -6,6 +6,7 @@
 //! and the findings of a run's outcomes ([`findings`]), and compares cells or runs ([`compare`]). Values have the unit of their
 //! statistic: bit/s, 1/s or ns.
 
+mod accuracy;
 pub mod advice;
 pub mod anatomy;
 pub mod ceiling;
@@ -19,6 +20,7 @@ pub mod plan;
 pub mod refine;
 pub mod stats;
 
+pub use accuracy::accuracy;
 pub use ceiling::bound;
 pub use compare::{of_paired, stored_runs};
 pub use findings::{Stolen, of_curve, of_path, of_single};

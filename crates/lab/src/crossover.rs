@@ -1,6 +1,7 @@
 //! Two hosts joined by one link, as by a crossover cable.
 
 use std::ffi::OsStr;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::{self, Command};
 
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use crate::available::privileged_ip;
 use crate::bounds::{check_mtu, check_prefix};
-use crate::emulator::Emulator;
+use crate::emulator::{Emulator, within};
 use crate::ip::{Ip, parse};
 use crate::journal::{Journal, Record};
 use crate::plug::{self, Plug};
@@ -177,6 +178,15 @@ impl LabHost {
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.ip.exec(&self.namespace, program.as_ref())
+    }
+
+    /// Calls `work` with this thread in the host's network namespace, and returns to the old one. Its sockets and
+    /// `/proc/thread-self/net` are those of the host; /sys is not.
+    ///
+    /// # Errors
+    /// The thread cannot move, or `work` fails.
+    pub fn within<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        within(&self.namespace, work)
     }
 }
 

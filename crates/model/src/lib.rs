@@ -9,6 +9,7 @@
 pub mod advice;
 pub mod anatomy;
 pub mod capture;
+mod check;
 pub mod claim;
 pub mod comparison;
 pub mod device;
@@ -52,6 +53,7 @@ mod wording;
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
 pub use anatomy::{Anatomy, PartFigures};
 pub use capture::{Capture, CaptureSpec, TimeSequence};
+pub use check::{Attempt, Check, Claim};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};
 pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
@@ -75,8 +77,8 @@ pub use plan::{
 pub use probe::Responsiveness;
 pub use random::SplitMix64;
 pub use run::{Ending, Run, RunHeader, Tool};
-pub use selftest::{Check, Claim, SelfTest};
-pub use selftest_citation::SelfTestCitation;
+pub use selftest::SelfTest;
+pub use selftest_citation::{CitedError, SelfTestCitation};
 pub use setting::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
 pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};

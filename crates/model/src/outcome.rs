@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Anatomy, Ceiling, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why};
+use crate::{
+    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why,
+};
 
 /// The record of one cell: its spec, its trials and their result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,6 +107,10 @@ pub struct Summary {
     /// What limited it; null on curves and if nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
+    /// Errors of the last self-test of the measuring host in this regime (the nearest tested rate, round trips, losses); the first
+    /// one is that of the headline figure. Absent without a self-test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accuracy: Vec<CitedError>,
     /// Flags that say what to know before relying on the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to rely on the figures; null if no trial gave a value.

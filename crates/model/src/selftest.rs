@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Inventory, SelfTestCitation};
+use crate::{Check, CitedError, Claim, Inventory, SelfTestCitation};
 
 /// One self-test of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,32 @@ impl SelfTest {
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed)
     }
+
+    /// The checks whose first attempt failed.
+    pub fn second_attempts(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.attempts > 1)
+    }
+}
+
+/// Rates within this factor are one rate: what an unshaped link carries differs from trial to trial.
+const SAME_RATE: f64 = 1.1;
+
+/// The check with the largest error of each claim and unit, and of each rate.
+fn worst_of_each(checks: &[Check]) -> Vec<CitedError> {
+    let same = |a: &Check, b: &CitedError| {
+        a.claim == b.claim
+            && a.unit == b.unit
+            && (a.claim != Claim::Rate || (a.truth < b.truth * SAME_RATE && b.truth < a.truth * SAME_RATE))
+    };
+    let mut worst: Vec<CitedError> = Vec::new();
+    for check in checks.iter().filter(|check| check.error.is_finite() && check.claim.is_cited()) {
+        match worst.iter_mut().find(|cited| same(check, cited)) {
+            Some(cited) if cited.error.abs() < check.error.abs() => *cited = CitedError::of(check),
+            Some(_) => {}
+            None => worst.push(CitedError::of(check)),
+        }
+    }
+    worst
 }
 
 impl SelfTestCitation {
@@ -66,71 +92,9 @@ impl SelfTestCitation {
             checks: count(test.checks.len()),
             worst_rate_error: worst(&mut rates.map(|check| (check.error / check.truth).abs())),
             worst_rtt_error_ns: worst(&mut of(Claim::Rtt).map(|check| check.error.abs())),
+            second_attempts: count(test.second_attempts().count()),
+            errors: worst_of_each(&test.checks),
             changed: changed.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name.to_owned()).collect(),
-        }
-    }
-}
-
-/// The kind of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Claim {
-    /// Bytes are counted as the kernel, or the other end, counts them.
-    Bytes,
-    /// A rate is the shaper's rate, or the requested one.
-    Rate,
-    /// A round trip agrees with the kernel's own measurement.
-    Rtt,
-    /// The path emulator has the configured delay.
-    Delay,
-    /// The clock is cheap to read.
-    Clock,
-    /// The measuring loop takes little time compared with what it measures.
-    Loop,
-}
-
-/// One comparison of a measured value with a known one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Check {
-    /// The kind of check.
-    pub claim: Claim,
-    /// The path, and the source of the known value: `tbf, 100 Mbit/s, MTU 1500`.
-    pub path: String,
-    /// The measured value.
-    pub measured: f64,
-    /// The known value.
-    pub truth: f64,
-    /// Unit of all figures: `B`, `bit/s` or `ns`.
-    pub unit: String,
-    /// Measured value less known value.
-    pub error: f64,
-    /// Largest absolute error that passes.
-    pub allowed: f64,
-    /// Whether the error is within `allowed`.
-    pub passed: bool,
-    /// Number of attempts, of which the last one counts: more than 1 after a failure.
-    pub attempts: u32,
-    /// How the known value was determined, or what disturbed the measurement.
-    pub note: String,
-}
-
-impl Check {
-    /// Compares a measured value with a known one; NaN fails.
-    #[must_use]
-    pub fn judge(claim: Claim, path: &str, [measured, truth, allowed]: [f64; 3], unit: &str, note: String) -> Self {
-        let error = measured - truth;
-        Self {
-            claim,
-            path: path.into(),
-            measured,
-            truth,
-            unit: unit.into(),
-            error,
-            allowed,
-            passed: error.abs() <= allowed,
-            attempts: 1,
-            note,
         }
     }
 }
@@ -173,6 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn a_second_attempt_keeps_the_figures_of_the_first() {
+        let second = check(10.0, 0.0).after(Some(check(12.0, 0.0)));
+        assert_eq!((second.attempts, second.passed), (2, true));
+        assert_eq!(second.earlier.map(|first| (first.measured, first.error)), Some((12.0, 2.0)));
+    }
+
+    #[test]
+    fn errors_are_cited_by_claim_and_rate() {
+        let rate =
+            |truth: f64, error: f64| Check::judge(Claim::Rate, "", [truth + error, truth, 1.0], "bit/s", String::new());
+        let clock = Check::judge(Claim::Clock, "", [20.0, 0.0, 500.0], "ns", String::new());
+        let none = Check::judge(Claim::Loss, "", [f64::NAN, 0.0, 0.0], "packets", String::new());
+        let checks = [rate(1e7, 1.0), rate(1e9, -5.0), rate(1.02e9, 3.0), rate(2.5e9, 2.0), clock, none];
+        let cited: Vec<_> = worst_of_each(&checks).into_iter().map(|cited| (cited.truth, cited.error)).collect();
+        assert_eq!(cited, [(1e7, 1.0), (1e9, -5.0), (2.5e9, 2.0)]);
+    }
+
+    #[test]
     fn a_citation_has_the_worst_errors_and_the_changes() {
         let rate = |measured| Check::judge(Claim::Rate, "", [measured, 1e8, 2e5], "bit/s", String::new());
         let rtt = Check::judge(Claim::Rtt, "", [7.9e6, 8e6, 5e4], "ns", String::new());
@@ -193,6 +175,9 @@ mod tests {
         assert_eq!((cited.passed, cited.checks, cited.changed.as_slice()), (1, 3, &[][..]));
         assert!((cited.worst_rate_error.unwrap() - 0.003).abs() < 1e-9, "{cited:?}");
         assert_eq!(cited.worst_rtt_error_ns, Some(1e5));
+        let figures: Vec<_> = cited.errors.iter().map(|cited| (cited.claim, cited.error.round())).collect();
+        assert_eq!(figures, [(Claim::Rate, -3e5), (Claim::Rtt, -1e5)], "one rate, its worst error");
+        assert_eq!(cited.second_attempts, 0);
         let later = Inventory { boot_id: Some("b".into()), ..now };
         assert_eq!(SelfTestCitation::of(&test, &later, "2").changed, ["boot", "version"]);
     }

@@ -3,6 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
 
+use crate::selftest::accuracy;
 use crate::{host_facts, labels, sides};
 
 /// A ceiling at least this many times the goodput is printed with three digits.
@@ -100,12 +101,20 @@ fn missing_cycles(run: &Run) -> Vec<String> {
     lines
 }
 
-/// The self-tests of both hosts, one line each; a single line if both ends are on one host. Empty if neither host has one.
+/// The self-tests of both hosts, one line each; a single line if both ends are on one host. Then the errors that apply to the
+/// outcomes, each line once. Empty if neither host has one.
 pub(crate) fn selftests(run: &Run) -> Vec<String> {
     let (near, far) = (&run.header.near, &run.header.far);
     let same = near.selftest == far.selftest && (near.boot_id == far.boot_id || run.header.target.is_none());
     let hosts: &[&Inventory] = if same { &[near] } else { &[near, far] };
-    hosts.iter().filter_map(|host| Some(selftest(host, host.selftest.as_ref()?))).collect()
+    let mut lines: Vec<String> =
+        hosts.iter().filter_map(|host| Some(selftest(host, host.selftest.as_ref()?))).collect();
+    for line in run.outcomes.iter().filter_map(|outcome| accuracy(&outcome.summary.accuracy)) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn selftest(host: &Inventory, cited: &SelfTestCitation) -> String {
@@ -129,6 +138,9 @@ pub fn citation(cited: &SelfTestCitation) -> String {
     if let Some(ns) = cited.worst_rtt_error_ns {
         text += &format!(", round trips within {}", seconds(ns));
     }
+    if cited.second_attempts > 0 {
+        text += &format!(", {} in a second attempt", cited.second_attempts);
+    }
     if !cited.changed.is_empty() {
         text += &format!("; changed since: {}", labels::plain(&cited.changed.join(", ")));
     }
@@ -137,6 +149,8 @@ pub fn citation(cited: &SelfTestCitation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::{Check, CitedError, Claim};
+
     use super::*;
     use crate::sample;
 
@@ -212,5 +226,9 @@ mod tests {
         assert_eq!(selftests(&run).len(), 2);
         run.header.far.boot_id = run.header.near.boot_id.clone();
         assert_eq!(selftests(&run).len(), 1);
+        let check = Check::judge(Claim::Rate, "tbf", [1.01e9, 1e9, 1e6], "bit/s", String::new());
+        run.outcomes[0].summary.accuracy = vec![CitedError::of(&check)];
+        run.outcomes.push(run.outcomes[0].clone());
+        assert_eq!(selftests(&run)[1..], ["error in this regime: rate 1.000 % (tbf, failed)"]);
     }
 }

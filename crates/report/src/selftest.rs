@@ -3,23 +3,45 @@
 use std::fmt::Write as _;
 
 use model::units::{bits_per_second, seconds};
-use model::{Check, Claim, SelfTest};
+use model::{Attempt, Check, CitedError, Claim, SelfTest};
+
+use crate::labels;
 
 /// One check as a line, with its error and the allowed error.
 #[must_use]
 pub fn check_line(check: &Check) -> String {
     let verdict = if check.passed { "pass" } else { "FAIL" };
-    let attempts = if check.attempts > 1 { format!(" (attempt {})", check.attempts) } else { String::new() };
+    let attempts = if check.attempts > 1 { attempts(check) } else { String::new() };
     let note = if check.note.is_empty() { String::new() } else { format!("  [{}]", check.note) };
     format!(
-        "{verdict}  {:<6} {:<46} {:>17}  of {:>17}  error {:>12}, allowed {}{attempts}{note}",
+        "{verdict}  {:<7} {:<50} {:>17}  of {:>17}  error {:>12}, allowed {}{attempts}{note}",
         name(check.claim),
         check.path,
         figure(check.measured, &check.unit),
         figure(check.truth, &check.unit),
-        error(check.error, check),
-        error(check.allowed, check),
+        error(check.error, check.truth, &check.unit),
+        error(check.allowed, check.truth, &check.unit),
     )
+}
+
+/// Which attempt it is, and the first one's error.
+fn attempts(check: &Check) -> String {
+    let first =
+        |first: &Attempt| format!("; the first had an error of {}", error(first.error, first.truth, &check.unit));
+    let first = check.earlier.as_ref().map_or_else(String::new, first);
+    format!(" (attempt {}{first})", check.attempts)
+}
+
+/// The errors of the self-test that apply to an outcome, in one line; `None` without any.
+pub(crate) fn accuracy(errors: &[CitedError]) -> Option<String> {
+    let of = |cited: &CitedError| {
+        let failed = if cited.passed { "" } else { ", failed" };
+        let again = if cited.attempts > 1 { ", second attempt" } else { "" };
+        let figure = error(cited.error, cited.truth, &cited.unit);
+        format!("{} {figure} ({}{failed}{again})", name(cited.claim), labels::plain(&cited.path))
+    };
+    let all: Vec<String> = errors.iter().map(of).collect();
+    (!all.is_empty()).then(|| format!("error in this regime: {}", all.join("; ")))
 }
 
 /// The end of the table: how many checks passed and failed, and what was not checked.
@@ -28,6 +50,10 @@ pub fn selftest_summary(test: &SelfTest) -> String {
     let failed = test.checks.iter().filter(|check| !check.passed).count();
     let passed = test.checks.len() - failed;
     let mut text = format!("{passed} check{} passed, {failed} failed", if passed == 1 { "" } else { "s" });
+    let again = test.second_attempts().count();
+    if again > 0 {
+        text += &format!("; {again} of them in a second attempt");
+    }
     if test.realtime == Some(false) {
         text += "; the path emulator had no real-time priority";
     }
@@ -46,6 +72,12 @@ fn name(claim: Claim) -> &'static str {
         Claim::Delay => "delay",
         Claim::Clock => "clock",
         Claim::Loop => "loop",
+        Claim::Added => "added",
+        Claim::Pacing => "pacing",
+        Claim::Loss => "loss",
+        Claim::Reorder => "reorder",
+        Claim::OneWay => "one-way",
+        Claim::Anatomy => "anatomy",
         _ => "other",
     }
 }
@@ -61,9 +93,9 @@ fn figure(value: f64, unit: &str) -> String {
 }
 
 /// An error; of a rate as a percentage.
-fn error(value: f64, check: &Check) -> String {
-    match check.unit.as_str() {
-        "bit/s" if check.truth != 0.0 => format!("{:.3} %", value / check.truth * 100.0),
+fn error(value: f64, truth: f64, unit: &str) -> String {
+    match unit {
+        "bit/s" if truth != 0.0 => format!("{:.3} %", value / truth * 100.0),
         "bit/s" => bits_per_second(value),
         "ns" => seconds(value),
         unit => format!("{value:.0} {unit}"),
@@ -75,10 +107,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_second_attempt_shows_the_error_of_the_first() {
+        let rate = |measured| Check::judge(Claim::Rate, "tbf", [measured, 100e6, 2e5], "bit/s", String::new());
+        let line = check_line(&rate(100e6).after(Some(rate(98e6))));
+        assert!(line.ends_with("0.200 % (attempt 2; the first had an error of -2.000 %)"), "{line}");
+    }
+
+    #[test]
+    fn errors_of_a_regime_are_one_line() {
+        let rate = Check::judge(Claim::Rate, "tbf, 100 Mbit/s", [99.9e6, 100e6, 2e5], "bit/s", String::new());
+        let loss = Check::judge(Claim::Loss, "emulator", [12.0, 10.0, 1.0], "datagrams", String::new());
+        let cited = [CitedError::of(&rate), CitedError { attempts: 2, ..CitedError::of(&loss) }];
+        assert_eq!(
+            accuracy(&cited).as_deref(),
+            Some(
+                "error in this regime: rate -0.100 % (tbf, 100 Mbit/s); loss 2 datagrams (emulator, failed, second attempt)"
+            )
+        );
+        assert_eq!(accuracy(&[]), None);
+    }
+
+    #[test]
     fn a_line_has_verdict_figures_and_error() {
         let check = Check::judge(Claim::Rate, "tbf", [99.9e6, 100e6, 2e5], "bit/s", "5.5 s".into());
         let line = check_line(&check);
-        assert!(line.starts_with("pass  rate   tbf "), "{line}");
+        assert!(line.starts_with("pass  rate    tbf "), "{line}");
         assert!(
             line.contains("99.900 Mbit/s  of    100.000 Mbit/s  error     -0.100 %, allowed 0.200 %  [5.5 s]"),
             "{line}"

@@ -249,6 +249,7 @@ impl Cells {
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
+        outcome.summary.accuracy = analysis::accuracy(&outcome, near, far);
         let one_host = near.boot_id.is_some() && near.boot_id == far.boot_id;
         if !point {
             outcome.summary.why = analysis::why(&outcome, &self.passes, near, far);

@@ -1,6 +1,7 @@
 //! Servers: the agent, and beside it those for the clients of other programs.
 
 mod agent;
+mod loopback;
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
 pub use self::agent::{ServeOptions, serve};
+pub use self::loopback::LoopbackAgent;
 use crate::Failure;
 
 /// A program whose clients are served, with its port and options.

@@ -35,6 +35,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
         let mut outcome = analysis::outcome(cell, trials, &run.header.stopping, context);
         let [near, far] = run.header.hosts_of(cell);
         analysis::bound(&mut outcome, near, far);
+        outcome.summary.accuracy = analysis::accuracy(&outcome, near, far);
         if !point {
             outcome.summary.why = analysis::why(&outcome, &run.passes, near, far);
         }

@@ -12,7 +12,7 @@ use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, St
 use session::draft::SpecDraft;
 
 pub use self::login::{LoginFlags, UsersFlags};
-pub use self::output::{Output, form};
+pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
 use crate::registries;
 use session::values::{

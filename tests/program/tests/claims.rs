@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
-use model::{BoundKind, SelfTest, Verdict};
+use model::{BoundKind, Claim, SelfTest, Verdict};
 use program::{Agent, Running, Sandbox, binary, check, skip};
 
 #[test]
@@ -99,7 +99,11 @@ fn a_self_test_is_cited_by_later_runs_of_both_ends() {
     assert_eq!((cited.quick, cited.changed.as_slice()), (true, &[][..]));
     assert!(cited.worst_rate_error.is_some() && cited.worst_rtt_error_ns.is_none(), "{cited:?}");
     assert_eq!(after.run.header.far.selftest, Some(cited));
+    let regime = &after.summary().accuracy;
+    assert_eq!(regime.first().map(|error| error.claim), Some(Claim::Rate), "{regime:?}");
+    assert!(before.summary().accuracy.is_empty());
     let shown = sandbox.run(&["show"]).ok().stdout;
+    assert!(shown.contains("error in this regime: rate"), "{shown}");
     let line = "checks passed, rates within";
     assert_eq!(shown.replace("\n  ", " ").matches(line).count(), 1, "both ends are one host:\n{shown}");
 }

@@ -61,9 +61,9 @@ fn links_of_known_rate_and_delay_are_tested_as_root() {
     let found = selftest(&sandbox, &["--quick"]);
     assert_eq!(found.missing, [""; 0]);
     assert!(found.realtime.is_some());
-    assert_bytes(&found, 4);
+    assert_bytes(&found, 5);
     let of = |claim| found.checks.iter().filter(move |check| check.claim == claim);
-    for rate in of(Claim::Rate).filter(|check| check.path.contains("MTU")) {
+    for rate in of(Claim::Rate).filter(|check| check.path.contains("Mbit/s, MTU")) {
         // A shaper lets nothing through beyond its rate, whatever else the machine does.
         assert!(rate.measured < rate.truth * 1.05 && rate.measured > 0.0, "{rate:?}");
     }
@@ -72,6 +72,21 @@ fn links_of_known_rate_and_delay_are_tested_as_root() {
         assert!(delay.measured > 7.5e6, "{delay:?}");
     }
     assert_eq!((of(Claim::Rtt).count(), of(Claim::Delay).count()), (2, 1));
+    let counts = [Claim::Added, Claim::Pacing, Claim::Loss, Claim::Reorder, Claim::OneWay, Claim::Anatomy];
+    assert_eq!(counts.map(|claim| of(claim).count()), [4, 3, 2, 2, 2, 3], "{found:?}");
+    for exact in
+        of(Claim::Loss).chain(of(Claim::Reorder)).chain(of(Claim::Anatomy).filter(|check| check.allowed == 0.0))
+    {
+        // Counts do not depend on how busy the machine is.
+        assert!(exact.passed, "{exact:?}");
+    }
+    assert!(of(Claim::Loss).any(|check| check.truth > 0.0) && of(Claim::Reorder).any(|check| check.truth > 0.0));
+    for delay in of(Claim::OneWay) {
+        assert!(delay.measured > delay.truth - 0.5e6, "{delay:?}");
+    }
+    for check in &found.checks {
+        assert_eq!(check.attempts > 1, check.earlier.is_some(), "{check:?}");
+    }
 }
 
 #[test]

@@ -173,7 +173,10 @@ mod tests {
                 batch: 1,
                 histogram: None,
             };
-            Trial { near: EndTally { rtt: Some(rtt), ..EndTally::default() }, ..stream_trial(&Spec::new("tcp", "rr"), 1) }
+            Trial {
+                near: EndTally { rtt: Some(rtt), ..EndTally::default() },
+                ..stream_trial(&Spec::new("tcp", "rr"), 1)
+            }
         };
         let trials: Vec<Trial> = [50, 53, 51, 90, 52, 49].map(|us| trial(us * 1_000)).into();
         let cell = Cell::new(0, Spec::new("tcp", "rr"));

@@ -21,6 +21,8 @@ impl Count {
 
 /// IPv4 and TCP with timestamps, bytes (RFC 791, RFC 9293, RFC 7323). Ethernet's header is 14 more.
 pub(super) const TCP_IP: u64 = 20 + 20 + 12;
+/// IPv4 and UDP, bytes (RFC 768).
+pub(super) const UDP_IP: u64 = 20 + 8;
 /// Ethernet's header without the preamble and the check sequence, which a kernel does not count.
 pub(super) const ETHERNET: u64 = 14;
 

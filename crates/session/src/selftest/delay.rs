@@ -1,64 +1,62 @@
-//! A path of known delay: round-trip times.
+//! A path of known delay: round-trip times, and what `thru` adds to them.
 
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use lab::{DirectionSpec, PathCounts};
+use lab::DirectionSpec;
 use model::{Check, Claim, RttTally};
 
-use super::CheckRunner;
-use super::claims::{median, ping_times};
+use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, median_ping, trial, waits};
 use super::link::Link;
+use super::{CheckRunner, anatomy};
 use crate::Failure;
-use crate::own::failure_of;
 
 /// In each direction. Ping prints round trips below 10 ms with two or more decimals.
 const DELAY: Duration = Duration::from_millis(4);
-/// Largest difference of a round trip from ping's median, and from the kernel's minimum, ns.
-const ALLOWED_NS: f64 = 50_000.0;
 /// Largest difference between the configured round trip and its effect on ping's median, ns: the emulator's error.
 const DELAY_ALLOWED_NS: f64 = 100_000.0;
+/// Most that a round trip has beside ping, ns. That of the probe includes a wake-up at each end.
+const ADDED_NS: [f64; 2] = [50_000.0, 200_000.0];
+/// Most that it has beyond the configured delay, ns: also what the hosts' stacks take.
+const BEYOND_NS: [f64; 2] = [100_000.0, 250_000.0];
 
 impl CheckRunner<'_> {
     /// Round trips over an emulated path.
     pub(super) fn delays(&mut self) -> Result<(), Failure> {
         self.report("round trips over 8 ms");
-        let baseline = Link::of_delay(&self.options.program, DirectionSpec::default())?;
-        let link = Link::of_delay(&self.options.program, DirectionSpec { delay: DELAY, ..DirectionSpec::default() })?;
+        let still = DirectionSpec::default();
+        let direction = DirectionSpec { delay: DELAY, ..DirectionSpec::default() };
+        let baseline = Link::path(&self.options.program, still.clone(), still)?;
+        let still_ns = median_ping(&baseline, "100")?;
+        drop(baseline);
+        let link = Link::path(&self.options.program, direction.clone(), direction)?;
         self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
-        let quick = self.options.quick;
-        self.attempt(&mut |attempt| round_trips(&baseline, &link, quick, attempt))
+        let path = DelayedPath { link, still_ns, quick: self.options.quick };
+        self.attempt(&mut |attempt| round_trips(&path, attempt))?;
+        self.report("the probe over 8 ms");
+        self.attempt(&mut |_| probe(&path))?;
+        self.report("the anatomy of a round trip over 8 ms");
+        self.attempt(&mut |attempt| anatomy::checks(&path, attempt))
     }
 }
 
-/// Round trips by `thru` and, at the same time, by ping, so that load and sleep states of the host affect both.
-fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Result<Vec<Check>, Failure> {
-    let baseline_ns = median(&mut pings(ping(baseline, "100")?)?);
-    let (time, count) = if quick { ("2s", "200") } else { ("5s", "500") };
-    // A spinning end needs no time to wake up, like the kernel, which answers ping. But it needs a core of its own. Without one,
-    // blocking is better, so the second attempt blocks.
-    let (waits, flags): (&str, &[&str]) = if attempt == 1 { ("spinning", &["--spin"]) } else { ("blocking", &[]) };
-    let first = link.lab.emulator().map(lab::Emulator::counts);
-    let pinging = ping(link, count)?;
-    let run = link.measure(&[&["rr", "--block", "1", "--time", time], flags].concat())?;
-    let delayed = median(&mut pings(pinging)?);
-    let last = link.lab.emulator().map(lab::Emulator::counts);
-    let late_ns: u64 = first.iter().flatten().zip(last.iter().flatten()).filter_map(late).sum();
-    let near = run.outcomes.first().and_then(|outcome| outcome.trials.first()).map(|trial| &trial.near);
+fn round_trips(path: &DelayedPath, attempt: u32) -> Result<Vec<Check>, Failure> {
+    let (waits, flags) = waits(attempt);
+    let measured = beside_ping(path, &[&["rr", "--block", "1"], flags].concat())?;
+    let near = trial(&measured.run).map(|trial| &trial.near);
     let rtt: Option<&RttTally> = near.and_then(|near| near.rtt.as_ref());
     let kernel = near.and_then(|near| near.flows.first()?.socket.min_rtt_ns).map_or(f64::NAN, |ns| ns as f64);
     let of = |pick: fn(&RttTally) -> u64| rtt.map_or(f64::NAN, |rtt| pick(rtt) as f64);
     let check = |claim, path, figures, note| Check::judge(claim, path, figures, "ns", note);
     let added = format!(
         "less {:.0} µs without delay; median lateness {:.0} µs, both directions together",
-        baseline_ns / 1e3,
-        late_ns as f64 / 1e3
+        measured.still_ns / 1e3,
+        measured.late_ns / 1e3
     );
-    Ok(vec![
+    let mut checks = vec![
         check(
             Claim::Rtt,
             "emulator, 8 ms, median against ping's",
-            [of(|rtt| rtt.p50_ns), delayed, ALLOWED_NS],
+            [of(|rtt| rtt.p50_ns), measured.ping_ns, ALLOWED_NS],
             format!("{waits}; ping ran at the same time, so the emulator's lateness is in both"),
         ),
         check(
@@ -70,30 +68,53 @@ fn round_trips(baseline: &Link, link: &Link, quick: bool, attempt: u32) -> Resul
         check(
             Claim::Delay,
             "emulator, 8 ms, ping's median",
-            [delayed - baseline_ns, 2.0 * DELAY.as_nanos() as f64, DELAY_ALLOWED_NS],
+            [measured.ping_ns - measured.still_ns, CONFIGURED_NS, DELAY_ALLOWED_NS],
             added,
         ),
-    ])
+    ];
+    checks.extend(added_by("rr", of(|rtt| rtt.p50_ns), &measured, 0, waits));
+    Ok(checks)
 }
 
-/// Median lateness of one direction between two readings, ns; `None` if it carried nothing.
-fn late((first, last): (&PathCounts, &PathCounts)) -> Option<u64> {
-    last.since(first).late.quantile_ns(0.5)
+/// The probe beside a stream that is too small to delay it.
+fn probe(path: &DelayedPath) -> Result<Vec<Check>, Failure> {
+    let flags = ["stream", "--transport", "udp", "--rate", "1Mbit", "--block", "1200", "--probe"];
+    let measured = beside_ping(path, &flags)?;
+    let probe = trial(&measured.run).and_then(|trial| trial.near.probe.as_ref());
+    let median_ns = probe.map_or(f64::NAN, |probe| probe.p50_ns as f64);
+    Ok(added_by("probe", median_ns, &measured, 1, "beside a udp stream of 1 Mbit/s").into())
 }
 
-/// Starts ping across a link.
-fn ping(link: &Link, count: &str) -> Result<Child, Failure> {
-    let mut ping = link.command_on_a("ping")?;
-    ping.args(["-n", "-i", "0.01", "-c", count, &link.far_address()?]);
-    ping.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_ping)
+/// What `thru` adds: its median less ping's, and less the configured delay and what ping takes without one.
+fn added_by(name: &str, median_ns: f64, measured: &Beside, which: usize, how: &str) -> [Check; 2] {
+    let beside = format!("{how}; median less ping's median at the same time");
+    let still = measured.still_ns / 1e3;
+    let beyond = format!("{how}; median less 8 ms and less ping's {still:.0} µs without delay");
+    let check = |path: &str, added, allowed, note| {
+        Check::judge(Claim::Added, &format!("emulator, 8 ms, {name}, {path}"), [added, 0.0, allowed], "ns", note)
+    };
+    let beyond_ns = median_ns - CONFIGURED_NS - measured.still_ns;
+    [
+        check("beside ping", median_ns - measured.ping_ns, ADDED_NS[which], beside),
+        check("beyond the delay", beyond_ns, BEYOND_NS[which], beyond),
+    ]
 }
 
-/// The round trips of a started ping, ns.
-fn pings(ping: Child) -> Result<Vec<f64>, Failure> {
-    let output = ping.wait_with_output().map_err(no_ping)?;
-    Ok(ping_times(&String::from_utf8_lossy(&output.stdout)))
-}
+#[cfg(test)]
+mod tests {
+    use model::{Run, RunHeader};
 
-fn no_ping(source: std::io::Error) -> Failure {
-    failure_of("run ping (package iputils-ping)", source)
+    use super::*;
+
+    #[test]
+    fn what_is_added_has_its_sign() {
+        let measured =
+            Beside { run: Run::new(RunHeader::default()), ping_ns: 8_050_000.0, late_ns: 9.0, still_ns: 20_000.0 };
+        let [ping, delay] = added_by("rr", 8_040_000.0, &measured, 0, "spinning");
+        assert!(ping.passed && (ping.error + 10_000.0).abs() < 1e-6, "{ping:?}");
+        assert!(delay.passed && (delay.error - 20_000.0).abs() < 1e-6, "{delay:?}");
+        assert!(added_by("rr", 8_200_000.0, &measured, 0, "").iter().all(|check| !check.passed));
+        assert!(added_by("rr", 8_200_000.0, &measured, 1, "").iter().all(|check| check.passed));
+        assert!(added_by("probe", f64::NAN, &measured, 1, "").iter().all(|check| !check.passed));
+    }
 }

@@ -1,8 +1,10 @@
 //! Two hosts with the link under test, and a second cable for control, so that the link carries only data.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::{CrossoverSpec, DirectionSpec, Lab, LabHost, PathSpec};
+use lab::{CrossoverSpec, DirectionSpec, Lab, LabHost, PathCounts, PathSpec};
 use model::Run;
 use serde_json::Value;
 
@@ -20,6 +22,8 @@ const BUFFER_MS: u64 = 200;
 /// What limits the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shaper {
+    /// Nothing but the machine: a veth pair.
+    None,
     /// The kernel's token bucket before a veth pair.
     Tbf,
     /// The path emulator.
@@ -32,15 +36,15 @@ pub(super) struct Link {
     agent: OwnAgent,
     pub(super) lab: Lab,
     shaper: Shaper,
-    program: std::path::PathBuf,
+    program: PathBuf,
 }
 
 impl Link {
     /// A link of `rate_bps` from `a` to `b`.
-    pub(super) fn of_rate(program: &std::path::Path, shaper: Shaper, rate_bps: u64, mtu: u32) -> Result<Self, Failure> {
+    pub(super) fn of_rate(program: &Path, shaper: Shaper, rate_bps: u64, mtu: u32) -> Result<Self, Failure> {
         let link = CrossoverSpec { mtu, ..CrossoverSpec::default() };
         let lab = match shaper {
-            Shaper::Tbf => Lab::crossover(&link)?,
+            Shaper::None | Shaper::Tbf => Lab::crossover(&link)?,
             Shaper::Emulator => {
                 let forward =
                     DirectionSpec { rate_bps: Some(rate_bps), queue_bytes: QUEUE_BYTES, ..DirectionSpec::default() };
@@ -66,13 +70,18 @@ impl Link {
         Ok(link)
     }
 
-    /// An emulated path with the same properties in both directions.
-    pub(super) fn of_delay(program: &std::path::Path, direction: DirectionSpec) -> Result<Self, Failure> {
-        let lab = Lab::path(&PathSpec::symmetric(CrossoverSpec::default(), direction))?;
+    /// A link as fast as the machine.
+    pub(super) fn unshaped(program: &Path, mtu: u32) -> Result<Self, Failure> {
+        Self::finish(program, Lab::crossover(&CrossoverSpec { mtu, ..CrossoverSpec::default() })?, Shaper::None)
+    }
+
+    /// An emulated path; `forward` leads from `a` to `b`.
+    pub(super) fn path(program: &Path, forward: DirectionSpec, reverse: DirectionSpec) -> Result<Self, Failure> {
+        let lab = Lab::path(&PathSpec { link: CrossoverSpec::default(), forward, reverse, seed: 1 })?;
         Self::finish(program, lab, Shaper::Emulator)
     }
 
-    fn finish(program: &std::path::Path, lab: Lab, shaper: Shaper) -> Result<Self, Failure> {
+    fn finish(program: &Path, lab: Lab, shaper: Shaper) -> Result<Self, Failure> {
         let [a, b] = lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
         let peer = ["peer", "name", "ctl0", "netns", &b.namespace];
         run(a, "ip", &[["link", "add", "ctl0", "type", "veth"].as_slice(), &peer].concat())?;
@@ -82,7 +91,7 @@ impl Link {
             // IPv6 would send router solicitations and multicast reports.
             run(host, "sh", &["-c", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6"])?;
         }
-        if shaper == Shaper::Tbf {
+        if shaper != Shaper::Emulator {
             // Permanent neighbour entries avoid ARP.
             for (host, other) in [(a, b), (b, a)] {
                 let address = hardware_address(other)?;
@@ -96,14 +105,25 @@ impl Link {
 
     /// Measures from `a` with `thru`; `args` are its subcommand and flags.
     pub(super) fn measure(&self, args: &[&str]) -> Result<Run, Failure> {
-        let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
-        let data = b.v4.to_string();
-        let target = [args, &[self.agent.target.as_str(), "--data", &data, "--trials", "1"]].concat();
-        measure(a.command(&self.program), &target)
+        let data = self.far_address()?;
+        self.measure_at(&[args, &[self.agent.target.as_str(), "--data", &data]].concat())
+    }
+
+    /// Measures one trial from `a` with the flags of a whole command.
+    pub(super) fn measure_at(&self, args: &[&str]) -> Result<Run, Failure> {
+        measure(self.command_on_a(&self.program)?, &[args, &["--trials", "1"]].concat())
+    }
+
+    /// An agent on `b` that also serves the clients of another program.
+    pub(super) fn speaking(&self, program: &str) -> Result<OwnAgent, Failure> {
+        let b = self.lab.host("b")?;
+        let listen = format!("{}:0", b.v4);
+        let flags = ["--open", "--listen", &listen, "--speak", program].map(Into::into);
+        OwnAgent::serving(b.command(&self.program), &flags, &listen)
     }
 
     /// A command on `a`.
-    pub(super) fn command_on_a(&self, program: &str) -> Result<Command, Failure> {
+    pub(super) fn command_on_a(&self, program: impl AsRef<OsStr>) -> Result<Command, Failure> {
         Ok(self.lab.host("a")?.command(program))
     }
 
@@ -113,27 +133,42 @@ impl Link {
     }
 
     /// The counters of `a` (sent), `b` (received) and the shaper (passed).
-    pub(super) fn counts(&self) -> Result<[Count; 3], Failure> {
+    pub(super) fn counts(&self) -> Result<Vec<Count>, Failure> {
         let [a, b] = self.lab.hosts() else { return Err(unexpected("a lab of two hosts")) };
-        let header = if self.shaper == Shaper::Tbf { ETHERNET + TCP_IP } else { TCP_IP };
         let of = |host, direction: &str| -> Result<Count, Failure> {
             let shown = json(host, "ip", &["-j", "-s", "link", "show", "dev", "eth0"])?;
             let number = |what| number(&shown, &format!("/0/stats64/{direction}/{what}"));
-            Ok(Count { bytes: number("bytes")?, packets: number("packets")?, header })
+            Ok(Count { bytes: number("bytes")?, packets: number("packets")?, header: self.header(TCP_IP) })
         };
-        Ok([of(a, "tx")?, of(b, "rx")?, self.shaped()?])
+        let mut counts = vec![of(a, "tx")?, of(b, "rx")?];
+        counts.extend(self.shaped()?);
+        Ok(counts)
     }
 
-    fn shaped(&self) -> Result<Count, Failure> {
-        if let Some(path) = self.lab.emulator() {
-            let [forward, _] = path.counts();
-            let header = TCP_IP + u64::from(DirectionSpec::ETHERNET);
-            return Ok(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header });
+    /// What an interface counts of a packet beyond the payload, with a network and transport header of `beyond` bytes.
+    pub(super) fn header(&self, beyond: u64) -> u64 {
+        if self.shaper == Shaper::Emulator { beyond } else { ETHERNET + beyond }
+    }
+
+    fn shaped(&self) -> Result<Option<Count>, Failure> {
+        let header = ETHERNET + TCP_IP;
+        match (self.shaper, self.emulator()) {
+            (_, Some([forward, _])) => {
+                let header = TCP_IP + u64::from(DirectionSpec::ETHERNET);
+                Ok(Some(Count { bytes: forward.delivered_bytes, packets: forward.delivered, header }))
+            }
+            (Shaper::Tbf, None) => {
+                let shown = json(self.lab.host("a")?, "tc", &["-j", "-s", "qdisc", "show", "dev", "eth0"])?;
+                let number = |what| number(&shown, what);
+                Ok(Some(Count { bytes: number("/0/bytes")?, packets: number("/0/packets")?, header }))
+            }
+            _ => Ok(None),
         }
-        let a = self.lab.host("a")?;
-        let shown = json(a, "tc", &["-j", "-s", "qdisc", "show", "dev", "eth0"])?;
-        let number = |what| number(&shown, what);
-        Ok(Count { bytes: number("/0/bytes")?, packets: number("/0/packets")?, header: ETHERNET + TCP_IP })
+    }
+
+    /// The emulator's counts in both directions, if there is one.
+    pub(super) fn emulator(&self) -> Option<[PathCounts; 2]> {
+        self.lab.emulator().map(lab::Emulator::counts)
     }
 
     fn on_a(&self, program: &str, args: &[&str]) -> Result<(), Failure> {

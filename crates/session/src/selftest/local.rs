@@ -1,17 +1,21 @@
 //! The checks without root: the clock, the loop, and both ends' counts over loopback.
 
-use model::{Check, Claim, Run, Trial};
+use model::{BitRate, ByteSize, Check, Claim, Nanos, Run, Trial};
 
 use super::CheckRunner;
+use super::within::measure;
 use crate::Failure;
-use crate::own::{OwnAgent, measure};
+use crate::draft::{Pattern, SpecDraft};
+use crate::serving::LoopbackAgent;
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
 /// Share of a TCP round trip over loopback that the loop itself may take.
 const LOOP_SHARE: f64 = 0.1;
 /// Slow enough that a short time without a core does not make a datagram late.
-const PACED_BPS: f64 = 10e6;
+const PACED_BPS: u64 = 10_000_000;
+/// Largest error of the pace, as a share.
+const PACE_SHARE: f64 = 0.005;
 
 impl CheckRunner<'_> {
     /// The checks over loopback.
@@ -20,27 +24,50 @@ impl CheckRunner<'_> {
         let clock = host::clock_read_cost_ns();
         let note = "an ideal clock read takes no time; this is the smallest error of a sample".to_owned();
         self.keep(Check::judge(Claim::Clock, "one read", [clock, 0.0, CLOCK_ALLOWED_NS], "ns", note));
-        let agent = OwnAgent::start(self.thru(), "127.0.0.1")?;
+        let agent = LoopbackAgent::start()?;
+        let (target, exit) = (Some(agent.target.as_str()), self.options.exit);
         self.report("round trips over loopback and shared memory");
-        let trip = |run: &Run| trial(run).and_then(|trial| trial.near.rtt.as_ref().map(|rtt| rtt.min_ns as f64));
-        let once = ["--trials", "1", "--time", "500ms"];
-        let memory =
-            measure(self.thru(), &[&["rr", "--transport", "shm", "--block", "1", "--spin"], &once[..]].concat())?;
-        let tcp = measure(self.thru(), &[&["rr", &agent.target, "--block", "1"], &once[..]].concat())?;
-        let (memory, tcp) = (trip(&memory).unwrap_or(f64::NAN), trip(&tcp).unwrap_or(f64::NAN));
+        let memory = shortest(&measure(round_trips("shm", true), None, exit)?);
+        let tcp = shortest(&measure(round_trips("tcp", false), target, exit)?);
         let note = format!("the minimum through shared memory; over loopback TCP it is {:.1} µs", tcp / 1e3);
         self.keep(Check::judge(Claim::Loop, "one round trip", [memory, 0.0, tcp * LOOP_SHARE], "ns", note));
         self.report("bytes over loopback");
-        let target = agent.target.as_str();
-        let stream = measure(self.thru(), &[&["stream", target], &once[..]].concat())?;
+        let stream = measure(SpecDraft { time: HALF_SECOND, ..SpecDraft::new(Pattern::Stream) }, target, exit)?;
         self.keep(both_ends("tcp over loopback", trial(&stream)));
-        let paced = ["stream", target, "--transport", "udp", "--rate", "10Mbit", "--trials", "1", "--time", "2s"];
-        let thru = &self.options.program;
         self.attempt(&mut |_| {
-            let run = measure(std::process::Command::new(thru), &paced)?;
+            let run = measure(paced(), target, exit)?;
             Ok(vec![both_ends("udp over loopback", trial(&run)), pace(trial(&run))])
         })
     }
+}
+
+/// Length of a short trial.
+const HALF_SECOND: Option<Nanos> = Some(Nanos(500_000_000));
+
+/// Round trips of one byte.
+fn round_trips(transport: &str, spin: bool) -> SpecDraft {
+    SpecDraft {
+        transport: Some(transport.into()),
+        block: Some(ByteSize(1)),
+        spin,
+        time: HALF_SECOND,
+        ..SpecDraft::new(Pattern::Rr)
+    }
+}
+
+/// Datagrams at a rate.
+fn paced() -> SpecDraft {
+    SpecDraft {
+        udp: true,
+        rate: Some(BitRate(PACED_BPS)),
+        time: Some(Nanos(2_000_000_000)),
+        ..SpecDraft::new(Pattern::Stream)
+    }
+}
+
+/// The shortest round trip, ns; NaN without one.
+fn shortest(run: &Run) -> f64 {
+    trial(run).and_then(|trial| trial.near.rtt.as_ref()).map_or(f64::NAN, |rtt| rtt.min_ns as f64)
 }
 
 fn trial(run: &Run) -> Option<&Trial> {
@@ -65,13 +92,23 @@ fn pace(trial: Option<&Trial>) -> Check {
         trial.near.bytes_sent as f64 * share * 8e9 / trial.near.sending_ns as f64
     });
     let note = "the sender's pace over its own time, first to last datagram".to_owned();
-    Check::judge(Claim::Rate, "udp paced to 10 Mbit/s", [sent, PACED_BPS, PACED_BPS * 0.005], "bit/s", note)
+    let asked = PACED_BPS as f64;
+    Check::judge(Claim::Rate, "udp paced to 10 Mbit/s", [sent, asked, asked * PACE_SHARE], "bit/s", note)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::{DatagramTally, EndTally, Ledger};
+
+    #[test]
+    fn the_drafts_are_specs_that_loopback_carries() {
+        for draft in [round_trips("shm", true), round_trips("tcp", false), paced()] {
+            let spec = draft.one().unwrap_or_else(|error| panic!("{error}"));
+            assert!(engine::pattern::check(&spec).is_ok(), "{spec:?}");
+        }
+        assert_eq!(paced().one().map(|spec| spec.rate_bps).ok(), Some(Some(PACED_BPS)));
+    }
 
     #[test]
     fn without_a_trial_nothing_passes() {

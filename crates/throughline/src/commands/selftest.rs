@@ -9,13 +9,13 @@ use session::files;
 use session::selftest::{self, Options, SelfTestEvent};
 use session::setup;
 
-use crate::console;
+use crate::{console, flags};
 
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo thru selftest                links of known rate and delay, about 3 minutes
-  sudo thru selftest --quick        one rate, half a minute, for continuous integration
+  sudo thru selftest                links of known rate and delay, about 5 minutes
+  sudo thru selftest --quick        one rate, 40 seconds, for continuous integration
   thru selftest                     without root: the checks that loopback allows
   thru selftest --json result.json  the same, and write the result as JSON
 
@@ -51,7 +51,13 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let store = if args.no_store { None } else { Some(setup::open_store(args.store.as_deref())?) };
     let program = setup::own_program()?;
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let options = Options { program, version: session::VERSION.into(), quick: args.quick, loopback: args.loopback };
+    let options = Options {
+        program,
+        version: session::VERSION.into(),
+        quick: args.quick,
+        loopback: args.loopback,
+        exit: flags::at_once,
+    };
     let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
         SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
         SelfTestEvent::Check(_) => {}

@@ -50,10 +50,7 @@ impl Output {
             hosts,
             unstored: self.no_store,
             store: self.store.clone(),
-            exit: || {
-                session::settle::restore_after_exit();
-                std::process::exit(i32::from(session::failure::INTERRUPTED))
-            },
+            exit: at_once,
             work,
         }
     }
@@ -68,6 +65,12 @@ impl Output {
             Failure::usage(format!("--as {} cannot show {what}: omit it, or use text, csv or json", form.name))
         })
     }
+}
+
+/// Ends this process, as at the second signal. Settings are restored by another one.
+pub fn at_once() -> ! {
+    session::settle::restore_after_exit();
+    std::process::exit(i32::from(session::failure::INTERRUPTED))
 }
 
 /// The name of a format in the registry.

@@ -201,19 +201,22 @@ impl<C: Channel> Channel for StampedChannel<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
 
-    /// A channel without a socket, whose packets no kernel stamps.
-    struct Pretended;
+    /// A channel over a connection, or without a socket, whose packets no kernel stamps.
+    struct Pretended(Option<TcpStream>);
 
     impl Channel for Pretended {
         const KIND: Kind = Kind::Stream;
 
         fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            Ok(bytes.len())
+            self.0.as_mut().map_or(Ok(bytes.len()), |socket| socket.write(bytes))
         }
 
         fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            Ok(into.len())
+            self.0.as_mut().map_or(Ok(into.len()), |socket| socket.read(into))
         }
 
         fn set_nonblocking(&mut self, _: bool) -> io::Result<()> {
@@ -221,7 +224,7 @@ mod tests {
         }
 
         fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-            None
+            self.0.as_ref().map(AsFd::as_fd)
         }
 
         fn finish_sending(&mut self) -> io::Result<()> {
@@ -237,9 +240,52 @@ mod tests {
         }
     }
 
+    /// Exchanges bytes with the other end, which computes for a time before each reply. Returns this end's stamps.
+    fn exchange(socket: TcpStream, requests: bool, computes: Duration) -> Stamps {
+        socket.set_nodelay(true).unwrap();
+        let mut channel = StampedChannel::new(Pretended(Some(socket)));
+        channel.start_stamps(requests);
+        for number in 0..400 {
+            channel.exchange(number);
+            if requests {
+                assert_eq!((channel.send(&[1]).unwrap(), channel.recv(&mut [0]).unwrap()), (1, 1));
+                continue;
+            }
+            assert_eq!(channel.recv(&mut [0]).unwrap(), 1);
+            let begun = Instant::now();
+            while begun.elapsed() < computes {}
+            assert_eq!(channel.send(&[1]).unwrap(), 1);
+        }
+        channel.take_stamps().unwrap()
+    }
+
+    /// The median of each part, of exchanges with a far end that computes for a time.
+    fn medians(computes: Duration) -> [[u64; 3]; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        let far = std::thread::spawn(move || exchange(far, false, computes));
+        [exchange(near, true, computes), far.join().unwrap()].map(|stamps| {
+            assert!(stamps.exchanges.len() > 50, "{stamps:?}");
+            [0, 1, 2].map(|part| {
+                let mut times: Vec<u64> = stamps.exchanges.iter().map(|one| one.parts_ns[part]).collect();
+                times.sort_unstable();
+                times[times.len() / 2]
+            })
+        })
+    }
+
+    #[test]
+    fn what_the_far_end_computes_is_its_turnaround() {
+        let computes = Duration::from_micros(500);
+        let ([_, quick], [_, slow]) = (medians(Duration::ZERO), medians(computes));
+        // Its time is in that part, and in no other of which the program is the cause.
+        assert!(quick[1] < 500_000 && slow[1] >= 500_000 && slow[2] < 500_000, "{quick:?} {slow:?}");
+    }
+
     #[test]
     fn a_refusal_is_reported_and_the_exchanges_go_on() {
-        let mut channel = StampedChannel::new(Pretended);
+        let mut channel = StampedChannel::new(Pretended(None));
         channel.start_stamps(true);
         for number in 1..20 {
             channel.exchange(number);
