@@ -5,7 +5,7 @@
 # real program over loopback (as root in its own network namespace). With a tolerance of 0 every difference counts: about 3 of the
 # 100 differ by chance, and more than 10 are a failure. THRU_TRUTH_LIVE=20 runs fewer.
 #
-# matrix (root; 5 minutes): 72 paths whose limit is known, and what `thru why` names. THRU_TRUTH_PATHS=408 is the whole matrix of
+# matrix (root; 5 minutes): 72 paths whose limit is known, and what `thru why` names. THRU_TRUTH_PATHS=456 is as many as in
 # docs/manual/why.md (25 minutes), THRU_TRUTH_SEED draws other paths, and with THRU_TRUTH_FOLDER records stay and a stopped run
 # continues.
 #
