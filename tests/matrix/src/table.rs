@@ -13,7 +13,7 @@ use crate::judge::Judged;
 /// The limiters and the heads of their columns.
 const COLUMNS: [(K, &str); 14] = [
     (K::SenderApplication, "app"),
-    (K::ReceiverApplication, "reader"),
+    (K::ReceiverApplication, "read"),
     (K::ReceiveWindow, "rwnd"),
     (K::SendBuffer, "sndbuf"),
     (K::Link, "link"),
