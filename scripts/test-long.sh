@@ -11,7 +11,7 @@ run_part() {
     case $1 in
         # Ten million mutated sessions through each codec of other programs.
         fuzz) cargo bench --quiet -p throughline-peer-wire --bench fuzz ;;
-        # The error rates of comparisons and of `thru advise`.
+        # The error rates of comparisons, of `thru advise` and of `thru why`.
         truth) scripts/truth.sh ;;
         # Shortened versions of the published experiments, in labs.
         seeds) scripts/seeds.sh target/long/seeds-report ;;

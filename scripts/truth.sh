@@ -1,18 +1,52 @@
 #!/usr/bin/env bash
-# Checks the comparison's error rates against the manual within 10 minutes: 2,000 simulated runs of each scenario with the real
-# stop rule, then 100 comparisons of A with A by the real program over loopback (as root in its own network namespace). With a
-# tolerance of 0 every difference counts: about 3 of the 100 differ by chance, and more than 10 are a failure.
-# THRU_TRUTH_LIVE=20 runs fewer; THRU_BIN names a program to use instead of building one.
+# Checks error rates against the manual: `truth.sh [PART...]`, parts as below, all without one.
+#
+# comparisons (10 minutes): 2,000 simulated runs of each scenario with the real stop rule, then 100 comparisons of A with A by the
+# real program over loopback (as root in its own network namespace). With a tolerance of 0 every difference counts: about 3 of the
+# 100 differ by chance, and more than 10 are a failure. THRU_TRUTH_LIVE=20 runs fewer.
+#
+# matrix (root; 5 minutes): 72 paths whose limit is known, and what `thru why` names. THRU_TRUTH_PATHS=456 is as many as in
+# docs/manual/why.md (25 minutes), THRU_TRUTH_SEED draws other paths, and with THRU_TRUTH_FOLDER records stay and a stopped run
+# continues.
+#
+# THRU_BIN names a program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-live=${THRU_TRUTH_LIVE:-100}
+parts=("$@")
+[ $# -gt 0 ] || parts=(comparisons matrix)
+for part in "${parts[@]}"; do
+    case $part in comparisons | matrix) ;; *) die "no part is called $part" "parts: comparisons matrix" ;; esac
+done
+wants() { case " ${parts[*]} " in *" $1 "*) ;; *) return 1 ;; esac; }
+
 scripts/setup.sh build
 find_rust
 say "building (release)"
 [ -n "${THRU_BIN:-}" ] || cargo build --release --locked --quiet -p throughline
+thru="${THRU_BIN:-${CARGO_TARGET_DIR:-target}/release/thru}"
+dir=$(mktemp -d)
+ns="" agent=""
+clean() {
+    [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
+    [ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || true
+    rm -rf "$dir"
+}
+trap clean EXIT
+
+if wants matrix && [ "$(id -u)" != 0 ]; then
+    say "SKIPPED: the matrix of thru why: its labs need root"
+elif wants matrix; then
+    cargo build --locked --quiet -p throughline-matrix
+    say "${THRU_TRUTH_PATHS:-72} paths with a known limit, and what thru why names"
+    "${CARGO_TARGET_DIR:-target}/debug/matrix" run "${THRU_TRUTH_FOLDER:-$dir/matrix}" --check --thru "$thru" \
+        --seed "${THRU_TRUTH_SEED:-101}" --paths "${THRU_TRUTH_PATHS:-72}"
+fi
+wants comparisons || exit 0
+
+live=${THRU_TRUTH_LIVE:-100}
 cargo test --release --locked --quiet -p throughline-analysis --test paired --test advice --no-run
 
 deadline=$((SECONDS + 600))
@@ -27,15 +61,6 @@ THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throug
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "$live comparisons of A with A over loopback"
-thru="${THRU_BIN:-${CARGO_TARGET_DIR:-target}/release/thru}"
-dir=$(mktemp -d)
-ns="" agent=""
-clean() {
-    [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
-    [ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || true
-    rm -rf "$dir"
-}
-trap clean EXIT
 inside=()
 if [ "$(id -u)" = 0 ] && ip netns add "thru-truth-$$" 2>/dev/null; then
     ns="thru-truth-$$"

@@ -13,6 +13,8 @@ use crate::stats::{mean, median, quantile};
 
 /// Share of the requested rate from which it counts as reached.
 const REACHED: f64 = 0.95;
+/// Congestion window below which the RTT contains delayed acknowledgements: the last segment of a window waits for one.
+const FEW_SEGMENTS: f64 = 8.0;
 
 /// A bottleneck as one direction of one trial shows it.
 pub(super) struct Bottleneck {
@@ -80,7 +82,10 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let unbound = 1.0 - ramp(each(&flows, |flow| fills_window(direction, flow)).unwrap_or(0.0), 0.6, 0.85);
     let open = |flow: &SenderFlow<'_>| ramp(flow.network().unwrap_or(0.5), 0.5, 0.9);
     // A standing queue is drained at the bottleneck's rate. A small one counts if nothing else limited TCP.
-    let queues = |flow: &SenderFlow<'_>| f64::from(u8::from(!one_segment_at_a_time(direction, flow)));
+    let queues = |flow: &SenderFlow<'_>| {
+        let few = flow.cwnd().is_some_and(|segments| segments < FEW_SEGMENTS);
+        f64::from(u8::from(!few && !one_segment_at_a_time(direction, flow)))
+    };
     let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * (0.5 + 0.5 * steady);
     let little = each(&flows, |flow| Some(flow.queued()? * queues(flow) * (0.3 + 0.7 * open(flow)))).unwrap_or(0.0);
     // BBR paces at its estimate of the bottleneck's rate.
@@ -88,11 +93,16 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let estimate = |flow: &SenderFlow<'_>| flow.pacing_bps().filter(|_| own(flow));
     let paced = each(&flows, |flow| {
         let fits = ramp(flow.rate_bps / estimate(flow)?, 0.7, 0.9);
-        Some(fits * open(flow) * (1.0 - flow.part(|one| one.app_limited)?))
+        // Its congestion window is twice what it estimates to be in flight. A full one is smaller for another reason.
+        let half_full = 1.0 - ramp(flow.cwnd_full()?, 0.6, 0.9);
+        Some(fits * half_full * open(flow) * (1.0 - flow.part(|one| one.app_limited)?))
     });
     let paced = paced.filter(|_| direction.sender.options.max_pacing_bps.is_none()).unwrap_or(0.0);
     let sign = standing.max(little * steady * unbound).max(paced * steady * unbound);
-    let weight = 0.9 * sign * (1.0 - full_thread(observations, direction)) * (1.0 - qdisc_limited(direction));
+    // Before a bottleneck on the path data waits in the send queue too.
+    let sign = sign * ramp(each(&flows, SenderFlow::supplied).unwrap_or(1.0), 0.2, 0.6);
+    let full = full_thread(observations, direction).max(late_acknowledgements(observations, direction, &flows));
+    let weight = 0.9 * sign * (1.0 - full) * (1.0 - qdisc_limited(direction));
     let varied = varied(&rates);
     let observation = if standing.max(little) >= paced {
         format!(
@@ -151,6 +161,20 @@ fn full_thread(observations: &Observations<'_>, direction: &DirectionView<'_>) -
     sender.max(full_reader(observations, direction))
 }
 
+/// Whether segments waited for the programs themselves, from 0 to 1. Where TCP reports nothing over time the transport is the
+/// programs' own (QUIC): they acknowledge only while they have CPU, and meanwhile data waits in their sockets.
+fn late_acknowledgements(
+    observations: &Observations<'_>,
+    direction: &DirectionView<'_>,
+    flows: &[SenderFlow<'_>],
+) -> f64 {
+    if flows.iter().any(|flow| !flow.samples().is_empty()) {
+        return 0.0;
+    }
+    let busy = |side| busiest(observations, side).map_or(0.0, |thread| ramp(thread.share(), 0.5, 0.8));
+    busy(&direction.sender).max(busy(&direction.receiver))
+}
+
 fn full_reader(observations: &Observations<'_>, direction: &DirectionView<'_>) -> f64 {
     busiest(observations, &direction.receiver).map_or(0.0, |thread| ramp(thread.ran, 0.7, 0.95))
 }
@@ -166,8 +190,8 @@ fn rates(direction: &DirectionView<'_>, flows: &[SenderFlow<'_>]) -> Vec<f64> {
     }
 }
 
-/// Payload rates of the receiver's complete intervals without the first.
-fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
+/// Payload rates of the receiver's complete intervals without the first, bit/s.
+pub(super) fn arrivals(direction: &DirectionView<'_>) -> Vec<f64> {
     let intervals = &direction.receiver.tally.intervals;
     // The median, because a busy host may prolong single intervals.
     let lengths: Vec<f64> = intervals.iter().map(|one| (one.end_ns - one.start_ns) as f64).collect();

@@ -135,11 +135,15 @@ impl<'a> SenderFlow<'a> {
         last.filter(|mss| *mss > 0).map(f64::from)
     }
 
-    /// Median congestion window over the trial, bytes.
-    pub(super) fn cwnd_bytes(&self) -> Option<f64> {
+    /// Median congestion window over the trial, segments.
+    pub(super) fn cwnd(&self) -> Option<f64> {
         let last = self.flow.socket.cwnd.map(f64::from);
-        let segments = self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)?;
-        Some(segments * self.mss()?)
+        self.middle(|one| (one.cwnd > 0).then(|| f64::from(one.cwnd))).or(last)
+    }
+
+    /// The same in bytes.
+    pub(super) fn cwnd_bytes(&self) -> Option<f64> {
+        Some(self.cwnd()? * self.mss()?)
     }
 
     /// The largest window that the receiver announced, bytes.
@@ -175,9 +179,37 @@ impl<'a> SenderFlow<'a> {
         self.flow.socket.cc.as_deref()
     }
 
+    /// Share of the samples in which the sender's program had supplied more than TCP had sent: a segment or more in the send queue, or
+    /// a full congestion window. `None` without a series of the queue.
+    pub(super) fn supplied(&self) -> Option<f64> {
+        self.flow.tcp.last()?.notsent_bytes?;
+        self.part(|one| one.notsent_bytes.is_some_and(|bytes| bytes >= u64::from(one.mss)) || is_full(one))
+    }
+
+    /// Whether what follows the sender's program held it back, from 0 to 1: data waited in the send queue, or for the receiver's window.
+    pub(super) fn held_back(&self) -> Option<f64> {
+        let [idle, rwnd, sndbuf, rest] = spans(&self.flow.tcp)?;
+        let limited = ramp((rwnd + sndbuf) / (idle + rwnd + sndbuf + rest), 0.02, 0.1);
+        Some(limited.max(ramp(self.supplied()?, 0.1, 0.4)))
+    }
+
     /// Share of the samples in which the congestion window was full.
     pub(super) fn cwnd_full(&self) -> Option<f64> {
         self.part(is_full)
+    }
+
+    /// Share of the time in which the congestion window grew exponentially, as in slow start: by a third of a doubling or more in each
+    /// RTT (with delayed acknowledgements slow start makes 0.58 doublings).
+    pub(super) fn cwnd_growing(&self) -> Option<f64> {
+        let between = |pair: &[TcpSample]| {
+            let ns = pair[1].at_ns.checked_sub(pair[0].at_ns).filter(|ns| *ns > 0)? as f64;
+            let doublings = (f64::from(pair[1].cwnd.max(1)) / f64::from(pair[0].cwnd.max(1))).log2();
+            let grew = doublings >= LEAST_GROWTH && doublings * pair[1].rtt_ns as f64 / ns >= LEAST_GROWTH;
+            Some((ns, f64::from(u8::from(grew))))
+        };
+        let spans: Vec<(f64, f64)> = self.flow.tcp.windows(2).filter_map(between).collect();
+        let whole: f64 = spans.iter().map(|(ns, _)| ns).sum();
+        (whole > 0.0).then(|| spans.iter().map(|(ns, grew)| ns * grew).sum::<f64>() / whole)
     }
 
     /// Share of the samples after a loss in which TCP was in recovery, or the congestion window was full near the threshold that the
@@ -227,6 +259,9 @@ impl<'a> SenderFlow<'a> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
     }
 }
+
+/// Doublings of the congestion window, between two samples and per RTT, from which it grows exponentially.
+const LEAST_GROWTH: f64 = 1.0 / 3.0;
 
 /// Whether the congestion window was full.
 fn is_full(sample: &TcpSample) -> bool {

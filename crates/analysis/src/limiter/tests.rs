@@ -1,5 +1,6 @@
 mod recorded;
 mod recorded_case;
+mod series;
 
 use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
 use proptest::prelude::*;

@@ -60,13 +60,19 @@ pub(super) const WINDOW: Rule = Rule {
             return Vec::new();
         }
         let full = each(&flows, SenderFlow::cwnd_full).unwrap_or(0.0);
+        // A window that grows exponentially is used up in each round trip: TCP does not enlarge it otherwise (RFC 7661, section 4.3).
+        let growing = each(&flows, SenderFlow::cwnd_growing).unwrap_or(0.0);
         let part = each(&flows, |flow| Some(flow.rate_bps * flow.srtt_ns()? / (8e9 * flow.cwnd_bytes()?)));
+        let full_weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7);
         let weight =
-            0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7) * (1.0 - bottleneck::weight(observations, direction));
+            full_weight.max(0.9 * ramp(growing, 0.3, 0.8)) * (1.0 - bottleneck::weight(observations, direction));
         Signal::of(LimiterKind::CongestionWindow, weight, || {
             let starting = each(&flows, |flow| flow.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
             let marks: u64 = flows.iter().filter_map(marks).sum();
             let why = match (starting >= 0.5, marks) {
+                (true, _) if growing >= 0.3 => {
+                    format!("it grew exponentially for {:.0} % of the time (slow start)", 100.0 * growing)
+                }
                 (true, _) => format!("it was in slow start for {:.0} % of the time", 100.0 * starting),
                 (_, 0) => "it stopped growing because of delay, without loss or marks".to_owned(),
                 (_, marks) => format!("{marks} segments had a congestion mark (ECN)"),

@@ -5,7 +5,7 @@ use model::units::count;
 use model::{CoreUse, LimiterKind, Strategy};
 
 use super::super::bottleneck;
-use super::super::observations::{Observations, ramp};
+use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::super::threads::busiest;
 use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
@@ -25,7 +25,11 @@ pub(super) const THREAD: Rule = Rule {
                 let Some(busy) = busiest(observations, side) else { return Vec::new() };
                 // Full, or waiting for CPU for a large part of the time.
                 let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
-                let weight = full * (1.0 - elsewhere(observations, direction, kind));
+                // Of two threads that wait for each other the one that sleeps less is the limit.
+                let other = if kind == LimiterKind::SenderCpu { &direction.receiver } else { &direction.sender };
+                let busier =
+                    busiest(observations, other).map_or(0.0, |other| ramp(other.share() - busy.share(), 0.1, 0.3));
+                let weight = full * (1.0 - busier) * (1.0 - elsewhere(observations, direction, kind));
                 Signal::shared(kind, weight, Some(busy.share()), || {
                     let split = busy.user.map_or(String::new(), |user| {
                         format!(
@@ -116,13 +120,19 @@ pub(super) const SOFTNET: Rule = Rule {
     },
 };
 
-/// Evidence against the CPU of an end, from 0 to 1: a bottleneck on the path, or a sender that sends more than arrives.
+/// Evidence against the CPU of an end, from 0 to 1: a bottleneck on the path, a sender that sends more than arrives, or a receiver for
+/// which no data waits.
 fn elsewhere(observations: &Observations<'_>, direction: &DirectionView<'_>, kind: LimiterKind) -> f64 {
     match kind {
         LimiterKind::Softirq => 0.0,
         LimiterKind::SenderCpu => bottleneck::weight(observations, direction).max(bottleneck::oversent(direction)),
-        _ => bottleneck::weight(observations, direction),
+        _ => bottleneck::weight(observations, direction).max(1.0 - held_back(direction)),
     }
+}
+
+/// Whether a slow receiver could hold the sender back, from 0 to 1. 1 where TCP does not tell.
+fn held_back(direction: &DirectionView<'_>) -> f64 {
+    each(&sender_flows(direction), SenderFlow::held_back).unwrap_or(1.0)
 }
 
 /// Both ends of a direction, with the kind and the name of each.

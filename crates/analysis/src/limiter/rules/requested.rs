@@ -3,10 +3,12 @@
 use model::LimiterKind;
 use model::units::bits_per_second;
 
+use super::super::bottleneck;
 use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 use crate::outcome::Headline;
+use crate::stats::median;
 
 pub(super) const RATE: Rule = Rule {
     name: "requested-rate",
@@ -18,7 +20,8 @@ pub(super) const RATE: Rule = Rule {
         let rate = match observations.headline {
             // Datagrams that were sent and lost are limited elsewhere.
             Headline::Goodput => {
-                sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, goodput)| sent.min(goodput))
+                let carried = sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, goodput)| sent.min(goodput));
+                most_of_the_time(direction, carried)
             }
             // A transaction's rate is that of its requests.
             _ => {
@@ -37,13 +40,19 @@ pub(super) const DRAIN: Rule = Rule {
     evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(requested) = direction.receiver.options.drain_bps else { return Vec::new() };
         reached(
-            goodput_bps(direction),
+            most_of_the_time(direction, goodput_bps(direction)),
             requested,
             LimiterKind::ReceiverApplication,
             ["the receiver's requested reading rate", "read"],
         )
     },
 };
+
+/// The larger one of a trial's rate and the median over its intervals: what slow start held back at first is never made up for, but
+/// it does not limit the rest of the trial.
+fn most_of_the_time(direction: &DirectionView<'_>, whole: Option<f64>) -> Option<f64> {
+    Some(median(&bottleneck::arrivals(direction)).unwrap_or(0.0).max(whole?))
+}
 
 /// A requested rate that was reached is the limit; one that was far from reached is not.
 fn reached(rate: Option<f64>, requested: u64, kind: LimiterKind, [what, did]: [&str; 2]) -> Vec<Signal> {

@@ -38,8 +38,8 @@ pub(super) const RECEIVE: Rule = Rule {
 
 pub(super) const READER: Rule = Rule {
     name: "slow-reader",
-    speaks_for: &[LimiterKind::ReceiverApplication],
-    about: "The receiver's window limited the sender although it could carry much more: it closed because the program did not read.",
+    speaks_for: &[LimiterKind::ReceiverApplication, LimiterKind::ReceiverCpu],
+    about: "The receiver's window limited the sender although it could carry more: it closed because the program did not read.",
     source: "RFC 9293, section 3.8.6.2 (the window closes as data waits for its reader); tcpi_rwnd_limited in linux/tcp.h",
     evaluate: |observations, direction| {
         let flows = sender_flows(direction);
@@ -52,25 +52,38 @@ pub(super) const READER: Rule = Rule {
         let part = each(&flows, |flow| Some(flow.rate_bps * flow.min_rtt_ns()? / (8e9 * flow.window_bytes()?)));
         let (Some(limited), Some(part)) = (limited, part) else { return Vec::new() };
         let busy = busiest(observations, &direction.receiver).map(|thread| thread.share());
-        let idle = 1.0 - ramp(busy.unwrap_or(0.0), 0.8, 0.95);
+        // A thread that has little time does not leave its data unread by choice.
+        let hurried = ramp(busy.unwrap_or(0.0), 0.5, 0.8);
         // Data that waits for its reader closes the window. A window that is open and still used up is full of data that waits on the
         // path.
         let closed = 1.0 - ramp(each(&flows, SenderFlow::window_open).unwrap_or(0.0), 0.5, 0.9);
-        let weight = 0.9 * ramp(limited, 0.05, 0.3) * (1.0 - ramp(part, 0.2, 0.5)) * idle * closed;
-        Signal::of(LimiterKind::ReceiverApplication, weight, || {
-            let carried = total(&flows, |flow| over_rtt_of(flow.window_bytes()?, flow.min_rtt_ns()?));
-            let thread = busy.map_or_else(String::new, |busy| {
-                format!("; the receiver's thread was busy for {:.0} % of the time", 100.0 * busy)
-            });
-            format!(
-                "the receiver's program did not read in time: the window was full for {:.0} % of the time although it could carry \
-                 {}{thread}",
-                100.0 * limited,
-                bits_per_second(carried)
-            )
-        })
+        let late = 0.9 * ramp(limited, 0.05, 0.3) * closed;
+        let carried = || total(&flows, |flow| over_rtt_of(flow.window_bytes()?, flow.min_rtt_ns()?));
+        let statement = || late_reader(limited, carried(), busy);
+        let by_choice = late * (1.0 - ramp(part, 0.2, 0.5)) * (1.0 - hurried);
+        // Between two bursts such a thread waits for a round trip, so it is not full.
+        let by_cpu = late * (1.0 - ramp(part, 0.5, 0.9)) * hurried;
+        let mut signals = Signal::of(LimiterKind::ReceiverApplication, by_choice, statement);
+        signals.extend(Signal::of(LimiterKind::ReceiverCpu, by_cpu, statement));
+        signals
     },
 };
+
+/// Shares of the time in which the window was full and the receiver's thread busy, and the rate that the window would carry.
+fn late_reader(limited: f64, carried_bps: f64, busy: Option<f64>) -> String {
+    let thread = busy.map_or_else(String::new, |busy| {
+        format!("; the receiver's thread was busy for {:.0} % of the time", 100.0 * busy)
+    });
+    format!(
+        "the receiver's program did not read in time: the window was full for {:.0} % of the time although it could carry \
+         {}{thread}",
+        100.0 * limited,
+        bits_per_second(carried_bps)
+    )
+}
+
+/// Share of the send buffer that is filled when the program is woken to send more.
+const LEAST_FILLED: f64 = 2.0 / 3.0;
 
 pub(super) const SEND: Rule = Rule {
     name: "send-buffer-over-rtt",
@@ -88,8 +101,9 @@ pub(super) const SEND: Rule = Rule {
         let Some(part) = used(observations, direction, &flows, SenderFlow::send_buffer_bytes) else {
             return Vec::new();
         };
-        let smaller = each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? <= flow.cwnd_bytes()?))));
         // The program is woken when a third of the buffer is free (sk_stream_write_space), so a part of it is always free.
+        let smaller =
+            each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? * LEAST_FILLED <= flow.cwnd_bytes()?))));
         let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
         Signal::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&flows, SenderFlow::send_buffer_bytes), total(&flows, SenderFlow::sndbuf));
