@@ -25,7 +25,7 @@ bench: ## compare thru with other tools over loopback
 fuzz: ## run ten million mutated sessions through each codec of other programs (8 minutes)
 	@cargo bench --quiet -p throughline-peer-wire --bench fuzz
 
-truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit (root; 16 minutes)
+truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit, and of curves on recorded legs (root; 20 minutes)
 	@scripts/truth.sh
 
 seeds: ## run shortened versions of five published experiments in labs, with one report (root; 4 minutes)

@@ -9,6 +9,9 @@
 # docs/manual/why.md (25 minutes), THRU_TRUTH_SEED draws other paths, and with THRU_TRUTH_FOLDER records stay and a stopped run
 # continues.
 #
+# replay (4 minutes): records legs of curves over loopback, with blocking and with spinning waits, and replays a third of them
+# through the real schedule: its intervals must cover the medians of the other two thirds in 90 % of the sizes.
+#
 # THRU_BIN names a program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,9 +19,9 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(comparisons matrix)
+[ $# -gt 0 ] || parts=(comparisons matrix replay)
 for part in "${parts[@]}"; do
-    case $part in comparisons | matrix) ;; *) die "no part is called $part" "parts: comparisons matrix" ;; esac
+    case $part in comparisons | matrix | replay) ;; *) die "no part is called $part" "parts: comparisons matrix replay" ;; esac
 done
 wants() { case " ${parts[*]} " in *" $1 "*) ;; *) return 1 ;; esac; }
 
@@ -28,13 +31,31 @@ say "building (release)"
 [ -n "${THRU_BIN:-}" ] || cargo build --release --locked --quiet -p throughline
 thru="${THRU_BIN:-${CARGO_TARGET_DIR:-target}/release/thru}"
 dir=$(mktemp -d)
-ns="" agent=""
+ns="" agent="" host="" inside=()
 clean() {
     [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
     [ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || true
     rm -rf "$dir"
 }
 trap clean EXIT
+
+# An agent over loopback, as root in a network namespace of its own: $host, and what runs a command beside it: "${inside[@]}".
+agent_over_loopback() {
+    [ -z "$agent" ] || return 0
+    if [ "$(id -u)" = 0 ] && ip netns add "thru-truth-$$" 2>/dev/null; then
+        ns="thru-truth-$$"
+        ip -n "$ns" link set lo up
+        inside=(ip netns exec "$ns")
+    fi
+    "${inside[@]}" "$thru" serve --listen 127.0.0.1:0 2>"$dir/agent.log" &
+    agent=$!
+    for _ in $(seq 100); do
+        host=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$dir/agent.log" | head -n 1)
+        [ -z "$host" ] || break
+        sleep 0.1
+    done
+    [ -n "$host" ] || die "the agent did not start" "$(cat "$dir/agent.log")"
+}
 
 if wants matrix && [ "$(id -u)" != 0 ]; then
     say "SKIPPED: the matrix of thru why: its labs need root"
@@ -43,6 +64,21 @@ elif wants matrix; then
     say "${THRU_TRUTH_PATHS:-72} paths with a known limit, and what thru why names"
     "${CARGO_TARGET_DIR:-target}/debug/matrix" run "${THRU_TRUTH_FOLDER:-$dir/matrix}" --check --thru "$thru" \
         --seed "${THRU_TRUTH_SEED:-101}" --paths "${THRU_TRUTH_PATHS:-72}"
+fi
+
+if wants replay; then
+    agent_over_loopback
+    mkdir "$dir/legs"
+    say "recording legs on this host"
+    for waits in "blocking --wait=blocking" "spinning --spin --pin=1,0"; do
+        read -r name flags <<<"$waits"
+        # shellcheck disable=SC2086 # several flags
+        "${inside[@]}" env LEGS="$dir/legs" THRU="$thru" scripts/record-legs.sh "loopback-$name" 500 "$host" $flags
+    done
+    say "replaying them"
+    printf '| recording | windows | passes | with an interval | covered | later | ± | ± own |\n'
+    THRU_LEGS="$dir/legs" cargo test --release --locked --quiet -p throughline-schedule --test replay -- --nocapture |
+        grep '^|'
 fi
 wants comparisons || exit 0
 
@@ -61,21 +97,7 @@ THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throug
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "$live comparisons of A with A over loopback"
-inside=()
-if [ "$(id -u)" = 0 ] && ip netns add "thru-truth-$$" 2>/dev/null; then
-    ns="thru-truth-$$"
-    ip -n "$ns" link set lo up
-    inside=(ip netns exec "$ns")
-fi
-"${inside[@]}" "$thru" serve --listen 127.0.0.1:0 2>"$dir/agent.log" &
-agent=$!
-for _ in $(seq 100); do
-    host=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$dir/agent.log" | head -n 1)
-    [ -z "$host" ] || break
-    sleep 0.1
-done
-[ -n "$host" ] || die "the agent did not start" "$(cat "$dir/agent.log")"
-
+agent_over_loopback
 different=0 done=0
 for seed in $(seq "$live"); do
     [ "$SECONDS" -lt "$deadline" ] || die "10 minutes passed after $done comparisons: use a quieter machine"
