@@ -70,8 +70,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("privileged", "docker"),
     ("rcv-timeout", "iperf3"),
     ("release", "cargo"),
-    ("rounds", "scripts/bench.sh"),
-    ("seconds", "scripts/bench.sh"),
     ("snd-timeout", "iperf3"),
     ("system", "sysctl"),
     ("test", "cargo test"),
