@@ -73,7 +73,7 @@ if wants replay; then
     for waits in "blocking --wait=blocking" "spinning --spin --pin=1,0"; do
         read -r name flags <<<"$waits"
         # shellcheck disable=SC2086 # several flags
-        "${inside[@]}" env LEGS="$dir/legs" THRU="$thru" scripts/record-legs.sh "loopback-$name" 500 "$host" $flags
+        "${inside[@]}" env LEGS="$dir/legs" THRU="$thru" scripts/record-legs.sh "loopback-$name" 250 "$host" $flags
     done
     say "replaying them"
     printf '| recording | windows | passes | with an interval | covered | later | ± | ± own |\n'
