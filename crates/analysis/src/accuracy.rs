@@ -27,7 +27,7 @@ fn of_regime(outcome: &Outcome, cited: &SelfTestCitation) -> Vec<CitedError> {
         errors.extend(of(Claim::Added).filter(|_| summary.probe.is_some()));
     } else {
         errors.extend(of(Claim::Rtt));
-        errors.extend(of(Claim::Anatomy).filter(|_| outcome.spec.anatomy));
+        errors.extend(of(Claim::Anatomy).filter(|_| summary.anatomy.is_some()));
         errors.extend(of(Claim::OneWay).filter(|_| summary.one_way.is_some()));
     }
     errors
@@ -48,7 +48,7 @@ fn nearest_rate(cited: &SelfTestCitation, goodput_bps: Option<f64>) -> Option<&C
 
 #[cfg(test)]
 mod tests {
-    use model::{Check, Spec, Summary};
+    use model::{Anatomy, Check, Spec, Summary};
 
     use super::*;
 
@@ -92,8 +92,8 @@ mod tests {
         let udp = Spec { rate_bps: Some(100), ..Spec::new("udp", "stream") };
         let summary = Summary { goodput_bps: Some(1e8), packets_sent: Some(9), ..Summary::default() };
         assert_eq!(errors(udp, summary, [&host, &host]), [1.0, 6.0, 7.0]);
-        let trips = Spec { anatomy: true, ..Spec::new("tcp", "rr") };
-        assert_eq!(errors(trips, Summary::default(), [&host, &host]), [4.0, 8.0]);
+        let divided = Summary { anatomy: Some(Anatomy::default()), ..Summary::default() };
+        assert_eq!(errors(Spec::new("tcp", "rr"), divided, [&host, &host]), [4.0, 8.0]);
         assert_eq!(errors(Spec::new("tcp", "pingpong"), Summary::default(), [&host, &host]), [4.0]);
     }
 }

@@ -42,7 +42,7 @@ impl Claim {
     }
 }
 
-/// The figures of an attempt that failed.
+/// The figures of the first of two attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The measured value.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Check, CitedError, Claim, Inventory, SelfTestCitation};
 
 /// One self-test of one host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTest {
     /// Version of this document's shape: `throughline-selftest/2`. Fields may be added within a version.
     pub schema: String,
@@ -117,18 +117,7 @@ mod tests {
 
     #[test]
     fn a_self_test_without_a_check_has_not_passed() {
-        let mut test = SelfTest {
-            schema: SelfTest::SCHEMA.into(),
-            started_unix_ns: 0,
-            version: String::new(),
-            hostname: None,
-            boot_id: None,
-            kernel: None,
-            quick: true,
-            realtime: None,
-            checks: Vec::new(),
-            missing: Vec::new(),
-        };
+        let mut test = SelfTest { quick: true, ..SelfTest::default() };
         assert!(!test.passed());
         test.checks = vec![check(10.0, 0.0)];
         assert!(test.passed());
@@ -159,16 +148,11 @@ mod tests {
         let rate = |measured| Check::judge(Claim::Rate, "", [measured, 1e8, 2e5], "bit/s", String::new());
         let rtt = Check::judge(Claim::Rtt, "", [7.9e6, 8e6, 5e4], "ns", String::new());
         let test = SelfTest {
-            schema: SelfTest::SCHEMA.into(),
             started_unix_ns: 7,
             version: "1".into(),
-            hostname: None,
             boot_id: Some("a".into()),
-            kernel: None,
-            quick: false,
-            realtime: None,
             checks: vec![rate(1.001e8), rate(0.997e8), rtt],
-            missing: Vec::new(),
+            ..SelfTest::default()
         };
         let now = Inventory { boot_id: Some("a".into()), kernel: Some("6".into()), ..Inventory::default() };
         let cited = SelfTestCitation::of(&test, &now, "1");

@@ -144,16 +144,10 @@ mod tests {
     #[test]
     fn the_summary_names_what_is_missing() {
         let test = SelfTest {
-            schema: SelfTest::SCHEMA.into(),
-            started_unix_ns: 0,
-            version: String::new(),
-            hostname: None,
-            boot_id: None,
-            kernel: None,
-            quick: false,
             realtime: Some(false),
             checks: vec![Check::judge(Claim::Bytes, "", [1.0, 2.0, 0.0], "B", String::new())],
             missing: vec!["rates: run as root".into()],
+            ..SelfTest::default()
         };
         let text = selftest_summary(&test);
         assert!(text.starts_with("0 checks passed, 1 failed; the path emulator"), "{text}");

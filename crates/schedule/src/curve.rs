@@ -189,7 +189,8 @@ impl Curve {
             state.cells.open().map(|cell| (cell, leg(cell.cell.spec.block, self.leg_ns, cell.expected_ns()))).collect();
         open.sort_by_key(|(_, leg)| leg.block);
         let costs: Vec<u64> = open.iter().map(|(_, leg)| leg_cost_ns(&self.first, leg)).collect();
-        let passes_left = passes_left(&costs, self.left_ns(state, now), self.stretch);
+        let allowed = state.header.stopping.max_trials.saturating_sub(self.pass + 1).max(1);
+        let passes_left = passes_left(&costs, self.left_ns(state, now), self.stretch).min(f64::from(allowed));
         let usual = median_cost(&costs).max(self.leg_ns);
         let shared = state.header.stopping.budget_ns.is_some();
         let mut legs: Vec<Planned> = Vec::new();
@@ -306,10 +307,11 @@ impl Curve {
         self.at = At::Ceiling(Box::new(Ceiling { spec, passes: 0, kept, last }));
     }
 
-    /// A curve has all its points by now, so it does without an anatomy that an end refuses.
+    /// A curve has all its points by now, so it does without an anatomy that an end refuses or that fails.
     fn after_anatomy(&mut self, state: &mut RunState, spec: &Spec, result: Completed) {
         match &result {
             Completed::Failed(failure) if failure.kind == FailureKind::Setup => return self.at = At::Refused,
+            Completed::Failed(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
             Completed::Pass(result) => state.cells.anatomy(spec, result),
             _ => {}
         }
@@ -446,14 +448,15 @@ pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
     Spec { block, reply: None, interval_ns: 0, ..first.clone() }
 }
 
-/// The stamped round trips of a curve: of its first cell's block, for a second or a tenth of the budget. `None` without a budget.
+/// The stamped round trips of a curve: of its smallest block, for a second or a tenth of the budget. `None` without a budget.
 #[must_use]
 pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
     let ns = ANATOMY.0.min(header.stopping.budget_ns? / ANATOMY.1);
-    let first = header.cells.first()?.spec.clone();
+    let smallest = header.cells.iter().min_by_key(|cell| cell.spec.block)?.spec.clone();
     // The points of a curve have no series.
     let interval_ns = Spec::new("tcp", "rr").interval_ns;
-    Some(Spec { pattern: "rr".into(), reply: None, stop: Stop::TimeNs(ns), interval_ns, anatomy: true, ..first })
+    let stop = Stop::TimeNs(ns);
+    Some(Spec { pattern: "rr".into(), reply: None, stop, interval_ns, anatomy: true, capture: None, ..smallest })
 }
 
 /// A leg of about `leg_ns`, or of a few exchanges if these take longer.

@@ -19,8 +19,9 @@ pub use single::of_single;
 
 use crate::curve;
 
-/// The findings of a curve over block sizes: latency and its two modes, if it has two (round trips only), peak, saturation point, half-peak block, anomalies, the
-/// variation between connections. Outcomes may come in any order; those without a value are skipped. Empty without points.
+/// The findings of a curve over block sizes: latency and its two modes, if it has two (round trips only), peak, saturation point,
+/// half-peak block, anomalies, the variation between connections. Outcomes may come in any order; those without a value are skipped.
+/// Empty without points.
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
     let points = curve::points(outcomes);

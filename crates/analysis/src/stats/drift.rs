@@ -1,9 +1,12 @@
 //! Whether a series moves one way.
 
+use super::batch::batch_means;
 use super::summary::median;
 
 /// Fewest values.
 const LEAST: usize = 10;
+/// Batches of a longer series: all pairs of values are compared.
+const BATCHES: usize = 100;
 /// Bound of the normal score of Kendall's statistic: chance exceeds it in one independent series in a thousand.
 const SCORE: f64 = 3.29;
 /// Smallest change over the whole series that counts, relative to its median.
@@ -14,10 +17,11 @@ const CHANGE: f64 = 0.02;
 /// values.
 #[must_use]
 pub fn is_drifting(values: &[f64]) -> bool {
-    let n = values.len() as f64;
     if values.len() < LEAST {
         return false;
     }
+    let values = batch_means(values, values.len().div_ceil(BATCHES));
+    let n = values.len() as f64;
     let pairs = || values.iter().enumerate().flat_map(|(at, a)| values[at + 1..].iter().map(move |b| b - a));
     let s: f64 = pairs().map(|difference| if difference == 0.0 { 0.0 } else { difference.signum() }).sum();
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
@@ -27,7 +31,7 @@ pub fn is_drifting(values: &[f64]) -> bool {
         .flat_map(|(at, a)| values[at + 1..].iter().zip(1..).map(move |(b, distance)| (b - a) / f64::from(distance)))
         .collect();
     let change = median(&slopes).unwrap_or(0.0) * (n - 1.0);
-    let middle = median(values).unwrap_or(0.0);
+    let middle = median(&values).unwrap_or(0.0);
     (s.abs() - 1.0) / deviation > SCORE && change.abs() >= CHANGE * middle.abs()
 }
 
@@ -58,5 +62,7 @@ mod tests {
         assert!(!is_drifting(&[5.0; 40]));
         let slowly: Vec<f64> = (0..30).map(|at| 1000.0 + 0.5 * f64::from(at)).collect();
         assert!(!is_drifting(&slowly), "1.5 % over the whole series");
+        let long: Vec<f64> = (0..3_200).map(|at| 1000.0 + 0.05 * f64::from(at)).collect();
+        assert!(is_drifting(&long) && !is_drifting(&[5.0; 3_200]));
     }
 }

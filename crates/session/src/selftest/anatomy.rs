@@ -1,8 +1,10 @@
 //! The anatomy of round trips over a path of known delay.
 
+use model::stamps::Part;
 use model::{AnatomyTally, Check, Claim};
 
-use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, trial, waits};
+use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, waits};
+use super::claims::trial;
 use crate::Failure;
 
 /// The network's part against ping and the configured delay, and the sum of all parts.
@@ -38,16 +40,8 @@ fn network(tally: Option<&AnatomyTally>, measured: &Beside, waits: &str) -> [Che
 /// The parts of all exchanges against their round trips.
 fn sum(tally: Option<&AnatomyTally>) -> Check {
     let (parts, whole) = tally.filter(|tally| tally.stamped > 0).map_or((f64::NAN, f64::NAN), |tally| {
-        let parts = &tally.parts;
-        let all = [
-            &parts.near_send,
-            &parts.network,
-            &parts.far_wakeup,
-            &parts.far_turnaround,
-            &parts.far_send,
-            &parts.near_wakeup,
-        ];
-        (all.iter().map(|part| part.sum_ns).sum::<u64>() as f64, tally.round_trip.sum_ns as f64)
+        let parts: u64 = Part::ALL.into_iter().map(|part| tally.parts.get(part).sum_ns).sum();
+        (parts as f64, tally.round_trip.sum_ns as f64)
     });
     let note = "sum of all parts against the sum of the round trips".to_owned();
     Check::judge(Claim::Anatomy, "emulator, 8 ms, parts added up", [parts, whole, 0.0], "ns", note)
@@ -55,7 +49,7 @@ fn sum(tally: Option<&AnatomyTally>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use model::stamps::{Part, Parts};
+    use model::stamps::Parts;
     use model::{PartTally, Run, RunHeader};
 
     use super::*;

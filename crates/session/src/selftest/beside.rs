@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 
 use lab::PathCounts;
-use model::{Run, Trial};
+use model::Run;
 
 use super::claims::{median, ping_times};
 use super::link::Link;
@@ -52,11 +52,6 @@ pub(super) fn beside_ping(path: &DelayedPath, flags: &[&str]) -> Result<Beside, 
     let last = link.emulator();
     let late_ns: u64 = first.iter().flatten().zip(last.iter().flatten()).filter_map(late).sum();
     Ok(Beside { run, ping_ns, late_ns: late_ns as f64, still_ns: *still_ns })
-}
-
-/// The only trial of a run.
-pub(super) fn trial(run: &Run) -> Option<&Trial> {
-    run.outcomes.first()?.trials.first()
 }
 
 /// Ping's median of `count` round trips, ns.

@@ -1,6 +1,6 @@
 //! Checks from counters and clocks. Pure arithmetic.
 
-use model::{Check, Claim, SocketFacts, Trial};
+use model::{Check, Claim, Run, SocketFacts, Trial};
 
 /// Bytes and packets by a counter outside the tool, and the bytes of headers in each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,11 @@ pub(super) fn rate(path: &str, trial: &Trial, charged: u64, rate_bps: u64, toler
     let truth = rate_bps as f64;
     let note = format!("{seconds:.1} s, payload is {:.2} % of the bytes on the wire", 100.0 * goodput / wire);
     Check::judge(Claim::Rate, path, [wire, truth, truth * tolerance], "bit/s", note)
+}
+
+/// The only trial of a run.
+pub(super) fn trial(run: &Run) -> Option<&Trial> {
+    run.outcomes.first()?.trials.first()
 }
 
 /// Median of values; NaN without any.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use lab::DirectionSpec;
 use model::{Check, Claim, RttTally};
 
-use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, median_ping, trial, waits};
+use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, median_ping, waits};
+use super::claims::trial;
 use super::link::Link;
 use super::{CheckRunner, anatomy};
 use crate::Failure;

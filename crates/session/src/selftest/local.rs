@@ -3,6 +3,7 @@
 use model::{BitRate, ByteSize, Check, Claim, Nanos, Run, Trial};
 
 use super::CheckRunner;
+use super::claims::trial;
 use super::within::measure;
 use crate::Failure;
 use crate::draft::{Pattern, SpecDraft};
@@ -70,10 +71,6 @@ fn shortest(run: &Run) -> f64 {
     trial(run).and_then(|trial| trial.near.rtt.as_ref()).map_or(f64::NAN, |rtt| rtt.min_ns as f64)
 }
 
-fn trial(run: &Run) -> Option<&Trial> {
-    run.outcomes.first()?.trials.first()
-}
-
 /// The sent bytes against the sum of received, lost and queued ones.
 fn both_ends(path: &str, trial: Option<&Trial>) -> Check {
     let ledger = trial.map(|trial| trial.ledger).unwrap_or_default();
@@ -92,8 +89,8 @@ fn pace(trial: Option<&Trial>) -> Check {
         trial.near.bytes_sent as f64 * share * 8e9 / trial.near.sending_ns as f64
     });
     let note = "the sender's pace over its own time, first to last datagram".to_owned();
-    let asked = PACED_BPS as f64;
-    Check::judge(Claim::Rate, "udp paced to 10 Mbit/s", [sent, asked, asked * PACE_SHARE], "bit/s", note)
+    let requested = PACED_BPS as f64;
+    Check::judge(Claim::Rate, "udp paced to 10 Mbit/s", [sent, requested, requested * PACE_SHARE], "bit/s", note)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use lab::{DirectionSpec, PathCounts, Reorder};
 use model::{Check, Claim, Trial};
 
 use super::CheckRunner;
+use super::claims::trial;
 use super::link::Link;
 use crate::Failure;
 use crate::own::failure_of;
@@ -39,8 +40,7 @@ fn counted(link: &Link, path: &str, time: &str) -> Result<Vec<Check>, Failure> {
     let flags = ["stream", "--no-path", "--transport", "udp", "--rate", "50Mbit", "--block", "1200", "--time", time];
     let run = link.measure(&flags)?;
     let since = counts(link)?.since(&before);
-    let trial = run.outcomes.first().and_then(|outcome| outcome.trials.first());
-    let trial = trial.ok_or_else(|| failure_of("measure datagrams", std::io::Error::other("no trial")))?;
+    let trial = trial(&run).ok_or_else(|| failure_of("measure datagrams", std::io::Error::other("no trial")))?;
     Ok(vec![lost(path, trial, &since), reordered(path, trial, &since)])
 }
 

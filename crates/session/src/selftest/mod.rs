@@ -156,18 +156,7 @@ mod tests {
     /// The checks that are kept of a first and a second attempt.
     fn kept(first: &[f64], second: &[f64]) -> Vec<Check> {
         let options = Options { program: PathBuf::new(), version: String::new(), quick: true, loopback: true, exit };
-        let found = SelfTest {
-            schema: SelfTest::SCHEMA.into(),
-            started_unix_ns: 0,
-            version: String::new(),
-            hostname: None,
-            boot_id: None,
-            kernel: None,
-            quick: true,
-            realtime: None,
-            checks: Vec::new(),
-            missing: Vec::new(),
-        };
+        let found = SelfTest { quick: true, ..SelfTest::default() };
         let mut runner = CheckRunner { options: &options, on_event: &mut |_| {}, found };
         let made = runner.attempt(&mut |number| {
             let values = if number == 1 { first } else { second };

@@ -6,6 +6,7 @@ use lab::{DirectionSpec, PathCounts};
 use model::{Check, Claim, OneWay};
 
 use super::CheckRunner;
+use super::claims::trial;
 use super::link::Link;
 use crate::Failure;
 
@@ -34,9 +35,8 @@ fn delays(link: &Link, time: &str) -> Result<Vec<Check>, Failure> {
     let run = link.measure_at(&["rr", &far, "--speak", "stamp", "--rate", "200/s", "--time", time])?;
     let last = link.emulator();
     let late = first.zip(last).map(|(first, last)| [0, 1].map(|way| median_lateness(&last[way].since(&first[way]))));
-    let trial = run.outcomes.first().and_then(|outcome| outcome.trials.first());
     let medians = |of: &OneWay| [of.outbound.p50_ns as f64, of.return_trip.p50_ns as f64];
-    let medians = trial.and_then(|trial| trial.near.one_way.as_ref()).map_or([f64::NAN; 2], medians);
+    let medians = trial(&run).and_then(|trial| trial.near.one_way.as_ref()).map_or([f64::NAN; 2], medians);
     Ok(checks(medians, late.unwrap_or([f64::NAN; 2])).into())
 }
 

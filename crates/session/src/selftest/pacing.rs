@@ -3,7 +3,7 @@
 use model::{Check, Claim, Run, Trial};
 
 use super::CheckRunner;
-use super::claims::{TCP_IP, UDP_IP};
+use super::claims::{TCP_IP, UDP_IP, trial};
 use super::course::{Sample, burst, rate_between, total};
 use super::link::Link;
 use super::samples::{Direction, during};
@@ -77,8 +77,7 @@ impl CheckRunner<'_> {
 }
 
 fn checks(sender: &Sender, run: &Run, samples: &[Sample]) -> Result<Vec<Check>, Failure> {
-    let trial = run.outcomes.first().and_then(|outcome| outcome.trials.first());
-    let trial = trial.ok_or_else(|| failure_of("measure a paced stream", std::io::Error::other("no trial")))?;
+    let trial = trial(run).ok_or_else(|| failure_of("measure a paced stream", std::io::Error::other("no trial")))?;
     let mut checks = vec![mean(sender, trial, samples)];
     // A TCP sender's blocks are cut into segments, which do not leave one by one.
     if sender.beyond == UDP_IP {

@@ -3,7 +3,7 @@
 use model::{Check, Trial};
 
 use super::CheckRunner;
-use super::claims::{self, Count};
+use super::claims::{self, Count, trial};
 use super::link::{Link, Shaper};
 use crate::Failure;
 use crate::own::failure_of;
@@ -45,10 +45,10 @@ fn both(link: &Link, path: &str, rate_bps: u64, quick: bool) -> Result<Vec<Check
 /// A stream over the link: the trial, the payload by each counter, and the bytes that the last one (the shaper) counted.
 pub(super) fn stream(link: &Link, flags: &[&str]) -> Result<(Trial, Vec<i64>, u64), Failure> {
     let before = link.counts()?;
-    // reno fills the queue; cubic's HyStart would leave slow start earlier, because the delay grows.
-    let run = link.measure(&[&["stream", "--stall", "10s", "--cc", "reno"], flags].concat())?;
+    // Probes of the path would be counted, and their number varies. reno fills the queue; cubic's HyStart would leave slow start earlier, because the delay grows.
+    let run = link.measure(&[&["stream", "--no-path", "--stall", "10s", "--cc", "reno"], flags].concat())?;
     let after = link.counts()?;
-    let trial = run.outcomes.into_iter().flat_map(|outcome| outcome.trials).next();
+    let trial = trial(&run).cloned();
     let trial = trial.ok_or_else(|| failure_of("measure a stream", std::io::Error::other("no trial")))?;
     let counted = after.iter().zip(&before).map(|(after, before): (&Count, _)| after.payload_since(before)).collect();
     let charged = after.last().zip(before.last()).map_or(0, |(after, before)| after.bytes - before.bytes);
