@@ -54,17 +54,13 @@ impl Source {
                 .map(|list| !list.is_empty()),
         }
     }
-}
 
-impl Source {
     /// The commit, and whether the tree was changed.
     pub fn text(&self) -> String {
         let commit = self.commit.as_deref().unwrap_or("unknown");
         if self.changed == Some(true) { format!("{commit}, changed") } else { commit.to_owned() }
     }
-}
 
-impl Source {
     /// A warning if a program that prints its commit, as `thru 0.1.0 (0ea3a42283b3)`, is of another one.
     pub fn differs(&self, says: &str) -> Option<String> {
         let commit = self.commit.as_deref()?;
