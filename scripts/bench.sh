@@ -58,7 +58,11 @@ from_source() {
 
 configure_and_make() (
     cd "$1" || return 1
-    [ -x configure ] || autoreconf -fi || return 1
+    if [ ! -x configure ]; then
+        # A source without it is from version control.
+        { have automake || { may_install && apt_install autoconf automake; }; } || return 1
+        if [ -x autogen.sh ]; then sh ./autogen.sh; else autoreconf -fi; fi || return 1
+    fi
     ./configure --disable-shared CFLAGS='-O2 -fcommon -w' && make -C src
 )
 
