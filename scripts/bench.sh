@@ -127,6 +127,8 @@ ns="thru-bench-$$"
 ip netns add "$ns"
 trap 'ip netns del "$ns"' EXIT
 ip -n "$ns" link set lo up
+# getaddrinfo with AI_ADDRCONFIG, which netperf uses, resolves nothing on a host that has loopback addresses only.
+ip -n "$ns" addr add 192.0.2.1/32 dev lo
 for cc in cubic reno; do
     ip netns exec "$ns" sysctl -qw "net.ipv4.tcp_congestion_control=$cc" 2> /dev/null && break
 done
