@@ -20,6 +20,8 @@ pub(super) struct DelayedPath {
     pub(super) link: Link,
     /// Ping's median over the same path without delay, ns: what the hosts' kernels and the emulator take.
     pub(super) still_ns: f64,
+    /// The network's part of round trips over the same path without delay, ns, by attempt.
+    pub(super) still_network_ns: [f64; 2],
     /// Shorter trials.
     pub(super) quick: bool,
 }
@@ -43,7 +45,7 @@ pub(super) fn waits(attempt: u32) -> (&'static str, &'static [&'static str]) {
 
 /// Measures with `flags` and, at the same time, by ping, so that load and sleep states of the host affect both.
 pub(super) fn beside_ping(path: &DelayedPath, flags: &[&str]) -> Result<Beside, Failure> {
-    let DelayedPath { link, still_ns, quick } = path;
+    let DelayedPath { link, still_ns, quick, .. } = path;
     let (time, count) = if *quick { ("2s", "200") } else { ("5s", "500") };
     let first = link.emulator();
     let pinging = ping(link, count)?;

@@ -28,10 +28,11 @@ impl CheckRunner<'_> {
         let direction = DirectionSpec { delay: DELAY, ..DirectionSpec::default() };
         let baseline = Link::path(&self.options.program, still.clone(), still)?;
         let still_ns = median_ping(&baseline, "100")?;
+        let still_network_ns = [anatomy::network_part(&baseline, 1)?, anatomy::network_part(&baseline, 2)?];
         drop(baseline);
         let link = Link::path(&self.options.program, direction.clone(), direction)?;
         self.found.realtime = link.lab.emulator().map(lab::Emulator::realtime).or(self.found.realtime);
-        let path = DelayedPath { link, still_ns, quick: self.options.quick };
+        let path = DelayedPath { link, still_ns, still_network_ns, quick: self.options.quick };
         self.attempt(&mut |attempt| round_trips(&path, attempt))?;
         self.report("the probe over 8 ms");
         self.attempt(&mut |_| probe(&path))?;
