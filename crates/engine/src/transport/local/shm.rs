@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use model::{EndOptions, NamedTransport, SocketFacts, Spec};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use crate::core::EngineError;
 use crate::transport::local::{self, LocalListener};
@@ -73,9 +72,7 @@ impl Listener for ShmListener {
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
         let (hello, stream) = self.listener.accept(deadline_ns)?;
         let failed = |source: io::Error| EngineError::socket("share memory for data connection", hello.link, source);
-        let segment = memfd_create("thru-ring", MemfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
-        ftruncate(&segment, SharedRings::segment_bytes(self.ring) as u64).map_err(|errno| failed(errno.into()))?;
-        let rings = SharedRings::create(segment, self.ring).map_err(failed)?;
+        let rings = SharedRings::create(self.ring).map_err(failed)?;
         welcome(&stream).map_err(failed)?;
         local::send_fd(&stream, rings.fd().as_fd(), &(self.ring as u64).to_be_bytes()).map_err(failed)?;
         Ok((hello, Link::of(ShmChannel { rings, blocking: true })))

@@ -29,15 +29,9 @@ pub(crate) struct SharedRings {
 }
 
 impl SharedRings {
-    /// Bytes of a segment with two rings of `capacity`.
-    pub(crate) fn segment_bytes(capacity: usize) -> usize {
-        Segment::bytes(capacity)
-    }
-
-    /// The end that made the segment `fd`. `capacity` must be a power of two and the segment fresh and at least
-    /// `segment_bytes(capacity)` long.
-    pub(crate) fn create(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
-        Segment::create(fd, capacity).map(Self::new)
+    /// The end that makes the segment, with two rings of `capacity`, which must be a power of two.
+    pub(crate) fn create(capacity: usize) -> io::Result<Self> {
+        Segment::create(capacity).map(Self::new)
     }
 
     /// The other end.

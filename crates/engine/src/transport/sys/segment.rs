@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// Bytes of the largest message that travels beside its position. Up to 40 share its cache line; the rest is in the line that
@@ -77,16 +78,23 @@ impl Segment {
         capacity.saturating_mul(2).saturating_add(ENDS)
     }
 
-    /// Maps a fresh segment, all zeros, for the end that made it. `capacity` must be a power of two and the segment at least
-    /// `bytes(capacity)` long.
-    pub(super) fn create(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+    /// Makes a segment, all zeros, and maps it. `capacity` must be a power of two. Its size is sealed (memfd_create(2)): a file that
+    /// shrinks under a mapping would end this process by SIGBUS.
+    pub(super) fn create(capacity: usize) -> io::Result<Self> {
+        let fd = memfd_create("thru-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&fd, Self::bytes(capacity) as u64)?;
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let segment = Self::map(fd, capacity, 0)?;
         segment.own().state.layout.store(LAYOUT, Ordering::SeqCst);
         Ok(segment)
     }
 
-    /// Maps a segment that the other end created.
+    /// Maps a segment that the other end created and sealed.
     pub(super) fn join(fd: OwnedFd, capacity: usize) -> io::Result<Self> {
+        if !fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
+            let what = "the shared segment can shrink: run the same version of thru at both ends";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
         let segment = Self::map(fd, capacity, 1)?;
         if segment.other().state.layout.load(Ordering::SeqCst) == LAYOUT {
             return Ok(segment);

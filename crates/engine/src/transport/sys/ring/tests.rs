@@ -4,16 +4,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 use super::*;
 
 /// Both ends of one segment, each with a mapping of its own, as two processes have them.
 fn ends(capacity: usize) -> (SharedRings, SharedRings) {
-    let segment = memfd_create("ring-test", MemfdFlags::CLOEXEC).unwrap();
-    ftruncate(&segment, SharedRings::segment_bytes(capacity) as u64).unwrap();
-    let passed = segment.try_clone().unwrap();
-    let made = SharedRings::create(segment, capacity).unwrap();
+    let made = SharedRings::create(capacity).unwrap();
+    let passed = made.fd().try_clone().unwrap();
     (made, SharedRings::join(passed, capacity).unwrap())
 }
 
@@ -105,9 +103,19 @@ fn an_end_that_finished_is_at_its_end_once_all_is_read() {
 }
 
 #[test]
+fn a_segment_keeps_its_size() {
+    let made = SharedRings::create(4096).unwrap();
+    assert!(ftruncate(made.fd(), 0).is_err() && ftruncate(made.fd(), 1 << 20).is_err());
+}
+
+#[test]
 fn other_layouts_are_refused() {
-    let segment = memfd_create("ring-test", MemfdFlags::CLOEXEC).unwrap();
+    let segment = memfd_create("ring-test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&segment, 1 << 16).unwrap();
+    // The other end could shrink it under the mapping.
+    let error = SharedRings::join(segment.try_clone().unwrap(), 4096).err().unwrap();
+    assert!(error.to_string().contains("can shrink"), "{error}");
+    fcntl_add_seals(&segment, SealFlags::SHRINK).unwrap();
     // Nobody made rings in it.
     let error = SharedRings::join(segment.try_clone().unwrap(), 4096).err().unwrap();
     assert!(error.to_string().contains("same version"), "{error}");
