@@ -18,7 +18,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::stream::{Renewal, StreamChannel, exchange_hello, read_hello, receive_welcome, send_hello, welcome};
 use super::{
-    Capabilities, Cookie, FlowHello, Link, ListenOptions, Listener, Rendezvous, SharedPort, Transport, options,
+    Capabilities, Cookie, FlowHello, Greeting, Greetings, Link, ListenOptions, Listener, Rendezvous, SharedPort,
+    Transport, options,
 };
 use crate::core::{EngineError, now_ns};
 
@@ -31,7 +32,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 4096;
-/// Interval at which a thread that waits for the next connection checks for the end.
+
+/// Interval at which a thread that waits for the next transaction's connection checks for the end.
 const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Tcp {
@@ -78,7 +80,16 @@ impl Transport for Tcp {
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
-        Ok(Box::new(TcpListener { socket: Arc::new(socket), address, cookie: listen.cookie, spec: spec.clone() }))
+        socket.set_nonblocking(true).map_err(failed)?;
+        // For the transactions' connections, which a thread waits for: its machine checks the stop flag in between.
+        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        Ok(Box::new(TcpListener {
+            socket: Arc::new(socket),
+            address,
+            cookie: listen.cookie,
+            spec: Arc::new(spec.clone()),
+            greetings: Greetings::new(),
+        }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -220,10 +231,12 @@ fn refused(target: SocketAddr, source: io::Error) -> EngineError {
 }
 
 struct TcpListener {
+    /// Does not block.
     socket: Arc<Socket>,
     address: SocketAddr,
     cookie: Cookie,
-    spec: Spec,
+    spec: Arc<Spec>,
+    greetings: Greetings,
 }
 
 impl Listener for TcpListener {
@@ -232,48 +245,43 @@ impl Listener for TcpListener {
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
-        self.socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
-        loop {
-            match self.socket.accept() {
-                Ok((socket, _)) => {
-                    // An unauthenticated or broken connection is dropped; the right one is still to come.
-                    let Ok(Some(hello)) = read_hello(&socket, &self.cookie) else { continue };
-                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
-                    welcome(&socket).map_err(failed)?;
-                    return Ok((hello, Link::of(self.channel(socket))));
-                }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                    if now_ns() > deadline_ns {
-                        return Err(failed(io::ErrorKind::TimedOut.into()));
-                    }
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        let address = self.address;
+        let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
+        let accept = || {
+            let (socket, _) = self.socket.accept()?;
+            let (listener, spec, cookie) = (self.socket.clone(), self.spec.clone(), self.cookie);
+            let greeting: Greeting = Box::new(move || {
+                // An unauthenticated or broken connection is dropped; the right one is still to come.
+                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie));
+                let Ok(Some(hello)) = hello else { return Ok(None) };
+                options::connected(socket.as_fd(), &spec.far, &spec, true)?;
+                welcome(&socket).map_err(failed)?;
+                Ok(Some((hello, Link::of(channel(socket, listener, &spec)))))
+            });
+            Ok(greeting)
+        };
+        self.greetings.next(&*self.socket, deadline_ns, accept, failed)
     }
 }
 
-impl TcpListener {
-    fn channel(&self, socket: Socket) -> StreamChannel {
-        if self.spec.pattern != "crr" {
-            return StreamChannel::new(socket.into(), self.spec.io);
-        }
-        let listener = self.socket.clone();
-        let mut flags = SocketFlags::CLOEXEC;
-        if self.spec.strategy == Strategy::Spin {
-            flags |= SocketFlags::NONBLOCK;
-        }
-        let mut waits = true;
-        let renewal = move || {
-            // The first connections, which send a hello, are waited for; after them a spinning thread waits for none.
-            if std::mem::take(&mut waits) && flags.contains(SocketFlags::NONBLOCK) {
-                listener.set_nonblocking(true)?;
-            }
-            Ok(rustix::net::accept_with(&*listener, flags)?)
-        };
-        StreamChannel::renewing(socket.into(), self.spec.io, Box::new(renewal))
+/// The channel of an accepted connection; with a connection for each transaction, `listener` has the next ones.
+fn channel(socket: Socket, listener: Arc<Socket>, spec: &Spec) -> StreamChannel {
+    if spec.pattern != "crr" {
+        return StreamChannel::new(socket.into(), spec.io);
     }
+    let mut flags = SocketFlags::CLOEXEC;
+    if spec.strategy == Strategy::Spin {
+        flags |= SocketFlags::NONBLOCK;
+    }
+    let mut first = true;
+    let renewal = move || {
+        // Without a spinning thread the next connections are waited for.
+        if std::mem::take(&mut first) {
+            listener.set_nonblocking(flags.contains(SocketFlags::NONBLOCK))?;
+        }
+        Ok(rustix::net::accept_with(&*listener, flags)?)
+    };
+    StreamChannel::renewing(socket.into(), spec.io, Box::new(renewal))
 }
 
 pub(crate) fn into_io(error: EngineError) -> io::Error {

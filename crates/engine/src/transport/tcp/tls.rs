@@ -5,7 +5,6 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::{Encryption, NamedTransport, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
@@ -14,20 +13,18 @@ use socket2::{Domain, Socket, Type};
 use super::dial;
 use super::ktls::{self, KernelTls};
 use super::over_tcp::{SEND_LIMIT, Slot, over_tcp};
-use crate::core::{EngineError, Interest, Turn, not_now, now_ns};
+use crate::core::{EngineError, Interest, Turn, not_now};
 use crate::transport::certificate::Identity;
 use crate::transport::stream::HELLO_LIMIT;
 use crate::transport::{
-    BoxFlow, Breaker, Capabilities, Channel, Cookie, Flow, FlowHello, FlowSetup, Kind, Link, ListenOptions, Listener,
-    Rendezvous, TcpInfo, Transport, certificate, cipher, hello_exchange, options, sys,
+    BoxFlow, Breaker, Capabilities, Channel, Cookie, Flow, FlowHello, FlowSetup, Greeting, Greetings, Kind, Link,
+    ListenOptions, Listener, Rendezvous, TcpInfo, Transport, certificate, cipher, hello_exchange, options, sys,
 };
 
 /// The transport.
 pub(crate) struct Tls;
 
 const BACKLOG: i32 = 4096;
-/// Interval at which a thread that waits for the next connection checks for the end.
-const ACCEPT_STEP: Duration = Duration::from_millis(100);
 /// Most plaintext that is encrypted before the socket must take it: 16 records of 16 KiB.
 const UNSENT_LIMIT: usize = 256 << 10;
 /// Bytes requested in one read of the socket.
@@ -70,10 +67,11 @@ impl Transport for Tls {
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
         socket.bind(&wanted.into()).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
-        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let fingerprint = identity.fingerprint();
-        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie: listen.cookie, spec: spec.clone() }))
+        let (cookie, spec) = (listen.cookie, Arc::new(spec.clone()));
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie, spec, greetings: Greetings::new() }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -94,12 +92,14 @@ impl Transport for Tls {
 }
 
 struct TlsListener {
+    /// Does not block.
     socket: Socket,
     address: SocketAddr,
     fingerprint: Vec<u8>,
     config: Arc<ServerConfig>,
     cookie: Cookie,
-    spec: Spec,
+    spec: Arc<Spec>,
+    greetings: Greetings,
 }
 
 impl Listener for TlsListener {
@@ -108,36 +108,31 @@ impl Listener for TlsListener {
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let failed = |source: io::Error| EngineError::socket("accept on", self.address, source);
-        loop {
-            match self.socket.accept() {
-                Ok((socket, _)) => {
-                    options::connected(socket.as_fd(), &self.spec.far, &self.spec, true)?;
-                    // An unauthenticated or broken connection is dropped; the right one is still to come.
-                    if let Ok(Some((hello, channel))) = self.greet(socket) {
-                        return Ok((hello, Link::of(channel)));
-                    }
-                }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                    if now_ns() > deadline_ns {
-                        return Err(failed(io::ErrorKind::TimedOut.into()));
-                    }
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        let address = self.address;
+        let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
+        let accept = || {
+            let (socket, _) = self.socket.accept()?;
+            let (config, spec, cookie) = (self.config.clone(), self.spec.clone(), self.cookie);
+            let greeting: Greeting = Box::new(move || {
+                socket.set_nonblocking(false).map_err(failed)?;
+                options::connected(socket.as_fd(), &spec.far, &spec, true)?;
+                // An unauthenticated or broken connection is dropped; the right one is still to come.
+                let greeted = greet(socket, config, &cookie).ok().flatten();
+                Ok(greeted.map(|(hello, channel)| (hello, Link::of(channel))))
+            });
+            Ok(greeting)
+        };
+        self.greetings.next(&self.socket, deadline_ns, accept, failed)
     }
 }
 
-impl TlsListener {
-    fn greet(&self, socket: Socket) -> io::Result<Option<(FlowHello, TlsChannel)>> {
-        let session = ServerConnection::new(self.config.clone()).map_err(other)?;
-        let mut channel = TlsChannel::open(socket, session.into())?;
-        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
-        hello_exchange::welcome(&mut channel)?;
-        channel.apply_options()?;
-        Ok(Some((hello, channel)))
-    }
+fn greet(socket: Socket, config: Arc<ServerConfig>, cookie: &Cookie) -> io::Result<Option<(FlowHello, TlsChannel)>> {
+    let session = ServerConnection::new(config).map_err(other)?;
+    let mut channel = TlsChannel::open(socket, session.into())?;
+    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie)? else { return Ok(None) };
+    hello_exchange::welcome(&mut channel)?;
+    channel.apply_options()?;
+    Ok(Some((hello, channel)))
 }
 
 /// A TCP connection with a TLS session over it.

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{NamedTransport, Spec};
@@ -20,16 +21,15 @@ use crate::core::{EngineError, now_ns};
 use crate::transport::certificate::Identity;
 use crate::transport::stream::HELLO_LIMIT;
 use crate::transport::{
-    Capabilities, Cookie, FlowHello, Link, ListenOptions, Listener, Rendezvous, Transport, hello_exchange, options, udp,
+    Capabilities, Cookie, FlowHello, Greeting, Greetings, Link, ListenOptions, Listener, Rendezvous, Transport,
+    hello_exchange, options, udp,
 };
 use channel::QuicChannel;
-use session::Session;
+use session::{First, Session};
 
 /// The transport.
 pub(crate) struct Quic;
 
-/// Interval at which a thread that waits for the next connection checks for the end.
-const ACCEPT_STEP: Duration = Duration::from_millis(100);
 /// How long the passive end waits for its welcome to be acknowledged before it turns to the next connection.
 const WELCOME_LIMIT: Duration = Duration::from_secs(1);
 
@@ -61,7 +61,7 @@ impl Transport for Quic {
         socket.set_reuse_port(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, false)?;
         socket.bind(&wanted.into()).map_err(failed)?;
-        socket.set_read_timeout(Some(ACCEPT_STEP)).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         Ok(Box::new(QuicListener {
             socket: socket.into(),
@@ -69,8 +69,9 @@ impl Transport for Quic {
             fingerprint: identity.fingerprint(),
             config: settings::server(&identity)?,
             cookie: listen.cookie,
-            spec: spec.clone(),
+            spec: Arc::new(spec.clone()),
             met: HashSet::new(),
+            greetings: Greetings::new(),
         }))
     }
 
@@ -104,14 +105,16 @@ fn hello_deadline() -> u64 {
 }
 
 struct QuicListener {
+    /// Does not block.
     socket: UdpSocket,
     address: SocketAddr,
     fingerprint: Vec<u8>,
     config: ServerConfig,
     cookie: Cookie,
-    spec: Spec,
+    spec: Arc<Spec>,
     /// Addresses that have their own socket by now; what they sent to this one before was also sent to theirs.
     met: HashSet<SocketAddr>,
+    greetings: Greetings,
 }
 
 impl Listener for QuicListener {
@@ -120,37 +123,58 @@ impl Listener for QuicListener {
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
+        let Self { socket, address, config, cookie, spec, met, greetings, .. } = self;
+        let address = *address;
+        let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
         let mut first = vec![0; 1 << 16];
-        while now_ns() < deadline_ns {
-            let Ok((count, from)) = self.socket.recv_from(&mut first) else { continue };
-            if !self.met.contains(&from)
-                && let Some(session) = self.answer(from, &first[..count])?
-            {
-                self.met.insert(from);
-                // An unauthenticated or broken connection is dropped; the right one is still to come.
-                if let Ok(Some((hello, channel))) = self.greet(session) {
-                    return Ok((hello, Link::of(channel)));
-                }
+        let accept = || loop {
+            let (count, from) = socket.recv_from(&mut first)?;
+            if met.contains(&from) {
+                continue;
             }
-        }
-        Err(EngineError::socket("accept on", self.address, io::Error::from(io::ErrorKind::TimedOut)))
+            match Session::first(from, &first[..count], config) {
+                First::Retry(answer) => {
+                    // If it is lost, the peer begins again.
+                    let _ = socket.send_to(&answer, from);
+                }
+                First::Proved => {
+                    met.insert(from);
+                    let (first, config, spec, cookie) =
+                        (first[..count].to_vec(), config.clone(), spec.clone(), *cookie);
+                    let greeting: Greeting = Box::new(move || {
+                        let Some(session) = answer(address, from, &first, config, &spec)? else { return Ok(None) };
+                        // An unauthenticated or broken connection is dropped; the right one is still to come.
+                        let greeted = greet(session, &cookie).ok().flatten();
+                        Ok(greeted.map(|(hello, channel)| (hello, Link::of(channel))))
+                    });
+                    return Ok(greeting);
+                }
+                First::Other => {}
+            }
+        };
+        greetings.next(&*socket, deadline_ns, accept, failed)
     }
 }
 
-impl QuicListener {
-    fn answer(&self, from: SocketAddr, first: &[u8]) -> Result<Option<Session>, EngineError> {
-        let failed = |source: io::Error| EngineError::socket("answer", from, source);
-        let socket = udp::connected_twin(self.address, from, Some(&self.spec)).map_err(failed)?;
-        udp::roomy(&socket, self.spec.far.rcvbuf.is_some());
-        options::connected(socket.as_fd(), &self.spec.far, &self.spec, false)?;
-        Session::accept(socket.into(), from, first, self.config.clone(), &self.spec.far)
-    }
+/// Opens a socket for the peer and answers its first datagram; `None` if that opens no connection.
+fn answer(
+    address: SocketAddr,
+    from: SocketAddr,
+    first: &[u8],
+    config: ServerConfig,
+    spec: &Spec,
+) -> Result<Option<Session>, EngineError> {
+    let failed = |source: io::Error| EngineError::socket("answer", from, source);
+    let socket = udp::connected_twin(address, from, Some(spec)).map_err(failed)?;
+    udp::roomy(&socket, spec.far.rcvbuf.is_some());
+    options::connected(socket.as_fd(), &spec.far, spec, false)?;
+    Session::accept(socket.into(), from, first, config, &spec.far)
+}
 
-    fn greet(&self, session: Session) -> io::Result<Option<(FlowHello, QuicChannel)>> {
-        let mut channel = QuicChannel::accept(session, hello_deadline())?;
-        let Some(hello) = hello_exchange::read_hello(&mut channel, &self.cookie)? else { return Ok(None) };
-        hello_exchange::welcome(&mut channel)?;
-        channel.session.see_off(WELCOME_LIMIT)?;
-        Ok(Some((hello, channel)))
-    }
+fn greet(session: Session, cookie: &Cookie) -> io::Result<Option<(FlowHello, QuicChannel)>> {
+    let mut channel = QuicChannel::accept(session, hello_deadline())?;
+    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie)? else { return Ok(None) };
+    hello_exchange::welcome(&mut channel)?;
+    channel.session.see_off(WELCOME_LIMIT)?;
+    Ok(Some((hello, channel)))
 }

@@ -50,6 +50,16 @@ pub(super) struct Session {
     pub(super) acknowledged: bool,
 }
 
+/// What a first datagram asks for.
+pub(super) enum First {
+    /// The address must prove itself: the answer.
+    Retry(Vec<u8>),
+    /// It has: a connection may be opened.
+    Proved,
+    /// Nothing.
+    Other,
+}
+
 impl Session {
     /// Begins a connection over a connected socket; the handshake goes on with every [`drive`](Self::drive).
     pub(super) fn connect(
@@ -65,6 +75,29 @@ impl Session {
             .connect(Instant::now(), config, peer, certificate::NAME)
             .map_err(|error| EngineError::socket("open a QUIC connection to", peer, io::Error::other(error)))?;
         Ok(Self::over(socket, peer, cc, endpoint, handle, connection))
+    }
+
+    /// What to do with the first datagram of `from`, without any state of it: an address proves itself by the token of a Retry (RFC
+    /// 9000, 8.1.2), so that nobody gets more than one datagram for another's.
+    pub(super) fn first(from: SocketAddr, first: &[u8], config: &ServerConfig) -> First {
+        let mut endpoint = Endpoint::new(settings::endpoint(), Some(std::sync::Arc::new(config.clone())), true, None);
+        let mut answer = Vec::new();
+        let event = endpoint.handle(Instant::now(), from, None, None, BytesMut::from(first), &mut answer);
+        let Some(DatagramEvent::NewConnection(incoming)) = event else { return First::Other };
+        if incoming.remote_address_validated() {
+            endpoint.ignore(incoming);
+            return First::Proved;
+        }
+        match endpoint.retry(incoming, &mut answer) {
+            Ok(transmit) => {
+                answer.truncate(transmit.size);
+                First::Retry(answer)
+            }
+            Err(error) => {
+                endpoint.ignore(error.into_incoming());
+                First::Other
+            }
+        }
     }
 
     /// Answers a first datagram over a socket that is connected to its sender; `None` when it opens no connection.
