@@ -1,5 +1,7 @@
 //! One line for each outcome, for spreadsheets and scripts. Quoting and CR LF line ends follow RFC 4180.
 
+use std::borrow::Cow;
+
 use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
 
 use super::table::level_names;
@@ -194,15 +196,22 @@ fn push_row<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
         if index > 0 {
             text.push(',');
         }
+        let cell = guarded(cell);
         if cell.contains([',', '"', '\n', '\r']) {
             text.push('"');
             text.push_str(&cell.replace('"', "\"\""));
             text.push('"');
         } else {
-            text.push_str(cell);
+            text.push_str(&cell);
         }
     }
     text.push_str("\r\n");
+}
+
+/// Text that a spreadsheet would run as a formula, with an apostrophe in front: names come from other hosts.
+fn guarded(cell: &str) -> Cow<'_, str> {
+    let acts = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    if acts { format!("'{cell}").into() } else { cell.into() }
 }
 
 #[cfg(test)]
@@ -252,6 +261,20 @@ mod tests {
         let cell = |row: usize, name: &str| rows[row][rows[0].iter().position(|head| head == name).unwrap()].as_str();
         assert_eq!(cell(1, "name"), "a \"quoted\",\r\nname");
         assert_eq!((cell(1, "far_pin"), cell(1, "near_cc"), cell(1, "far_cc")), ("2 3", "bbr", ""));
+    }
+
+    #[test]
+    fn text_is_no_formula() {
+        for formula in ["=HYPERLINK(\"http://192.0.2.1\")", "+1+1", "-cmd|' /C calc'!A0", "@SUM(A1)", "\tx", "\rx"] {
+            assert_eq!(guarded(formula), format!("'{formula}"));
+        }
+        for plain in ["", "a=b", "-1.5e-3", "+3", "b.example:6280"] {
+            assert_eq!(guarded(plain), plain);
+        }
+        let mut run = sample::stream();
+        run.header.name = Some("=1+1".into());
+        let pieces = render(&View::new(std::slice::from_ref(&run))).unwrap();
+        assert!(std::str::from_utf8(&pieces[0].bytes).unwrap().contains(",'=1+1,"));
     }
 
     #[test]
