@@ -22,7 +22,8 @@ use crate::{Peer, SpeakError, Turn};
 /// NetPIPE in the registry.
 pub const PEER: Peer = Peer { name: "netpipe", port: 5002 };
 
-const SYNC: &[u8; 6] = b"SyncMe";
+/// The first bytes of a connection, and of each synchronisation after them.
+pub const MARK: &[u8; 6] = b"SyncMe";
 const QUIT: &[u8; 5] = b"QUIT\0";
 
 /// Round trips before the first size.
@@ -141,7 +142,7 @@ impl Netpipe {
     #[must_use]
     pub fn is_at_limit(&self) -> bool {
         let between = self.steps.front() == Some(&Step::SyncOrQuit) && self.next > 1;
-        let echoed = self.sync.so_far() == &SYNC[..QUIT.len()];
+        let echoed = self.sync.so_far() == &MARK[..QUIT.len()];
         self.role == Role::Transmitter && self.plan.mode == Mode::Both && between && echoed
     }
 
@@ -181,7 +182,7 @@ impl Netpipe {
             }
             Some(Step::Sync | Step::SyncOrQuit) => {
                 let Some(sync) = self.sync.take(input) else { return Ok(()) };
-                expect(&sync, SYNC)?;
+                expect(&sync, MARK)?;
                 self.sync = Fixed::new();
                 self.leave(turn);
             }
@@ -279,7 +280,7 @@ impl Netpipe {
             };
             let transmits = self.role == Role::Transmitter;
             match step {
-                Step::Sync | Step::SyncOrQuit => turn.send.extend_from_slice(SYNC),
+                Step::Sync | Step::SyncOrQuit => turn.send.extend_from_slice(MARK),
                 Step::WarmUp => turn.actions.push(Action::Exchange(self.plan.warm_up(WARM_UP))),
                 Step::Trial => {
                     turn.actions.push(Action::Exchange(self.plan.exchange(self.next - 1, self.count)));

@@ -359,6 +359,18 @@ fn hostile_or_dying_transmitters_do_no_harm() {
 }
 
 #[test]
+fn connections_without_a_mark_hold_nothing() {
+    let served = Served::start("-u 64");
+    let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(served.address).unwrap()).collect();
+    silent.iter().step_by(2).for_each(|mut socket| socket.write_all(b"S").unwrap());
+    // The machine is free, and a transmitter is served while they wait.
+    served.serves();
+    let log = served.log();
+    assert_eq!(log.lines().filter(|line| line.ends_with("netpipe measures")).count(), 1, "{log}");
+    drop(silent);
+}
+
+#[test]
 fn lengths_beyond_all_bounds_are_not_taken_from_a_user_either() {
     let netpipe = protocol("netpipe").unwrap();
     for options in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {

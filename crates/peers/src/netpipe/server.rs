@@ -1,16 +1,23 @@
 //! Our receiver for the real NPtcp's transmitter.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role};
+use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, PEER, Plan, Role};
 use peer_wire::{SpeakError, Turn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv};
 
 use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{InteropError, Service, acceptor, plain};
 
+/// Time limit for a transmitter's first mark, which NPtcp sends at once.
+const MARK_LIMIT: Duration = Duration::from_secs(10);
+/// Most connections that have not sent it; one more closes the oldest.
+const MOST_ARRIVALS: usize = 64;
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 /// Time limit for the transmitter: longer than the longest message takes on a slow path.
@@ -40,8 +47,9 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
 
 /// Serves one transmitter after another: only the order in time shows which connection belongs to a test.
 fn attend(listener: &TcpListener, service: &Service, session_deadlines: &SessionDeadlines, options: &Options) {
+    let mut arrivals = Arrivals::default();
     while !service.stopping() {
-        let Some((socket, peer)) = plain::next(listener) else { continue };
+        let Some((socket, peer)) = arrivals.next(listener, service) else { continue };
         // NetPIPE's protocol has no refusal.
         let Some(admission) = (service.admit)() else {
             (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
@@ -55,6 +63,71 @@ fn attend(listener: &TcpListener, service: &Service, session_deadlines: &Session
         let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
         acceptor::report(service, PEER.name, peer, &session_deadline, said);
         drop(admission);
+    }
+}
+
+/// Connections that have not sent NetPIPE's first mark yet. They hold nothing and wait for nobody.
+#[derive(Default)]
+struct Arrivals(VecDeque<Arrival>);
+
+struct Arrival {
+    socket: TcpStream,
+    peer: SocketAddr,
+    since: Instant,
+}
+
+impl Arrivals {
+    /// The next connection whose first bytes are the mark. Others are closed.
+    fn next(&mut self, listener: &TcpListener, service: &Service) -> Option<(TcpStream, SocketAddr)> {
+        if let Some((socket, peer)) = plain::next(listener) {
+            if self.0.len() >= MOST_ARRIVALS {
+                self.0.pop_front();
+            }
+            self.0.push_back(Arrival { socket, peer, since: Instant::now() });
+        }
+        let mut ready = None;
+        self.0.retain_mut(|arrival| match arrival.first_bytes() {
+            FirstBytes::Mark if ready.is_none() => {
+                ready = arrival.socket.try_clone().ok().map(|socket| (socket, arrival.peer));
+                false
+            }
+            FirstBytes::Other => {
+                (service.log)(&format!(
+                    "{}: no {} transmitter: its first bytes are not its mark",
+                    arrival.peer, PEER.name
+                ));
+                false
+            }
+            _ => arrival.since.elapsed() < MARK_LIMIT,
+        });
+        ready
+    }
+}
+
+/// What a connection has sent.
+enum FirstBytes {
+    Mark,
+    Other,
+    /// Not enough to tell.
+    Few,
+}
+
+impl Arrival {
+    fn first_bytes(&self) -> FirstBytes {
+        let mut bytes = [0; MARK.len()];
+        let seen = recv(&self.socket, &mut bytes, RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        // An end behind the bytes does not show while they are unread.
+        let ended = poll(&mut [PollFd::new(&self.socket, PollFlags::RDHUP)], Some(&Timespec::default()));
+        match seen {
+            Ok((count, _)) if bytes[..count] == MARK[..count] && count < MARK.len() => match ended {
+                Ok(1) => FirstBytes::Other,
+                _ => FirstBytes::Few,
+            },
+            Ok((count, _)) if count == MARK.len() && &bytes == MARK => FirstBytes::Mark,
+            Ok(_) => FirstBytes::Other,
+            Err(error) if error == rustix::io::Errno::AGAIN => FirstBytes::Few,
+            Err(_) => FirstBytes::Other,
+        }
     }
 }
 
