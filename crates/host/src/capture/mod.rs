@@ -51,6 +51,8 @@ pub struct CaptureRequest {
     pub file: PathBuf,
     /// Bytes kept of each packet.
     pub snaplen: u32,
+    /// Keeps no payload, however large `snaplen` is.
+    pub headers_only: bool,
     /// Which packets are inspected; [`Capturing::keep`] decides which of them are kept.
     pub wanted: Wanted,
     /// An address of the other end, if known: the packets use the interface that leads there.
@@ -125,7 +127,7 @@ impl Job {
         let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
         let file = PacketFile::create(&request.file, &interface, request.snaplen, FILE_LIMIT)
             .map_err(|error| format!("cannot make {}: {error}", request.file.display()))?;
-        Ok(Self { ring, keeper: Keeper::new(file, request.snaplen), interface, loopback })
+        Ok(Self { ring, keeper: Keeper::new(file, request), interface, loopback })
     }
 
     fn run(mut self, stop: &AtomicBool, own: &OnceLock<Own>) -> Capture {
@@ -171,15 +173,17 @@ struct Keeper {
     file: PacketFile,
     connections: Connections,
     snaplen: u32,
+    headers_only: bool,
     sorter: Option<Sorter>,
     early: Early,
     failed: Option<io::Error>,
 }
 
 impl Keeper {
-    fn new(file: PacketFile, snaplen: u32) -> Self {
+    fn new(file: PacketFile, request: &CaptureRequest) -> Self {
         let (connections, early) = (Connections::default(), Early::default());
-        Self { file, connections, snaplen, sorter: None, early, failed: None }
+        let CaptureRequest { snaplen, headers_only, .. } = *request;
+        Self { file, connections, snaplen, headers_only, sorter: None, early, failed: None }
     }
 
     fn learn(&mut self, own: &OnceLock<Own>) {
@@ -204,7 +208,8 @@ impl Keeper {
         if let Some(segment) = Segment::parse(&frame.data[network..], length) {
             self.connections.see(frame.at, &segment);
         }
-        let kept = &frame.data[..frame.data.len().min(self.snaplen as usize)];
+        let most = if self.headers_only { network + packet::headers(&frame.data[network..]) } else { usize::MAX };
+        let kept = &frame.data[..frame.data.len().min(self.snaplen as usize).min(most)];
         if ETHERNET.contains(&frame.hardware) {
             self.file.add(DataLink::ETHERNET, frame.at, frame.length, kept)
         } else {
@@ -324,6 +329,7 @@ mod tests {
         CaptureRequest {
             file: folder.join("test.pcapng"),
             snaplen: 96,
+            headers_only: false,
             wanted: Wanted { protocol: 6, ports: vec![port], address: peer },
             peer,
             here: None,

@@ -85,6 +85,8 @@ pub(super) enum Piece {
 }
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+const UDP_BYTES: usize = 8;
 /// The next header of an IPv6 fragment, and the length of its header.
 const FRAGMENT: u8 = 44;
 const FRAGMENT_BYTES: usize = 8;
@@ -125,6 +127,27 @@ impl Piece {
         let ends = Ends { from, to, joins: fragment.protocol == TCP && joins(inner) };
         Some(if at.is_some() { Self::First(ends, fragment) } else { Self::Whole(ends) })
     }
+}
+
+/// Bytes of the headers of a TCP or UDP packet, from its network header on; of a later fragment and of other protocols those of
+/// the network header.
+pub(super) fn headers(packet: &[u8]) -> usize {
+    let find = || -> Option<usize> {
+        let (at, protocol, first) = match packet.first()? >> 4 {
+            4 => (usize::from(packet[0] & 0xf) * 4, *packet.get(9)?, half(packet, 6)? & 0x1fff == 0),
+            6 if *packet.get(6)? == FRAGMENT => (40 + FRAGMENT_BYTES, *packet.get(40)?, half(packet, 42)? >> 3 == 0),
+            6 => (40, *packet.get(6)?, true),
+            _ => return None,
+        };
+        Some(
+            at + match protocol {
+                TCP if first => usize::from(*packet.get(at + 12)? >> 4) * 4,
+                UDP if first => UDP_BYTES,
+                _ => 0,
+            },
+        )
+    };
+    find().unwrap_or(0)
 }
 
 /// Whether a TCP header is that of a SYN with the option MP_JOIN (RFC 8684, 3.2).
@@ -220,6 +243,17 @@ pub(super) mod tests {
         v6.extend(&v4(0x10)[20..]);
         let segment = Segment::parse(&v6, 172).unwrap();
         assert_eq!((segment.from, segment.payload), ("[::1]:4000".parse().unwrap(), 100));
+    }
+
+    #[test]
+    fn headers_end_where_the_payload_begins() {
+        let tcp = v4(0x18);
+        let own = 20 + usize::from(tcp[20 + 12] >> 4) * 4;
+        assert_eq!(headers(&tcp), own);
+        assert_eq!(headers(&[tcp, vec![b'x'; 100]].concat()), own);
+        assert_eq!(headers(&v6_udp([1, 2], 7, 0)), 40 + 8 + 8, "a first fragment");
+        assert_eq!(headers(&v6_udp([1, 2], 7, 10)), 40 + 8, "a later one has payload only");
+        assert_eq!((headers(&[]), headers(&[0x45; 5]), headers(b"payload that is no packet")), (0, 0, 0));
     }
 
     #[test]
