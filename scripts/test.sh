@@ -23,6 +23,9 @@ find_tools
 
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
+# The tests leave no key and no run in the user's home.
+XDG_DATA_HOME=$(cd "$target" && pwd)/data
+export XDG_DATA_HOME
 log=$target/test.log
 # nextest keeps its reports here, whatever the target folder is.
 report=target/nextest/all/junit.xml

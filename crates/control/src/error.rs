@@ -60,6 +60,14 @@ pub enum ControlError {
         /// What is wrong and what to do.
         what: String,
     },
+    /// The agent's key is not the one that it is known by.
+    #[error("{address}: {what}")]
+    Key {
+        /// Host and port.
+        address: String,
+        /// What is wrong and what to do.
+        what: String,
+    },
     /// The agent refused.
     #[error("{address} refuses: {reason}")]
     Refused {

@@ -4,13 +4,17 @@
 //! The coordinator runs the near end's agent within its own process. It uses the same messages for that agent as for the
 //! far end's `thru serve`.
 
+mod access;
 pub mod agent;
 pub mod coordinator;
 mod error;
 mod limits;
 pub mod proto;
+mod tls;
 mod wire;
 pub mod worker;
 
+pub use access::{Access, KnownKeys};
 pub use error::ControlError;
 pub use limits::raise_file_limit;
+pub use tls::AgentKey;

@@ -1,16 +1,16 @@
 //! A framed connection as two queues: one task reads, one writes, and a peer that sends nothing is detected.
 
+use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::proto::frame::{Decoder, MAX_FRAME, MAX_GREETING, MAX_WELCOME, encode};
+use crate::proto::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
+use crate::proto::message::Message;
 
 /// Longest time without a message: a ping is sent then. With the kernel's user timeout (set by the owner of the socket), an
 /// unreachable peer is detected after this time plus that timeout.
@@ -31,12 +31,12 @@ enum PeerTrust {
 }
 
 impl PeerTrust {
-    /// The largest frame that is accepted, bytes.
-    fn max_frame(self) -> usize {
+    /// The largest frame of an `R` that is accepted, bytes.
+    fn max_frame<R: Message>(self) -> usize {
         match self {
             Self::None => MAX_GREETING,
             Self::Welcome => MAX_WELCOME,
-            Self::Full => MAX_FRAME,
+            Self::Full => R::MAX_FRAME,
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct Sender<S> {
     sends: PhantomData<fn(S)>,
 }
 
-impl<S: Serialize + Send + 'static, R: DeserializeOwned + Send + 'static> Wire<S, R> {
+impl<S: Message, R: Message> Wire<S, R> {
     /// Starts the tasks over an open stream. Until [`trust`](Self::trust) is called, frames are limited to a greeting's size;
     /// after it, `ping` is sent when nothing else was.
     pub(crate) fn start<T>(stream: T, ping: &S) -> Self
@@ -168,7 +168,7 @@ impl<S, R> Drop for Wire<S, R> {
     }
 }
 
-impl<S: Serialize> Sender<S> {
+impl<S: Message> Sender<S> {
     /// Queues a message.
     pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
         self.send_frame(encode(message).map_err(|error| error.to_string())?).await
@@ -192,12 +192,12 @@ async fn read<R, T>(
     silence: Option<Duration>,
 ) where
     R: AsyncRead + Unpin,
-    T: DeserializeOwned,
+    T: Message,
 {
     let mut decoder = Decoder::new(MAX_GREETING);
     let mut buffer = vec![0; MAX_GREETING];
     let end = loop {
-        decoder.limit = trust.get().max_frame();
+        decoder.limit = trust.get().max_frame::<T>();
         match decoder.take::<T>() {
             Ok(Some(message)) => {
                 if arrivals.send(Ok(message)).await.is_err() {
@@ -212,6 +212,8 @@ async fn read<R, T>(
         match arrival.await {
             Ok(Ok(0)) => break "the connection was closed".into(),
             Ok(Ok(count)) => decoder.push(&buffer[..count]),
+            // A process that was killed leaves no farewell of TLS.
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => break "the connection was closed".into(),
             Ok(Err(error)) => break error.to_string(),
             Err(_) => break format!("it sent nothing for {} s", SILENCE_LIMIT.as_secs()),
         }
@@ -236,7 +238,7 @@ async fn write<W: AsyncWrite + Unpin>(
             },
         };
         let Some(frame) = frame else { break };
-        if writer.write_all(&frame).await.is_err() {
+        if writer.write_all(&frame).await.is_err() || writer.flush().await.is_err() {
             return;
         }
     }
@@ -268,6 +270,13 @@ mod tests {
             let mut unauthenticated: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
             assert!(unauthenticated.recv().await.is_err_and(|why| why.contains("over the limit")));
+
+            // An agent reads no long messages of a client either.
+            let (mine, mut theirs) = tokio::io::duplex(4 << 20);
+            let mut agent: Wire<FromAgent, ToAgent> = Wire::start(mine, &FromAgent::Ping);
+            agent.trust();
+            theirs.write_all(&u32::try_from(ToAgent::MAX_FRAME + 1).unwrap().to_be_bytes()).await.unwrap();
+            assert!(agent.recv().await.is_err_and(|why| why.contains("over the limit of 1048576")));
         });
     }
 }

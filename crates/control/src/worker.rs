@@ -13,8 +13,8 @@ use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
 use model::Role;
 
 use crate::proto::auth;
-use crate::proto::frame::{Decoder, MAX_FRAME, encode};
-use crate::proto::message::{Assignment, FromWorker, ToWorker, WireRendezvous, WorkerDone};
+use crate::proto::frame::{Decoder, encode};
+use crate::proto::message::{Assignment, FromWorker, Message, ToWorker, WireRendezvous, WorkerDone};
 
 /// Time limit for a trial's flows to connect.
 const SETUP_LIMIT_NS: u64 = 15_000_000_000;
@@ -36,7 +36,7 @@ pub fn serve_one(commands: UnixStream) -> std::io::Result<()> {
 fn serve(mut commands: UnixStream, sockets: UnixDatagram) -> std::io::Result<()> {
     let to_agent = AgentSender(Arc::new(Mutex::new(commands.try_clone()?)));
     let sockets = Arc::new(sockets);
-    let mut decoder = Decoder::new(MAX_FRAME);
+    let mut decoder = Decoder::new(ToWorker::MAX_FRAME);
     let mut buffer = vec![0; 64 << 10];
     let mut current: Option<(Arc<Signals>, mpsc::Sender<()>)> = None;
     loop {

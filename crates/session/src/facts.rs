@@ -35,19 +35,25 @@ pub fn here() -> HostFacts {
     HostFacts { name: "this host".into(), inventory, clock_ns }
 }
 
-/// The inventories that the agents of the named hosts report, in the order of the names.
+/// The inventories that the agents of the named hosts report, in the order of the names. `note` gets each line that must be seen.
 ///
 /// # Errors
 /// A host is not reached.
-pub fn elsewhere(hosts: &[String], family: Family, token_file: Option<&Path>) -> Result<Vec<HostFacts>, Failure> {
+pub fn elsewhere(
+    hosts: &[String],
+    family: Family,
+    token_file: Option<&Path>,
+    note: impl Fn(&str),
+) -> Result<Vec<HostFacts>, Failure> {
     if hosts.is_empty() {
         return Ok(Vec::new());
     }
-    let token = setup::token(token_file)?;
+    let access = setup::access(token_file)?;
     setup::runtime()?.block_on(async {
         let mut reported = Vec::new();
         for host in hosts {
-            let end = End::connect(Target::Remote { host, token: token.as_ref(), family }).await?;
+            let end = End::connect(Target::Remote { host, access: &access, family }).await?;
+            end.note.iter().for_each(|line| note(line));
             reported.push(HostFacts { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
             end.release().await;
         }
@@ -56,7 +62,7 @@ pub fn elsewhere(hosts: &[String], family: Family, token_file: Option<&Path>) ->
 }
 
 /// Shows the counters of this host or of an agent's each `interval`, until a signal comes or `show` returns false. `show` gets their
-/// number, from 0, too.
+/// number, from 0, too. `note` gets each line that must be seen.
 ///
 /// # Errors
 /// The host is not reached or lost, or `show` fails.
@@ -64,19 +70,21 @@ pub fn watch(
     host: Option<&str>,
     token_file: Option<&Path>,
     interval: Duration,
+    note: impl Fn(&str),
     mut show: impl FnMut(&Watched, u64) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    let token = setup::token(token_file)?;
+    let access = setup::access(token_file)?;
     let mut signals = Signals::catch()?;
     setup::runtime()?.block_on(async {
         let directory = setup::socket_directory()?;
         let here = Agent::local(setup::local_options(directory.path())?);
         let target = match host {
-            Some(host) => Target::Remote { host, token: token.as_ref(), family: Family::Any },
+            Some(host) => Target::Remote { host, access: &access, family: Family::Any },
             None => Target::Local(&here),
         };
         let watched = async {
             let mut end = End::connect(target).await?;
+            end.note.iter().for_each(|line| note(line));
             let shown = show_each(&mut end, interval, &mut show).await;
             end.release().await;
             shown

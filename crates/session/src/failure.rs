@@ -140,7 +140,10 @@ impl From<ControlError> for Failure {
         let code = match &error {
             ControlError::InvalidHost { .. } => 2,
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
-            ControlError::Version { .. } | ControlError::Token { .. } | ControlError::Refused { .. } => 4,
+            ControlError::Version { .. }
+            | ControlError::Token { .. }
+            | ControlError::Key { .. }
+            | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
             ControlError::Setup { .. } => 7,
             ControlError::Unmet { .. } => UNMET,

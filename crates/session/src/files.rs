@@ -1,7 +1,8 @@
-//! Files that a command writes.
+//! Files that a command writes, and secrets that it reads.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -29,6 +30,25 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&part);
     }
     result
+}
+
+/// The text of a file with a secret. Only its owner may be able to read it; a file of root's also its group, as for a daemon. What
+/// is no file, such as a pipe, has no such mode.
+///
+/// # Errors
+/// The file cannot be read, or others can read it.
+pub fn read_secret(path: &Path) -> io::Result<String> {
+    let mut open = File::open(path)?;
+    let found = open.metadata()?;
+    let mode = found.mode() & 0o777;
+    let others = if found.uid() == 0 { 0o037 } else { 0o077 };
+    if found.is_file() && mode & others != 0 {
+        let why = format!("other users can use it (mode {mode:03o}); chmod 600 it");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    let mut text = String::new();
+    open.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Writes a document as JSON, in place.

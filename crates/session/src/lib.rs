@@ -5,6 +5,7 @@
 //!
 //! The program has the flags and prints. A [`Failure`] carries its exit code.
 
+pub mod agent_keys;
 pub mod citation;
 pub mod demo;
 pub mod draft;

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
-pub use self::agent::{ServeOptions, serve};
+pub use self::agent::{CaptureFolder, ServeOptions, serve};
 pub use self::loopback::LoopbackAgent;
 use crate::Failure;
 
@@ -89,6 +89,8 @@ pub struct PeerOptions<'a> {
     pub users: Option<UserFiles>,
     /// The limits of the programs' clients.
     pub limits: peers::Limits,
+    /// Addresses of their servers, with or without a port, which is the program's; none for the addresses of the agent.
+    pub listen: &'a [String],
     /// Whether any client is accepted.
     pub open: bool,
     /// Gets each line of the log.
@@ -136,7 +138,7 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
     if !local.ip().to_canonical().is_loopback() && !options.open {
         let name = peer.name();
         return Err(Failure::usage(format!(
-            "`inetd` with `speak {name}` for {client}: clients of other programs have no token; add `open` to accept any client"
+            "`inetd` with `speak {name}` for {client}: clients of other programs have no token; add `speak-open` to accept any client"
         )));
     }
     let service = service(options, peer, Machine::new(1), Vec::new(), |_| {})?;

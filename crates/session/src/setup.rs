@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use control::Access;
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::proto::auth::Token;
 use host::tune::Allowance;
@@ -14,8 +15,10 @@ use store::Store;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::agent_keys::KnownAgents;
 use crate::citation;
 use crate::failure::Failure;
+use crate::files::read_secret;
 use crate::scratch::Scratch;
 use crate::signals::{Signals, StopRequest};
 
@@ -108,7 +111,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
 /// Reads a token file.
 pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    let text = std::fs::read_to_string(path)
+    let text = read_secret(path)
         .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
     Token::new(&text)
         .map(Some)
@@ -118,6 +121,14 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
                 path.display()
             ))
         })
+}
+
+/// How this command and the agents that it connects to recognize each other.
+///
+/// # Errors
+/// The token file cannot be used.
+pub fn access(token_file: Option<&Path>) -> Result<Access, Failure> {
+    Ok(Access { token: token(token_file)?, keys: Box::new(KnownAgents::of_user()) })
 }
 
 /// Writes a new token into a new file with mode 0600.

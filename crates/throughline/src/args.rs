@@ -3,8 +3,8 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs, selftest,
-    serve, show, stacks, stream, token, transfer, tune, watch, why,
+    ab, advise, agent, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs,
+    selftest, serve, show, stacks, stream, token, transfer, tune, watch, why,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -62,6 +62,8 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Make the secret that an agent and its clients share.
     Token(token::TokenArgs),
+    /// Show and set the keys by which agents are recognized.
+    Agent(agent::AgentArgs),
     /// Measure latency and throughput over all block sizes (NetPIPE).
     Curve(curve::CurveArgs),
     /// Measure the goodput of streams, in one direction or both (iperf3, netperf TCP_STREAM).

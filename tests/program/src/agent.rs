@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus};
 use crate::binary::thru;
 use crate::client::Sandbox;
 use crate::process::{LIMIT, Process, Signal, eventually};
+use crate::tls::key_in;
 
 /// An agent that ends with its test.
 #[derive(Debug)]
@@ -56,6 +57,9 @@ impl Agent {
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
         if !command.get_envs().any(|(name, _)| name == "TMPDIR") {
             command.env("TMPDIR", folder.path());
+        }
+        if !command.get_envs().any(|(name, _)| name == "THRU_AGENT_KEY") {
+            command.env("THRU_AGENT_KEY", key_in(folder.path()));
         }
         let mut agent = Self { process: Process::spawn(command), addresses: Vec::new(), _folder: folder };
         eventually("the agent listens", || {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::Doc;
 use crate::binary::thru;
 use crate::process::{LIMIT, Process, Signal, eventually};
+use crate::tls::{key_in, private_file};
 
 /// A folder with a store; removed when dropped.
 #[derive(Debug)]
@@ -48,6 +49,7 @@ impl Sandbox {
     #[must_use]
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
+        key_in(folder.path());
         Self { folder, token: None }
     }
 
@@ -58,9 +60,16 @@ impl Sandbox {
     #[must_use]
     pub fn with_token() -> Self {
         let sandbox = Self::new();
-        let file = sandbox.path("token");
-        std::fs::write(&file, TOKEN).expect("a token file");
+        let file = sandbox.secret("token", TOKEN);
         Self { token: Some(file), ..sandbox }
+    }
+
+    /// A file that only its owner can read.
+    ///
+    /// # Panics
+    /// It cannot be written.
+    pub fn secret(&self, name: &str, text: &str) -> PathBuf {
+        private_file(&self.path(name), text)
     }
 
     /// The flags of an agent that requires the token of this sandbox.
@@ -94,6 +103,11 @@ impl Sandbox {
         command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.folder.path());
         // A client that is killed leaves the folder of its sockets behind.
         command.env("TMPDIR", self.folder.path());
+        // Agents of this test have this key; those with another one are kept here.
+        if !command.get_envs().any(|(name, _)| name == "THRU_AGENT_KEY") {
+            command.env("THRU_AGENT_KEY", self.path("agent.key"));
+        }
+        command.env("THRU_KNOWN_AGENTS", self.path("known_agents"));
         if let Some(token) = &self.token {
             command.env("THRU_TOKEN_FILE", token);
         }

@@ -19,6 +19,7 @@ pub mod older;
 pub mod process;
 pub mod skip;
 pub mod stacks;
+mod tls;
 pub mod wire;
 
 pub use agent::Agent;

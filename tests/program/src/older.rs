@@ -1,14 +1,13 @@
 //! An agent of an older version: a relay in front of a real one. It removes capabilities from the agent's hello and their fields
 //! from the messages in both directions, and closes the connection on a message that such an agent would not know.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::Value;
 
-use crate::wire::{MAGIC, Wire, server};
+use crate::client::TOKEN;
+use crate::wire::{self, Wire};
 
 /// An extension of the protocol.
 struct Extension {
@@ -59,9 +58,9 @@ impl Older {
         let lacks: Arc<Vec<&'static Extension>> =
             Arc::new(EXTENSIONS.iter().filter(|extension| capabilities.contains(&extension.capability)).collect());
         let received = unknown.clone();
-        let address = server(move |stream| {
+        let address = wire::agent(move |coordinator| {
             let (agent, lacks, received) = (agent.clone(), lacks.clone(), received.clone());
-            thread::spawn(move || relay(stream, &agent, &lacks, &received));
+            thread::spawn(move || relay(&coordinator, &agent, &lacks, &received));
         });
         Self { address, unknown }
     }
@@ -83,24 +82,16 @@ impl Older {
 }
 
 /// Relays one control connection; data goes to the agent's own port.
-fn relay(
-    mut coordinator: TcpStream,
-    agent: &str,
-    lacks: &Arc<Vec<&'static Extension>>,
-    unknown: &Arc<Mutex<Vec<String>>>,
-) {
-    let mut magic = [0; 8];
-    let Ok(mut stream) = TcpStream::connect(agent) else { return };
-    if coordinator.read_exact(&mut magic).is_err() || &magic != MAGIC || stream.write_all(&magic).is_err() {
-        return;
-    }
-    let ends = |stream: &TcpStream| stream.try_clone().map(Wire);
-    let (Ok(from_agent), Ok(to_coordinator)) = (ends(&stream), ends(&coordinator)) else { return };
+fn relay(coordinator: &Wire, agent: &str, lacks: &Arc<Vec<&'static Extension>>, unknown: &Arc<Mutex<Vec<String>>>) {
+    let agent = Wire::dial(agent);
+    let nonces = Arc::new(Nonces::default());
     let answers = thread::spawn({
-        let lacks = lacks.clone();
-        move || carry(from_agent, to_coordinator, &lacks, |_| true)
+        let (lacks, from, to, nonces) = (lacks.clone(), agent.clone(), coordinator.clone(), nonces.clone());
+        move || carry(&from, &to, &lacks, |message| nonces.prove("agent", message, &to))
     });
-    carry(Wire(coordinator), Wire(stream), lacks, |name| {
+    carry(coordinator, &agent, lacks, |message| {
+        nonces.prove("coordinator", message, &agent);
+        let name = message["say"].as_str().unwrap_or_default();
         let known = !lacks.iter().any(|extension| extension.messages.contains(&name));
         if !known {
             unknown.lock().expect("no relay panics").push(name.to_owned());
@@ -110,10 +101,32 @@ fn relay(
     let _ = answers.join();
 }
 
+/// What the proofs of the token cover beside the connection. The relay knows the token: it proves it to each side anew.
+#[derive(Default)]
+struct Nonces {
+    coordinator: Mutex<String>,
+    agent: Mutex<String>,
+}
+
+impl Nonces {
+    /// Notes the nonce in a message of `side`, and replaces its proof by one for the connection that it goes to.
+    fn prove(&self, side: &str, message: &mut Value, to: &Wire) -> bool {
+        let own = if side == "agent" { &self.agent } else { &self.coordinator };
+        if let Some(nonce) = message["nonce"].as_str() {
+            nonce.clone_into(&mut own.lock().expect("no relay panics"));
+        }
+        if message["mac"].is_string() {
+            let text = |nonce: &Mutex<String>| nonce.lock().expect("no relay panics").clone();
+            message["mac"] = to.proof(TOKEN, side, &text(&self.coordinator), &text(&self.agent)).into();
+        }
+        true
+    }
+}
+
 /// Relays messages until one side closes or a message may not pass, then closes both connections.
-fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Extension], passes: impl Fn(&str) -> bool) {
+fn carry(from: &Wire, to: &Wire, lacks: &[&'static Extension], passes: impl Fn(&mut Value) -> bool) {
     while let Some(mut message) = from.next_message() {
-        if !message["say"].as_str().is_some_and(&passes) {
+        if !passes(&mut message) {
             break;
         }
         if let Some(capabilities) = message.get_mut("capabilities").and_then(Value::as_array_mut) {
@@ -126,9 +139,8 @@ fn carry(mut from: Wire, mut to: Wire, lacks: &[&'static Extension], passes: imp
             break;
         }
     }
-    for stream in [from.0, to.0] {
-        let _ = stream.shutdown(std::net::Shutdown::Both);
-    }
+    from.close();
+    to.close();
 }
 
 /// Removes a field at any depth.

@@ -1,19 +1,34 @@
 //! The control protocol by hand. The messages are written out here, not taken from the crate under test.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-/// The first bytes of a control connection.
-pub const MAGIC: &[u8; 8] = b"THRUCTRL";
+pub use crate::tls::fresh_key;
+use crate::tls::{KEY, Tls};
 
-/// A connection with frames: a length of 32 bits, big-endian, then JSON.
+/// The first bytes of a control connection; TLS follows.
+pub const MAGIC: &[u8; 8] = b"THRUCTLS";
+/// The first bytes of a control connection before protocol 3; frames follow.
+pub const PLAIN_MAGIC: &[u8; 8] = b"THRUCTRL";
+/// The newest and the oldest protocol of this version.
+pub const PROTOCOL: u32 = 3;
+
+/// A connection with frames: a length of 32 bits, big-endian, then JSON. One thread may read while others send.
+#[derive(Debug, Clone)]
+pub struct Wire(Arc<Stream>);
+
 #[derive(Debug)]
-pub struct Wire(pub TcpStream);
+enum Stream {
+    Tls(Box<Tls>),
+    /// As before protocol 3.
+    Plain(TcpStream),
+}
 
 impl Wire {
     /// Connects to an agent, as a coordinator does.
@@ -23,16 +38,59 @@ impl Wire {
     #[must_use]
     pub fn dial(host: &str) -> Self {
         let mut stream = TcpStream::connect(host).expect("the agent listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
         stream.write_all(MAGIC).expect("the agent reads the magic");
-        Self(stream)
+        Self(Arc::new(Stream::Tls(Box::new(Tls::connect(stream).expect("a handshake")))))
+    }
+
+    /// Connects to an agent in the clear, as coordinators did before protocol 3.
+    ///
+    /// # Panics
+    /// No agent listens.
+    #[must_use]
+    pub fn dial_plain(host: &str) -> Self {
+        let mut stream = TcpStream::connect(host).expect("the agent listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        stream.write_all(PLAIN_MAGIC).expect("the agent reads the magic");
+        Self(Arc::new(Stream::Plain(stream)))
+    }
+
+    /// The agent's side of a connection that was just accepted; `None` for anything but a coordinator.
+    #[must_use]
+    pub fn accept(stream: TcpStream) -> Option<Self> {
+        Self::accept_as(stream, &KEY)
+    }
+
+    /// The same with a key of its own: the text of a PEM file, from [`fresh_key`].
+    #[must_use]
+    pub fn accept_as(mut stream: TcpStream, key: &str) -> Option<Self> {
+        let mut magic = [0; 8];
+        stream.read_exact(&mut magic).ok()?;
+        (&magic == MAGIC).then_some(())?;
+        Some(Self(Arc::new(Stream::Tls(Box::new(Tls::accept(stream, key)?)))))
+    }
+
+    /// The side of an agent before protocol 3; `None` for a coordinator that speaks TLS, which such an agent does not understand.
+    #[must_use]
+    pub fn accept_plain(mut stream: TcpStream) -> Option<Self> {
+        let mut magic = [0; 8];
+        stream.read_exact(&mut magic).ok()?;
+        (&magic == PLAIN_MAGIC).then(|| Self(Arc::new(Stream::Plain(stream))))
+    }
+
+    /// Ends the connection in both directions.
+    pub fn close(&self) {
+        let socket = match &*self.0 {
+            Stream::Tls(tls) => tls.socket(),
+            Stream::Plain(socket) => socket,
+        };
+        let _ = socket.shutdown(Shutdown::Both);
     }
 
     /// Sends one message.
     ///
     /// # Panics
     /// The other side has closed.
-    pub fn send(&mut self, message: &Value) {
+    pub fn send(&self, message: &Value) {
         self.try_send(message).expect("the message is sent");
     }
 
@@ -43,17 +101,21 @@ impl Wire {
     ///
     /// # Panics
     /// It is longer than a frame can be.
-    pub fn try_send(&mut self, message: &Value) -> std::io::Result<()> {
+    pub fn try_send(&self, message: &Value) -> std::io::Result<()> {
         let bytes = message.to_string().into_bytes();
         let length = u32::try_from(bytes.len()).expect("short");
-        self.0.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat())
+        let frame = [&length.to_be_bytes(), bytes.as_slice()].concat();
+        match &*self.0 {
+            Stream::Tls(tls) => tls.write_all(&frame),
+            Stream::Plain(socket) => (&mut &*socket).write_all(&frame),
+        }
     }
 
     /// The next message that is not a ping; `None` when the other side has closed.
     ///
     /// # Panics
     /// It is not JSON.
-    pub fn receive(&mut self) -> Option<Value> {
+    pub fn receive(&self) -> Option<Value> {
         loop {
             let message = self.next_message()?;
             if message["say"] != "ping" {
@@ -66,32 +128,61 @@ impl Wire {
     ///
     /// # Panics
     /// It is not JSON.
-    pub fn next_message(&mut self) -> Option<Value> {
+    pub fn next_message(&self) -> Option<Value> {
         let mut length = [0; 4];
-        self.0.read_exact(&mut length).ok()?;
+        self.read_exact(&mut length)?;
         let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
-        self.0.read_exact(&mut bytes).ok()?;
+        self.read_exact(&mut bytes)?;
         Some(serde_json::from_slice(&bytes).expect("JSON"))
+    }
+
+    fn read_exact(&self, bytes: &mut [u8]) -> Option<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let count = match &*self.0 {
+                Stream::Tls(tls) => tls.read(&mut bytes[filled..]),
+                Stream::Plain(socket) => (&mut &*socket).read(&mut bytes[filled..]),
+            };
+            match count {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => filled += count,
+            }
+        }
+        Some(())
+    }
+
+    /// The proof that `side` knows a token, for this connection.
+    ///
+    /// # Panics
+    /// It is in the clear.
+    #[must_use]
+    pub fn proof(&self, token: &str, side: &str, coordinator: &str, agent: &str) -> String {
+        let Stream::Tls(tls) = &*self.0 else { panic!("a proof needs TLS") };
+        let (key, exporter) = tls.binding();
+        let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("any key");
+        let text = format!("throughline/3 {side} {coordinator} {agent} {} {}", hex(&key), hex(&exporter));
+        mac.update(text.as_bytes());
+        hex(&mac.finalize().into_bytes())
     }
 
     /// Logs in to an agent that has this token, and checks that the agent proves it first.
     ///
     /// # Panics
     /// It does not, or answers otherwise.
-    pub fn authenticate(&mut self, token: &str) {
-        self.send(&hello(2, 2));
+    pub fn authenticate(&self, token: &str) {
+        self.send(&hello(PROTOCOL, PROTOCOL));
         let theirs = self.receive().expect("an answer");
         let nonce = theirs["nonce"].as_str().expect("a nonce");
-        assert_eq!(theirs["mac"], proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
-        self.send(&json!({"say": "proof", "mac": proof(token, "coordinator", NONCE, nonce)}));
+        assert_eq!(theirs["mac"], self.proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
+        self.send(&json!({"say": "proof", "mac": self.proof(token, "coordinator", NONCE, nonce)}));
     }
 
     /// Logs in to an agent without a token and waits for its welcome.
     ///
     /// # Panics
     /// The agent refuses.
-    pub fn greet(&mut self) {
-        self.send(&hello(2, 2));
+    pub fn greet(&self) {
+        self.send(&hello(PROTOCOL, PROTOCOL));
         assert_eq!(self.receive().expect("an answer")["say"], "hello");
         assert_eq!(self.receive().expect("an answer")["say"], "welcome");
     }
@@ -100,15 +191,8 @@ impl Wire {
 /// The nonce of [`hello`].
 pub const NONCE: &str = "00112233445566778899aabbccddeeff";
 
-/// The proof that a side knows a token.
-///
-/// # Panics
-/// Never: HMAC takes keys of any length.
-#[must_use]
-pub fn proof(token: &str, side: &str, coordinator: &str, agent: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("any key");
-    mac.update(format!("throughline/1 {side} {coordinator} {agent}").as_bytes());
-    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The hello of a side with this protocol version and the oldest one that it supports.
@@ -118,6 +202,22 @@ pub fn hello(protocol: u32, oldest: u32) -> Value {
         "say": "hello", "protocol": protocol, "oldest": oldest, "version": "9.8.7", "capabilities": [],
         "nonce": NONCE, "instance": "0011223344556677", "wants_token": false,
     })
+}
+
+/// An agent of this test on a free port of loopback: `serve` gets each coordinator. Returns `address:port`.
+///
+/// # Panics
+/// No port is free.
+pub fn agent(serve: impl Fn(Wire) + Send + 'static) -> String {
+    server(move |stream| Wire::accept(stream).into_iter().for_each(&serve))
+}
+
+/// The same of an agent before protocol 3.
+///
+/// # Panics
+/// No port is free.
+pub fn plain_agent(serve: impl Fn(Wire) + Send + 'static) -> String {
+    server(move |stream| Wire::accept_plain(stream).into_iter().for_each(&serve))
 }
 
 /// A server that calls `serve` for each connection, on a free port of loopback; returns `address:port`. It ends with the process of

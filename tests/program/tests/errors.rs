@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lab::CrossoverSpec;
 use program::process::Process;
-use program::wire::{Wire, hello, server};
+use program::wire::{self, PROTOCOL, Wire, hello, server};
 use program::{Agent, Sandbox, binary, skip};
 
 const SHORT: [&str; 5] = ["stream", "--time", "50ms", "--trials", "1"];
@@ -65,21 +65,17 @@ fn a_dead_host_is_given_up_after_some_seconds() {
 fn another_protocol_names_the_host_to_update() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (protocol, oldest, side) in [(999, 999, "update thru on this host"), (0, 0, "update thru on that host")] {
-        let fake = server(move |stream| {
-            let mut wire = Wire(stream);
-            let mut magic = [0; 8];
-            wire.0.read_exact(&mut magic).unwrap();
-            assert_eq!(&magic, program::wire::MAGIC);
+        let fake = wire::agent(move |wire| {
             assert_eq!(wire.receive().unwrap()["say"], "hello");
             wire.send(&hello(protocol, oldest));
             let _ = wire.receive();
         });
         fails(&sandbox, &[&SHORT[..], &[&fake]].concat(), 4, &[&fake, "9.8.7", &protocol.to_string(), side]);
         // In the other direction the agent sends its hello and refuses.
-        let mut wire = Wire::dial(agent.host());
+        let wire = Wire::dial(agent.host());
         wire.send(&hello(protocol, oldest));
         let answer = wire.receive().expect("its hello");
-        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(2)));
+        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(u64::from(PROTOCOL))));
         loop {
             match wire.receive() {
                 None => break,
@@ -88,8 +84,8 @@ fn another_protocol_names_the_host_to_update() {
         }
     }
     // A newer client that still has our protocol is accepted.
-    let mut wire = Wire::dial(agent.host());
-    wire.send(&hello(999, 2));
+    let wire = Wire::dial(agent.host());
+    wire.send(&hello(999, PROTOCOL));
     assert_eq!(wire.receive().unwrap()["say"], "hello");
     assert_eq!(wire.receive().unwrap()["say"], "welcome");
     still_serves(&agent, &sandbox);
@@ -123,7 +119,7 @@ fn the_token_is_asked_for() {
     for name in ["right", "wrong"] {
         sandbox.run(&["token", "new", "-o", name]).ok();
     }
-    fs::write(sandbox.path("empty"), "\n").unwrap();
+    sandbox.secret("empty", "\n");
     let right = sandbox.path("right");
     let agent = Agent::with(&["--token-file", right.to_str().unwrap()]);
     let with = |file: &'static str| [&SHORT[..], &["--token-file", file, agent.host()]].concat();
@@ -296,7 +292,7 @@ fn an_ordinary_user_can_measure_and_errors_name_what_needs_more() {
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]);
         // As root's capabilities go, so does what the bounding set could give back.
         command.args(["--bounding-set=-all", "--no-new-privs"]).arg(&thru);
-        command.env("HOME", &folder).env("TMPDIR", &folder);
+        command.env("HOME", &folder).env("TMPDIR", &folder).env("THRU_AGENT_KEY", folder.join("nobodys.key"));
         command
     };
     let mut agent = Agent::spawn(nobody(), &["--listen", "127.0.0.1:0"]);

@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use program::binary::thru;
-use program::wire::{MAGIC, Wire, hello, server};
+use program::wire::{self, MAGIC, PROTOCOL, Wire, hello};
 use program::{Agent, Running, Sandbox, eventually, skip};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
 fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for weak in ["secret", "correct horse battery staple", "0123456789abcdef", "00000000000000000000000000000000"] {
-        fs::write(sandbox.path("weak"), weak).unwrap();
+        sandbox.secret("weak", weak);
         for args in [
             &["serve", "--listen", "127.0.0.1:0", "--token-file", "weak"][..],
             &["host", agent.host(), "--token-file", "weak"],
@@ -76,9 +76,7 @@ fn client_with(agents_hello: Value) -> (String, Option<Value>) {
     let sandbox = Sandbox::new();
     let (path, _) = token(&sandbox);
     let (sender, received) = mpsc::channel();
-    let address = server(move |mut stream| {
-        stream.read_exact(&mut [0; 8]).unwrap();
-        let mut wire = Wire(stream);
+    let address = wire::agent(move |wire| {
         assert_eq!(wire.receive().unwrap()["say"], "hello");
         wire.send(&agents_hello);
         wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
@@ -90,10 +88,10 @@ fn client_with(agents_hello: Value) -> (String, Option<Value>) {
 
 #[test]
 fn a_client_with_a_token_sends_nothing_to_an_agent_that_does_not_prove_it() {
-    let (refused, sent) = client_with(hello(2, 2));
+    let (refused, sent) = client_with(hello(PROTOCOL, PROTOCOL));
     assert!(refused.contains("requires no token") && refused.contains("THRU_TOKEN_FILE"), "{refused}");
     assert_eq!(sent, None);
-    let mut pretender = hello(2, 2);
+    let mut pretender = hello(PROTOCOL, PROTOCOL);
     pretender["wants_token"] = true.into();
     for mac in [Value::Null, "00".into(), "11".repeat(32).into()] {
         pretender["mac"] = mac;
@@ -146,7 +144,7 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
                 0 => b"",
                 1 => b"T",
                 2 => MAGIC,
-                _ => b"THRUCTRL\0\0\x3f\xff",
+                _ => b"THRUCTLS\x16\x03\x01\x02\0\x01",
             };
             let _ = stream.write_all(bytes);
             stream
@@ -155,7 +153,7 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     // Some send a hello and then nothing: they receive the answer, but no pings.
     let mut silent: Vec<Wire> = (0..20).map(|_| Wire::dial(agent.host())).collect();
     for wire in &mut silent {
-        wire.send(&hello(2, 2));
+        wire.send(&hello(PROTOCOL, PROTOCOL));
     }
     sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {
@@ -222,7 +220,7 @@ fn a_thousand_simultaneous_clients_all_get_a_position_and_their_turn() {
         let mut wave: Vec<Wire> = (0..100).map(|_| Wire::dial(agent.host())).collect();
         for wire in &mut wave {
             wire.authenticate(&text);
-            keeper.send(Wire(wire.0.try_clone().unwrap())).unwrap();
+            keeper.send(wire.clone()).unwrap();
         }
         crowd.append(&mut wave);
     }
@@ -242,11 +240,11 @@ fn a_thousand_simultaneous_clients_all_get_a_position_and_their_turn() {
     let turns: Vec<_> = crowd
         .into_iter()
         .zip(answers)
-        .map(|(mut wire, first)| {
+        .map(|(wire, first)| {
             std::thread::spawn(move || {
                 let mut answers = std::iter::from_fn(|| wire.receive());
                 let granted = first == "granted" || answers.any(|answer| answer["say"] == "granted");
-                wire.0.shutdown(Shutdown::Both).unwrap();
+                wire.close();
                 granted
             })
         })

@@ -3,12 +3,12 @@
 
 mod advise;
 mod anatomy;
+mod attacks;
 mod claims;
 mod compare;
 mod compare_cells;
 mod contract;
 mod crowd;
-mod data_connections;
 mod errors;
 mod figures;
 mod flow;

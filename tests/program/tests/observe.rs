@@ -1,12 +1,10 @@
 //! What the observers see, held against what others read of the same hosts, and `thru watch`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use std::io::Read;
-
 use lab::{CrossoverSpec, LabHost};
 use model::{Observed, Watched};
 use program::process::{Signal, eventually};
-use program::wire::{self, Wire};
+use program::wire::{self, PROTOCOL};
 use program::{Agent, Doc, Running, Sandbox, binary, skip};
 use serde_json::{Value, json};
 
@@ -189,12 +187,9 @@ fn an_agent_is_watched_while_it_measures_and_only_with_its_token() {
 
 #[test]
 fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
-    let old = wire::server(|mut stream| {
-        let mut magic = [0; 8];
-        stream.read_exact(&mut magic).unwrap();
-        let mut wire = Wire(stream);
+    let old = wire::agent(|wire| {
         assert_eq!(wire.receive().unwrap()["say"], "hello");
-        wire.send(&wire::hello(2, 2));
+        wire.send(&wire::hello(PROTOCOL, PROTOCOL));
         wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         // Whatever is said next, an old agent would not understand.
         let _ = wire.receive();

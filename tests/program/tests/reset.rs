@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::transport::FlowHello;
 use model::{Spec, Stop};
-use program::wire::{MAGIC, Wire, server};
+use program::wire::{self, Wire};
 use program::{Agent, Sandbox, check};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn connect(agent: &Agent, cookie: [u8; 16], trial: u32) -> Option<TcpStream> {
 #[test]
 fn a_reset_cancels_what_is_prepared_and_the_next_trial_starts_anew() {
     let agent = Agent::start();
-    let mut wire = Wire::dial(agent.host());
+    let wire = Wire::dial(agent.host());
     wire.greet();
     wire.send(&json!({"say": "acquire", "purpose": "a test"}));
     assert_eq!(wire.receive().unwrap()["say"], "granted");
@@ -73,30 +73,25 @@ const FAILS: usize = 4;
 fn failing_once(agent: &Agent) -> (String, Arc<Mutex<Vec<String>>>) {
     let (agent, names) = (agent.host().to_owned(), Arc::new(Mutex::new(Vec::<String>::new())));
     let seen = names.clone();
-    let address = server(move |mut coordinator| {
-        let (mut magic, mut stream) = ([0; 8], TcpStream::connect(&agent).unwrap());
-        coordinator.read_exact(&mut magic).unwrap();
-        assert_eq!(&magic, MAGIC);
-        stream.write_all(&magic).unwrap();
-        let mut from_agent = Wire(stream.try_clone().unwrap());
-        let answers = Arc::new(Mutex::new(Wire(coordinator.try_clone().unwrap())));
-        let to_coordinator = answers.clone();
+    let address = wire::agent(move |coordinator| {
+        let to_agent = Wire::dial(&agent);
+        let (from_agent, to_coordinator) = (to_agent.clone(), coordinator.clone());
         std::thread::spawn(move || {
             while let Some(message) = from_agent.next_message() {
-                if to_coordinator.lock().unwrap().try_send(&message).is_err() {
+                if to_coordinator.try_send(&message).is_err() {
                     return;
                 }
             }
         });
-        let (mut from_coordinator, mut to_agent, names) = (Wire(coordinator), Wire(stream), seen.clone());
+        let names = seen.clone();
         std::thread::spawn(move || {
-            while let Some(message) = from_coordinator.next_message() {
+            while let Some(message) = coordinator.next_message() {
                 let name = message["say"].as_str().unwrap().to_owned();
                 let mut names = names.lock().unwrap();
                 names.push(name.clone());
                 let prepared = names.iter().filter(|name| *name == "prepare").count();
                 drop(names);
-                let answer = |message: Value| answers.lock().unwrap().send(&message);
+                let answer = |message: Value| coordinator.send(&message);
                 if name == "prepare" && prepared == FAILS {
                     answer(json!({"say": "failed", "reason": "a failure of this test", "cause": "setup"}));
                     continue;

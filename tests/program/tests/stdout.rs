@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use program::wire::{Wire, hello, server};
+use program::wire::{Wire, agent, hello};
 use program::{Agent, Running, Sandbox, binary};
 use serde_json::json;
 
@@ -44,6 +44,7 @@ fn lines() -> Vec<Vec<String>> {
         vec!["report", "first", "-o", "out.html"],
         vec!["import", &ping],
         vec!["token", "new"],
+        vec!["agent", "fingerprint"],
         vec!["host"],
         vec!["host", "--json"],
         vec!["tune", "show"],
@@ -157,13 +158,11 @@ fn harmless(text: &str) {
 #[test]
 fn what_an_agent_says_cannot_order_the_terminal() {
     let sandbox = Sandbox::new();
-    let refusing = server(|stream| {
-        let mut wire = Wire(stream);
+    let refusing = agent(|wire| {
         let _ = wire.try_send(&json!({"say": "refused", "reason": HOSTILE}));
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
-    let newer = server(|stream| {
-        let mut wire = Wire(stream);
+    let newer = agent(|wire| {
         let mut theirs = hello(99, 99);
         theirs["version"] = json!(HOSTILE);
         let _ = wire.try_send(&theirs);
@@ -182,7 +181,7 @@ fn what_an_agent_says_cannot_order_the_terminal() {
 #[test]
 fn what_a_coordinator_says_is_one_line_of_the_agents_log() {
     let agent = Agent::start();
-    let mut wire = Wire::dial(agent.host());
+    let wire = Wire::dial(agent.host());
     wire.greet();
     wire.send(&json!({"say": "acquire", "purpose": HOSTILE}));
     assert_eq!(wire.receive().unwrap()["say"], "granted");

@@ -3,11 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 /// Most unauthenticated connections, if the process may open twice as many files.
 const MAX_TOTAL: usize = 4_096;
+
+/// TLS handshakes of one address: so many at once, and so many in a second after that. One costs some tenths of a millisecond of
+/// the agent's thread.
+const HANDSHAKES: f64 = 2_000.0;
+const HANDSHAKES_PER_SECOND: f64 = 200.0;
 
 /// The unauthenticated connections at one agent's port.
 pub(super) struct Gate {
@@ -23,6 +29,8 @@ struct State {
     count: usize,
     /// Dropping a connection's sender closes it. Numbers grow, so the first one is the oldest.
     unauthenticated: HashMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
+    /// The handshakes that an address has left, and when they were counted. An address without an entry has all.
+    handshakes: HashMap<IpAddr, (f64, Instant)>,
 }
 
 /// One unauthenticated connection; dropping it makes room for another.
@@ -61,6 +69,23 @@ impl Gate {
         state.count += 1;
         state.unauthenticated.entry(from).or_default().insert(number, keep_open);
         Unauthenticated { gate: self.clone(), from, number, ended }
+    }
+
+    /// Whether `peer` may begin a TLS handshake now; it counts as begun.
+    pub(super) fn may_shake_hands(&self, peer: IpAddr, now: Instant) -> bool {
+        let mut state = self.lock();
+        let left = |(left, at): (f64, Instant)| {
+            let since = now.saturating_duration_since(at).as_secs_f64();
+            (left + since * HANDSHAKES_PER_SECOND).min(HANDSHAKES)
+        };
+        if state.handshakes.len() >= MAX_TOTAL {
+            state.handshakes.retain(|_, counted| left(*counted) < HANDSHAKES);
+        }
+        let entry = state.handshakes.entry(network(peer)).or_insert((HANDSHAKES, now));
+        let available = left(*entry);
+        let allowed = available >= 1.0;
+        *entry = (available - f64::from(u8::from(allowed)), now);
+        allowed
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -105,7 +130,7 @@ impl Drop for Unauthenticated {
 }
 
 /// The address that a connection from `peer` counts for: an IPv6 host can have a whole network of 64 bits.
-fn network(peer: IpAddr) -> IpAddr {
+pub(super) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(v4) => v4.into(),
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -114,6 +139,8 @@ fn network(peer: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn is_open(connection: &mut Unauthenticated) -> bool {
@@ -149,6 +176,17 @@ mod tests {
         let mut more: Vec<Unauthenticated> =
             (11..=14).flat_map(|host| enter(&gate, &format!("192.0.2.{host}"), 1)).collect();
         assert!(!is_open(&mut others[0]) && others[1..].iter_mut().chain(&mut more).all(is_open));
+    }
+
+    #[test]
+    fn an_address_has_a_budget_of_handshakes_that_grows_with_time() {
+        let (gate, peer, other) = (Gate::bounded(8), "192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let begun = Instant::now();
+        let count = |peer, at| (0..10_000).filter(|_| gate.may_shake_hands(peer, at)).count();
+        assert_eq!(count(peer, begun), 2_000);
+        assert_eq!(count(other, begun), 2_000, "each has its own");
+        assert_eq!(count(peer, begun + Duration::from_millis(500)), 100);
+        assert_eq!(count(peer, begun + Duration::from_secs(3_600)), 2_000, "no more than at first");
     }
 
     #[test]

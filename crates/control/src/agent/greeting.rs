@@ -1,13 +1,17 @@
 //! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use tokio::net::TcpStream;
 
 use super::Shared;
 use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
 use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, program};
+use crate::wire::Wire;
 
 impl Session {
     /// Receives the coordinator's hello and checks its version and token; an error ends the session. Nothing else is done for an
@@ -22,7 +26,8 @@ impl Session {
         ours.version.clone_from(&self.shared.options.version);
         ours.wants_token = token.is_some();
         // The proof is in the hello itself, so that a coordinator trusts nothing before it.
-        ours.mac = token.as_ref().map(|token| token.prove("agent", &theirs.nonce, &nonce));
+        let nonces = [theirs.nonce.as_str(), nonce.as_str()];
+        ours.mac = token.as_ref().map(|token| token.prove("agent", nonces, &self.binding));
         self.wire.send(&FromAgent::Hello(ours)).await?;
         // A coordinator compares the versions itself and reports which host must be updated. The message is for the agent's log
         // and for other implementations.
@@ -31,15 +36,15 @@ impl Session {
             return Err(self.refuse(&reason).await);
         }
         if let Some(token) = token {
-            self.check(&token, &theirs.nonce, &nonce).await?;
+            self.check(&token, nonces).await?;
         }
         self.wire.trust();
         Ok(())
     }
 
-    async fn check(&mut self, token: &Token, theirs: &str, ours: &str) -> Result<(), EndReason> {
+    async fn check(&mut self, token: &Token, nonces: [&str; 2]) -> Result<(), EndReason> {
         match self.wire.recv().await? {
-            ToAgent::Proof { mac } if token.check(&mac, "coordinator", theirs, ours) => Ok(()),
+            ToAgent::Proof { mac } if token.check(&mac, "coordinator", nonces, &self.binding) => Ok(()),
             ToAgent::Proof { .. } => {
                 let reason = "the token is wrong: use the `token-file` that the agent was started with";
                 Err(self.refuse_because(RefusalCause::Token, reason).await)
@@ -63,6 +68,18 @@ impl Session {
         self.wire.send_frame(self.shared.welcome().await?).await?;
         Ok(client)
     }
+}
+
+/// Tells a client that speaks in the clear, as all did before protocol 3, which versions this agent accepts: such a client reports
+/// them to its user. Nothing else is said without TLS.
+pub(super) async fn refuse_plain(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
+    let mut wire = Wire::<FromAgent, ToAgent>::start(stream, &FromAgent::Ping);
+    let Ok(ToAgent::Hello(theirs)) = wire.recv().await else { return };
+    let mut ours = hello(String::new(), String::new());
+    ours.version.clone_from(&shared.options.version);
+    let _ = wire.send(&FromAgent::Hello(ours)).await;
+    shared.log(&format!("{peer}: refused: {}", incompatible(&theirs, &shared.options.version)));
+    wire.close().await;
 }
 
 /// Counts an accepted coordinator until it is dropped.

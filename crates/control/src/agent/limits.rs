@@ -5,7 +5,7 @@ use model::{Spec, Stop, units};
 use crate::proto::message::WireLeg;
 
 /// Most legs of a trial: a curve has some hundreds.
-const MAX_LEGS: usize = 10_000;
+const MAX_LEGS: usize = 5_000;
 /// Shortest interval of a trial's series, and shortest stall time, ns.
 const MIN_INTERVAL_NS: u64 = 1_000_000;
 
@@ -117,6 +117,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::message::{Message, ToAgent};
 
     #[test]
     fn each_limit_is_named_with_its_remedy() {
@@ -134,6 +135,13 @@ mod tests {
         assert!(refused(|spec| spec.interval_ns = 1_000).contains("`interval`"));
         assert!(refused(|spec| spec.stall_ns = 0).contains("`stall`"));
         assert_eq!(refused(|spec| spec.interval_ns = 0), "");
+    }
+
+    #[test]
+    fn the_most_legs_fit_in_a_frame() {
+        let leg = WireLeg { block: u64::MAX, reply: u64::MAX, stop: Stop::TimeNs(u64::MAX), expected_ns: u64::MAX };
+        let legs = serde_json::to_vec(&vec![leg; MAX_LEGS]).unwrap();
+        assert!(legs.len() < ToAgent::MAX_FRAME / 4 * 3, "{} bytes", legs.len());
     }
 
     #[test]

@@ -25,17 +25,18 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{Inventory, SelfTestCitation};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
+use crate::AgentKey;
 use crate::ControlError;
 use crate::limits::file_limit;
-use crate::proto::auth::{self, Token};
-use crate::proto::{CONTROL_MAGIC, PROTOCOL};
+use crate::proto::auth::{self, Binding, Token};
+use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 use addresses::Addresses;
 use data_acceptor::DataAcceptor;
@@ -121,7 +122,8 @@ impl Agent {
     /// Opens a control connection for a coordinator in this process.
     pub(crate) fn connect(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
-        let session = Session::new(self.0.clone(), mine, Addresses::default(), "this process".into());
+        let session =
+            Session::new(self.0.clone(), mine, Addresses::default(), "this process".into(), Binding::default());
         tokio::spawn(async move {
             if let Some(session) = session.identified().await {
                 session.run().await;
@@ -130,8 +132,9 @@ impl Agent {
         theirs
     }
 
-    /// Serves the given addresses until one coordinator has measured (with `once`) or the caller drops the future.
-    pub async fn serve(options: AgentOptions, addresses: &[SocketAddr]) -> Result<(), ControlError> {
+    /// Serves the given addresses until one coordinator has measured (with `once`) or the caller drops the future. Coordinators
+    /// recognize the agent by `key`.
+    pub async fn serve(options: AgentOptions, key: AgentKey, addresses: &[SocketAddr]) -> Result<(), ControlError> {
         let mut listeners = Vec::new();
         let mut port = None;
         for wanted in addresses {
@@ -150,7 +153,7 @@ impl Agent {
             let guard = DatagramListener::new().map_err(|source| ControlError::io("draw a random number", source))?;
             tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
             shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
-            tokio::spawn(accept(shared.clone(), listener));
+            tokio::spawn(accept(shared.clone(), key.clone(), listener));
         }
         (shared.options.listening)(&shared.listening);
         shared.served.notified().await;
@@ -239,11 +242,11 @@ fn udp_port(address: SocketAddr) -> Result<tokio::net::UdpSocket, ControlError> 
     tokio::net::UdpSocket::from_std(socket.into()).map_err(failed)
 }
 
-async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+async fn accept(shared: Arc<Shared>, key: AgentKey, listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                tokio::spawn(receive(shared.clone(), stream, peer));
+                tokio::spawn(receive(shared.clone(), key.clone(), stream, peer));
             }
             // Most likely out of file descriptors: wait until some are closed.
             Err(error) => {
@@ -258,10 +261,10 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
 /// Serves a new connection: first as an unauthenticated one, within the limits for those, then as a session.
-async fn receive(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+async fn receive(shared: Arc<Shared>, key: AgentKey, stream: TcpStream, peer: SocketAddr) {
     let mut unauthenticated = shared.gate.enter(peer.ip());
     let session = tokio::select! {
-        session = tokio::time::timeout(GREETING_LIMIT, greet(&shared, stream, peer)) => session.ok().flatten(),
+        session = tokio::time::timeout(GREETING_LIMIT, greet(&shared, &key, stream, peer)) => session.ok().flatten(),
         () = unauthenticated.ended() => None,
     };
     drop(unauthenticated);
@@ -271,14 +274,22 @@ async fn receive(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
 }
 
 /// Handles a new connection by its first bytes. Returns a session for an authenticated coordinator.
-async fn greet(shared: &Arc<Shared>, mut stream: TcpStream, peer: SocketAddr) -> Option<Session> {
+async fn greet(shared: &Arc<Shared>, key: &AgentKey, mut stream: TcpStream, peer: SocketAddr) -> Option<Session> {
     let mut magic = [0; 8];
     stream.read_exact(&mut magic).await.ok()?;
     if &magic == CONTROL_MAGIC {
+        if !shared.gate.may_shake_hands(peer.ip(), Instant::now()) {
+            return None;
+        }
         prepare_control(&stream, shared.options.vanished_after);
         let here = stream.local_addr().ok().map(|address| address.ip());
         let addresses = Addresses { here, peer: Some(peer.ip()) };
-        return Session::new(shared.clone(), stream, addresses, peer.to_string()).identified().await;
+        let (stream, binding) = key.accept(stream).await.ok()?;
+        return Session::new(shared.clone(), stream, addresses, peer.to_string(), binding).identified().await;
+    }
+    if &magic == PLAIN_MAGIC {
+        greeting::refuse_plain(shared, stream, peer).await;
+        return None;
     }
     if !magic.starts_with(b"THRU") {
         let text = format!(

@@ -18,8 +18,13 @@ pub enum Captures {
     /// The agent captures no packets.
     #[default]
     Refused,
-    /// In this folder.
-    In(PathBuf),
+    /// In a folder, and of each packet its headers only unless `payload` is set.
+    In {
+        /// The folder.
+        folder: PathBuf,
+        /// As many bytes as the coordinator requests.
+        payload: bool,
+    },
     /// In the folder that the coordinator names, or the current one: for an agent in the coordinator's process.
     AsRequested,
 }
@@ -71,7 +76,7 @@ fn request(
                 "this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`".into()
             );
         }
-        Captures::In(folder) => folder.clone(),
+        Captures::In { folder, .. } => folder.clone(),
         Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),
     };
     let Some(protocol) = spec.transport_facts().and_then(|facts| facts.ip).map(IpProtocol::number) else {
@@ -92,6 +97,7 @@ fn request(
     Ok(CaptureRequest {
         file: file(&folder, path.role, path.trial),
         snaplen: wanted.snaplen,
+        headers_only: matches!(captures, Captures::In { payload: false, .. }),
         wanted: Wanted { protocol, ports: path.ports, address },
         peer,
         here: path.here,
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn an_agent_captures_only_with_permission() {
         let folder = tempfile::tempdir().unwrap();
-        let allowed = Captures::In(folder.path().join("deep/er"));
+        let allowed = Captures::In { folder: folder.path().join("deep/er"), payload: false };
         let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()), fetch_bytes: Some(1) };
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
         let tcp = spec("tcp");

@@ -1,7 +1,8 @@
-//! The queue of measurements on this host: one at a time (or as many as configured), in the order of the requests.
+//! The queue of measurements on this host: one at a time (or as many as configured), in the order of the requests. Clients of
+//! different addresses take turns, so that one address cannot fill the queue before the others.
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,18 @@ pub(crate) struct Queue {
 struct State {
     next: u64,
     running: usize,
-    /// Tickets grow, so these are in order.
-    waiting: VecDeque<u64>,
+    /// The round of the last position that was granted.
+    round: u64,
+    /// In the order in which they are granted.
+    waiting: Vec<Place>,
+}
+
+/// Where a position is in the queue: by round, then by ticket. In each round every address has one position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    round: u64,
+    ticket: u64,
+    source: Option<IpAddr>,
 }
 
 /// A machine's queue, shared by the agent and the servers for other programs' clients.
@@ -47,7 +58,7 @@ impl Machine {
 /// A position in the queue. Dropping it at any stage makes room for the next one.
 pub(crate) struct QueuePosition {
     queue: Arc<Queue>,
-    ticket: u64,
+    place: Place,
     granted: bool,
     /// The last reported number of clients in front, and when it was reported.
     reported: Option<(usize, Instant)>,
@@ -58,13 +69,14 @@ impl Queue {
         Arc::new(Self { slots: slots.max(1), state: Mutex::default(), changed: watch::Sender::new(0) })
     }
 
-    /// Joins at the end of the queue.
-    pub(crate) fn join(self: &Arc<Self>) -> QueuePosition {
+    /// Joins the queue for a client at `source`, after that client's other positions.
+    pub(crate) fn join(self: &Arc<Self>, source: Option<IpAddr>) -> QueuePosition {
         let mut state = self.lock();
-        let ticket = state.next;
-        state.next += 1;
-        state.waiting.push_back(ticket);
-        QueuePosition { queue: self.clone(), ticket, granted: false, reported: None }
+        let last = state.waiting.iter().filter(|place| place.source == source).map(|place| place.round + 1).max();
+        let place = Place { round: last.unwrap_or_default().max(state.round), ticket: state.ticket(), source };
+        let at = state.waiting.partition_point(|other| *other < place);
+        state.waiting.insert(at, place);
+        QueuePosition { queue: self.clone(), place, granted: false, reported: None }
     }
 
     /// A granted position, if no one waits and a slot is free.
@@ -73,10 +85,9 @@ impl Queue {
         if !state.waiting.is_empty() || state.running >= self.slots {
             return None;
         }
-        let ticket = state.next;
-        state.next += 1;
+        let place = Place { round: state.round, ticket: state.ticket(), source: None };
         state.running += 1;
-        Some(QueuePosition { queue: self.clone(), ticket, granted: true, reported: None })
+        Some(QueuePosition { queue: self.clone(), place, granted: true, reported: None })
     }
 
     /// Measurements that run now.
@@ -93,13 +104,21 @@ impl Queue {
     }
 }
 
+impl State {
+    fn ticket(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
 impl QueuePosition {
     /// Tries to take a slot; `Err` is the number of clients in front.
     fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
-        let position = state.waiting.binary_search(&self.ticket).unwrap_or(0);
+        let position = state.waiting.binary_search(&self.place).unwrap_or(0);
         if position == 0 && state.running < self.queue.slots {
-            state.waiting.pop_front();
+            state.waiting.retain(|place| *place != self.place);
+            state.round = self.place.round;
             state.running += 1;
             self.granted = true;
             drop(state);
@@ -139,7 +158,7 @@ impl Drop for QueuePosition {
             if self.granted {
                 state.running -= 1;
             } else {
-                state.waiting.retain(|ticket| *ticket != self.ticket);
+                state.waiting.retain(|place| *place != self.place);
             }
         }
         self.queue.notify();
@@ -153,10 +172,10 @@ mod tests {
     #[test]
     fn the_queue_is_in_order_and_leaving_makes_room() {
         let queue = Queue::new(1);
-        let mut first = queue.join();
-        let mut second = queue.join();
-        let third = queue.join();
-        let mut fourth = queue.join();
+        let mut first = queue.join(None);
+        let mut second = queue.join(None);
+        let third = queue.join(None);
+        let mut fourth = queue.join(None);
         assert_eq!(second.enter(), Err(1), "not before the first, though the machine is free");
         assert_eq!(first.enter(), Ok(()));
         assert_eq!(fourth.enter(), Err(3));
@@ -174,7 +193,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let queue = Queue::new(1);
-            let mut positions: Vec<QueuePosition> = (0..20).map(|_| queue.join()).collect();
+            let mut positions: Vec<QueuePosition> = (0..20).map(|_| queue.join(None)).collect();
             let mut last = positions.pop().unwrap();
             assert_eq!(last.turn().await, Some(19));
             let leave = async {
@@ -199,9 +218,30 @@ mod tests {
     }
 
     #[test]
+    fn an_address_with_many_requests_delays_another_by_one() {
+        let queue = Queue::new(1);
+        let [many, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().ok());
+        let mut first = queue.join(many);
+        first.enter().unwrap();
+        let mut flood: Vec<QueuePosition> = (0..100).map(|_| queue.join(many)).collect();
+        let mut late = queue.join(other);
+        let mut later = queue.join(other);
+        assert_eq!(
+            (late.enter(), later.enter()),
+            (Err(2), Err(4)),
+            "the running one, and one of the flood in each round"
+        );
+        drop(first);
+        flood[0].enter().unwrap();
+        flood.remove(0);
+        assert_eq!(late.enter(), Ok(()));
+        assert_eq!(queue.join(many).enter(), Err(101), "behind its own");
+    }
+
+    #[test]
     fn several_at_the_same_time_if_configured() {
         let queue = Queue::new(2);
-        let (mut a, mut b, mut c) = (queue.join(), queue.join(), queue.join());
+        let (mut a, mut b, mut c) = (queue.join(None), queue.join(None), queue.join(None));
         assert_eq!((a.enter(), b.enter(), c.enter()), (Ok(()), Ok(()), Err(2)));
     }
 }

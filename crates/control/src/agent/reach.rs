@@ -35,8 +35,8 @@ pub(super) struct ProvenHosts(HashSet<SocketAddr>);
 
 impl ProvenHosts {
     /// Why this agent refuses to connect to the addresses of `prepare`, if it does. The text does not depend on what is at an
-    /// address. A coordinator in this process is the user and is not restricted.
-    pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses) -> Option<String> {
+    /// address. A coordinator in this process is the user and is not restricted. `own` is the agent's folder of sockets.
+    pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses, own: &Path) -> Option<String> {
         if prepare.role == Role::Passive || addresses.peer.is_none() || prepare.rendezvous.is_empty() {
             return None;
         }
@@ -55,7 +55,7 @@ impl ProvenHosts {
         }
         for target in &prepare.rendezvous {
             let proven = match (transport.facts().one_host, &target.path, target.address) {
-                (true, Some(path), _) => is_worker_socket(path),
+                (true, Some(path), _) => is_worker_socket(path, own),
                 (false, _, Some(address)) => self.is_proven(address, prepare.reach_token.as_ref(), addresses).await,
                 _ => false,
             };
@@ -120,9 +120,9 @@ pub(super) fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
         && (!link_local(address) || here.is_some_and(link_local))
 }
 
-/// Whether a path is the socket of a worker process of this user or root. The name is checked before the file system is read, so
-/// that nothing about other files is disclosed.
-fn is_worker_socket(path: &Path) -> bool {
+/// Whether a path is the socket of a worker process of this user or root, in a folder beside `own`, where all agents of a host make
+/// theirs. The name is checked before the file system is read, so that nothing about other files is disclosed.
+fn is_worker_socket(path: &Path, own: &Path) -> bool {
     let plain = path.is_absolute()
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
         && path.to_str().is_some();
@@ -142,6 +142,7 @@ fn is_worker_socket(path: &Path) -> bool {
     };
     plain
         && well_named() == Some(true)
+        && path.parent().and_then(Path::parent) == own.parent()
         && path.parent().and_then(ours).is_some_and(|folder| folder.is_dir())
         && ours(path).is_some_and(|socket| socket.file_type().is_socket())
 }
@@ -296,11 +297,14 @@ mod tests {
 
     #[test]
     fn only_sockets_of_worker_processes_are_accepted() {
-        let folder = tempfile::Builder::new().prefix("thru-").tempdir().unwrap();
-        let other = tempfile::Builder::new().prefix("else-").tempdir().unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = tempfile::Builder::new().prefix("thru-").tempdir_in(&temporary).unwrap();
+        let other = tempfile::Builder::new().prefix("else-").tempdir_in(&temporary).unwrap();
+        let own = temporary.path().join("thru-own");
         let name = "thru-0123456789ab-77.sock";
         let _sockets = [folder.path(), other.path()].map(|folder| UnixListener::bind(folder.join(name)).unwrap());
-        assert!(is_worker_socket(&folder.path().join(name)));
+        assert!(is_worker_socket(&folder.path().join(name), &own));
+        assert!(!is_worker_socket(&folder.path().join(name), Path::new("/run/thru-own")), "elsewhere");
         std::fs::write(folder.path().join("thru-0123456789ab-78.sock"), "").unwrap();
         let dots = folder.path().join("..").join(folder.path().file_name().unwrap()).join(name);
         for path in [
@@ -313,7 +317,7 @@ mod tests {
             "/nonexistent".into(),
             name.into(),
         ] {
-            assert!(!is_worker_socket(&path), "{}", path.display());
+            assert!(!is_worker_socket(&path, &own), "{}", path.display());
         }
     }
 }

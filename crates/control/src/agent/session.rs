@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::addresses::Addresses;
 use super::data_acceptor::{Registration, WorkerLinks};
+use super::gate;
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::path_probe::{self, PathProbe};
@@ -22,7 +23,7 @@ use super::session_captures::SessionCaptures;
 use super::stack::Stacks;
 use super::watch;
 use crate::ControlError;
-use crate::proto::auth;
+use crate::proto::auth::{self, Binding};
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Prepare, RefusalCause, ToAgent, ToWorker, WireRendezvous,
     WorkerDone,
@@ -35,6 +36,8 @@ pub(crate) struct Session {
     pub(super) wire: Wire<FromAgent, ToAgent>,
     pub(super) addresses: Addresses,
     pub(super) peer: String,
+    /// The connection that the proofs of the token cover.
+    pub(super) binding: Binding,
     /// The purpose of the current measurement.
     pub(super) purpose: String,
     /// This session's changes of the host's settings; dropping it reverts them.
@@ -64,7 +67,7 @@ struct Trial {
 }
 
 impl Session {
-    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, addresses: Addresses, peer: String) -> Self
+    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, addresses: Addresses, peer: String, binding: Binding) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
@@ -74,6 +77,7 @@ impl Session {
             wire,
             addresses,
             peer,
+            binding,
             purpose: String::new(),
             tuner: None,
             session_captures: SessionCaptures::default(),
@@ -141,7 +145,7 @@ impl Session {
 
     /// Waits in the queue, then serves measurements until the coordinator releases the machine.
     async fn hold(&mut self, purpose: &str) -> Result<(), EndReason> {
-        let mut position = self.shared.queue.join();
+        let mut position = self.shared.queue.join(self.addresses.peer.map(gate::network));
         loop {
             tokio::select! {
                 turn = position.turn() => match turn {
@@ -286,7 +290,7 @@ impl Session {
             return Err((Cause::Limits, reason));
         }
         check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
-        if let Some(reason) = proven.refuse(&prepare, self.addresses).await {
+        if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared.options.directory).await {
             return Err((Cause::Limits, reason));
         }
         stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;

@@ -62,6 +62,16 @@ pub(super) fn label(host: &str, address: SocketAddr) -> String {
     if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
 }
 
+/// The name under which the key of the agent at `host` is known: `name:port`, as the user wrote the name.
+///
+/// # Errors
+/// [`ControlError::InvalidHost`] with the reason.
+pub fn identity(host: &str) -> Result<String, ControlError> {
+    let (name, port) = split(host)?;
+    let name = name.to_ascii_lowercase();
+    Ok(if is_v6(&name) { format!("[{name}]:{port}") } else { format!("{name}:{port}") })
+}
+
 /// Whether the control connection to `host` would use IPv6, so that a default can depend on it before connecting. False for a
 /// name that does not resolve; connecting reports that error.
 #[must_use]
@@ -79,6 +89,19 @@ pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_its_name_and_port() {
+        for (host, name) in [
+            ("b", "b:6280"),
+            ("B.example:7000", "b.example:7000"),
+            ("192.0.2.1", "192.0.2.1:6280"),
+            ("2001:db8::1", "[2001:db8::1]:6280"),
+            ("[2001:DB8::1]:7000", "[2001:db8::1]:7000"),
+        ] {
+            assert_eq!(identity(host).unwrap(), name);
+        }
+    }
 
     #[test]
     fn hosts_come_with_and_without_ports() {

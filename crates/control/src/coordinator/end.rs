@@ -8,14 +8,14 @@ use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::ControlError;
 use crate::agent::{Agent, hello, prepare_control};
-use crate::proto::auth::{self, Token};
+use crate::proto::auth::{self, Binding, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
-use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PROTOCOL, WATCH, program};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, WATCH, program};
 use crate::wire::Wire;
+use crate::{Access, ControlError, tls};
 
-use super::address::{label, split};
+use super::address::{identity, label, split};
 
 /// The agent to connect to.
 pub enum Target<'a> {
@@ -25,8 +25,8 @@ pub enum Target<'a> {
     Remote {
         /// Name, address, `name:port` or `[v6]:port`.
         host: &'a str,
-        /// The token that both sides prove; `None` for an agent without one.
-        token: Option<&'a Token>,
+        /// How both sides recognize each other.
+        access: &'a Access,
         /// IP version to use.
         family: Family,
     },
@@ -54,6 +54,8 @@ pub struct End {
     pub(super) changed: Vec<Change>,
     /// The agent's address; `None` within this process.
     pub(crate) address: Option<SocketAddr>,
+    /// A line for the user about how the agent was recognized.
+    pub note: Option<String>,
     /// Its reachability tokens by the address that other agents get, while this coordinator has the machine.
     pub(super) reach_tokens: HashMap<Option<IpAddr>, ReachabilityToken>,
     wire: Wire<ToAgent, FromAgent>,
@@ -63,6 +65,8 @@ pub struct End {
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for an agent's hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
+/// Time limit for the version of an older agent.
+const PLAIN_LIMIT: Duration = Duration::from_secs(2);
 /// How long an agent's host may be unreachable before the run fails.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
@@ -72,16 +76,24 @@ impl End {
         match target {
             Target::Local(agent) => {
                 let wire = Wire::start(agent.connect(), &ToAgent::Ping);
-                Self::greet(wire, "this host".into(), None, None).await
+                Self::greet(wire, "this host".into(), None, None, &Binding::default()).await
             }
-            Target::Remote { host, token, family } => {
+            Target::Remote { host, access, family } => {
                 let mut stream = dial(host, family).await?;
                 let address = stream.peer_addr().ok();
                 let name = address.map_or_else(|| host.to_owned(), |address| label(host, address));
                 prepare_control(&stream, VANISHED_AFTER);
                 stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
+                let (stream, binding) = match tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await {
+                    Ok(Ok(secured)) => secured,
+                    Ok(Err(_)) => return Err(without_tls(name, address).await),
+                    Err(_) => return Err(ControlError::NoAgent { address: name }),
+                };
+                let known = access.keys.check(&identity(host)?, &binding.key);
+                let note = known.map_err(|what| ControlError::Key { address: name.clone(), what })?;
                 let wire = Wire::start(stream, &ToAgent::Ping);
-                Self::greet(wire, name, address, token).await
+                let end = Self::greet(wire, name, address, access.token.as_ref(), &binding).await?;
+                Ok(Self { note, ..end })
             }
         }
     }
@@ -91,6 +103,7 @@ impl End {
         name: String,
         address: Option<SocketAddr>,
         token: Option<&Token>,
+        binding: &Binding,
     ) -> Result<Self, ControlError> {
         let nonce =
             auth::hex(&engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
@@ -106,19 +119,14 @@ impl End {
             Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, reason, cause)),
             _ => return Err(ControlError::NoAgent { address: name }),
         };
-        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
-            return Err(ControlError::Version {
-                older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
-                address: name,
-                theirs: program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
-                ours: program(env!("CARGO_PKG_VERSION"), OLDEST_PROTOCOL, PROTOCOL),
-            });
+        if let Some(error) = incompatible(&theirs, &name) {
+            return Err(error);
         }
-        if let Some(what) = distrust(&theirs, token, &nonce) {
+        if let Some(what) = distrust(&theirs, token, &nonce, binding) {
             return Err(ControlError::Token { address: name, what: what.into() });
         }
         if let Some(token) = token {
-            let mac = token.prove("coordinator", &nonce, &theirs.nonce);
+            let mac = token.prove("coordinator", [&nonce, &theirs.nonce], binding);
             wire.send(&ToAgent::Proof { mac }).await.map_err(lost)?;
             wire.trust();
         }
@@ -138,6 +146,7 @@ impl End {
                         applied: Vec::new(),
                         changed: Vec::new(),
                         address,
+                        note: None,
                         reach_tokens: HashMap::new(),
                         wire,
                     });
@@ -296,18 +305,48 @@ fn refused(address: String, reason: String, cause: RefusalCause) -> ControlError
 }
 
 /// Why the connection must end after this hello, if it must: the user decides whether a token is needed, not the agent.
-fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str) -> Option<&'static str> {
+fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Binding) -> Option<&'static str> {
     match (token, theirs.wants_token, &theirs.mac) {
         (None, false, _) => None,
         (None, true, _) => Some("this agent requires a token: use `token-file` with the file that it was started with"),
         (Some(_), false, _) => Some(
             "this agent requires no token, but you gave one: it may not be your agent; start it with `token-file`, or leave out `token-file` and THRU_TOKEN_FILE",
         ),
-        (Some(token), true, Some(mac)) if token.check(mac, "agent", nonce, &theirs.nonce) => None,
+        (Some(token), true, Some(mac)) if token.check(mac, "agent", [nonce, &theirs.nonce], binding) => None,
         (Some(_), true, _) => Some(
             "this agent did not prove your token: the token is wrong, or it is not your agent; use the `token-file` that the agent was started with",
         ),
     }
+}
+
+/// The error for an agent with this hello, if the two programs have no version of the protocol in common.
+fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
+    let disjoint = theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL;
+    disjoint.then(|| ControlError::Version {
+        older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
+        address: address.to_owned(),
+        theirs: program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
+        ours: program(env!("CARGO_PKG_VERSION"), OLDEST_PROTOCOL, PROTOCOL),
+    })
+}
+
+/// The error for a service that does not speak TLS: an agent before protocol 3, which tells its version in the clear, or no agent.
+async fn without_tls(name: String, address: Option<SocketAddr>) -> ControlError {
+    let hello_of = async |address: SocketAddr| -> Option<Hello> {
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        stream.write_all(PLAIN_MAGIC).await.ok()?;
+        let mut wire = Wire::<ToAgent, FromAgent>::start(stream, &ToAgent::Ping);
+        wire.send(&ToAgent::Hello(hello(String::new(), String::new()))).await.ok()?;
+        match wire.recv().await {
+            Ok(FromAgent::Hello(theirs)) => Some(theirs),
+            _ => None,
+        }
+    };
+    let theirs = match address {
+        Some(address) => tokio::time::timeout(PLAIN_LIMIT, hello_of(address)).await.ok().flatten(),
+        None => None,
+    };
+    theirs.and_then(|theirs| incompatible(&theirs, &name)).unwrap_or(ControlError::NoAgent { address: name })
 }
 
 async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
@@ -357,9 +396,10 @@ mod tests {
         let (token, other) = (Token::new(&text).unwrap(), Token::new(&Token::fresh().unwrap()).unwrap());
         let hello_with =
             |wants_token, mac: Option<String>| Hello { wants_token, mac, ..hello("aa".into(), String::new()) };
-        let proof = |token: &Token, side| Some(token.prove(side, "cc", "aa"));
-        assert_eq!(distrust(&hello_with(true, proof(&token, "agent")), Some(&token), "cc"), None);
-        assert_eq!(distrust(&hello_with(false, None), None, "cc"), None);
+        let here = Binding::default();
+        let proof = |token: &Token, side| Some(token.prove(side, ["cc", "aa"], &here));
+        assert_eq!(distrust(&hello_with(true, proof(&token, "agent")), Some(&token), "cc", &here), None);
+        assert_eq!(distrust(&hello_with(false, None), None, "cc", &here), None);
         for (theirs, given, words) in [
             (hello_with(true, proof(&token, "agent")), None, "requires a token"),
             (hello_with(false, proof(&token, "agent")), Some(&token), "requires no token"),
@@ -367,7 +407,10 @@ mod tests {
             (hello_with(true, proof(&token, "coordinator")), Some(&token), "did not prove"),
             (hello_with(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
         ] {
-            assert!(distrust(&theirs, given, "cc").is_some_and(|what| what.contains(words)), "{words}");
+            assert!(distrust(&theirs, given, "cc", &here).is_some_and(|what| what.contains(words)), "{words}");
         }
+        let relayed = Binding { exporter: [1; 32], ..here };
+        let theirs = hello_with(true, proof(&token, "agent"));
+        assert!(distrust(&theirs, Some(&token), "cc", &relayed).is_some(), "a relay has two connections");
     }
 }

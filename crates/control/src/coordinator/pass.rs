@@ -89,8 +89,9 @@ impl Pair {
                         break rendezvous;
                     }
                 };
+                // An agent names ports of its own host only: whatever address it gives, this host connects to the one it knows.
                 let addressed = |target: WireRendezvous| WireRendezvous {
-                    address: target.address.or_else(|| far.data_address(spec.far.data_addr, target.port?)),
+                    address: target.port.and_then(|port| far.data_address(spec.far.data_addr, port)),
                     ..target
                 };
                 rendezvous = listening.into_iter().map(addressed).collect();

@@ -1,12 +1,24 @@
 //! The token: both sides prove that they know it, and neither sends it.
 //!
-//! Proof = HMAC-SHA256 (RFC 2104) keyed with the token over the side's name and both nonces. A recorded proof is therefore
-//! useless in another connection and in the other direction.
+//! Proof = HMAC-SHA256 (RFC 2104) keyed with the token over the side's name, both nonces, the agent's key and a secret of the TLS
+//! connection. A recorded proof is therefore useless in the other direction, and one that a relay passes on is wrong at its other
+//! connection.
 
 use std::collections::HashSet;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+
+use super::fingerprint::Fingerprint;
+
+/// The TLS connection that a proof belongs to. The default is a connection within a process, where there is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Binding {
+    /// The agent's key, as this side sees it.
+    pub key: Fingerprint,
+    /// Keying material that only the two ends of this connection have (RFC 8446, 7.5).
+    pub exporter: [u8; 32],
+}
 
 /// A shared secret of 128 bits or more.
 #[derive(Clone)]
@@ -33,22 +45,23 @@ impl Token {
         Ok(hex(&engine::random::<32>()?))
     }
 
-    /// The proof that `side` ("coordinator" or "agent") knows the token in the connection with these nonces, in hex.
+    /// The proof that `side` ("coordinator" or "agent") knows the token, in hex. `nonces` are the coordinator's and the agent's.
     #[must_use]
-    pub fn prove(&self, side: &str, coordinator: &str, agent: &str) -> String {
-        hex(&self.mac(side, coordinator, agent).finalize().into_bytes())
+    pub fn prove(&self, side: &str, nonces: [&str; 2], binding: &Binding) -> String {
+        hex(&self.mac(side, nonces, binding).finalize().into_bytes())
     }
 
     /// Whether `proof` is right, compared in constant time.
     #[must_use]
-    pub fn check(&self, proof: &str, side: &str, coordinator: &str, agent: &str) -> bool {
-        unhex(proof).is_some_and(|bytes| self.mac(side, coordinator, agent).verify_slice(&bytes).is_ok())
+    pub fn check(&self, proof: &str, side: &str, nonces: [&str; 2], binding: &Binding) -> bool {
+        unhex(proof).is_some_and(|bytes| self.mac(side, nonces, binding).verify_slice(&bytes).is_ok())
     }
 
     #[allow(clippy::expect_used, reason = "HMAC takes keys of any length")]
-    fn mac(&self, side: &str, coordinator: &str, agent: &str) -> Hmac<Sha256> {
+    fn mac(&self, side: &str, [coordinator, agent]: [&str; 2], binding: &Binding) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
-        mac.update(format!("throughline/1 {side} {coordinator} {agent}").as_bytes());
+        let (key, exporter) = (hex(&binding.key.0), hex(&binding.exporter));
+        mac.update(format!("throughline/3 {side} {coordinator} {agent} {key} {exporter}").as_bytes());
         mac
     }
 }
@@ -91,15 +104,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_holds_for_its_token_side_and_nonces_only() {
+    fn a_proof_holds_for_its_token_side_nonces_and_connection_only() {
         let [text, other] = [Token::fresh().unwrap(), Token::fresh().unwrap()];
         let token = Token::new(&format!(" {text}\n")).unwrap();
-        let proof = token.prove("coordinator", "aa", "bb");
-        assert!(token.check(&proof, "coordinator", "aa", "bb"));
-        assert!(!token.check(&proof, "agent", "aa", "bb"));
-        assert!(!token.check(&proof, "coordinator", "aa", "bc"));
-        assert!(!Token::new(&other).unwrap().check(&proof, "coordinator", "aa", "bb"));
-        assert!(!token.check("zz", "coordinator", "aa", "bb"));
+        let here = Binding { key: Fingerprint::of(b"key"), exporter: [7; 32] };
+        let proof = token.prove("coordinator", ["aa", "bb"], &here);
+        assert!(token.check(&proof, "coordinator", ["aa", "bb"], &here));
+        assert!(!token.check(&proof, "agent", ["aa", "bb"], &here));
+        assert!(!token.check(&proof, "coordinator", ["aa", "bc"], &here));
+        assert!(!token.check(&proof, "coordinator", ["aa", "bb"], &Binding { key: Fingerprint::of(b"other"), ..here }));
+        assert!(!token.check(&proof, "coordinator", ["aa", "bb"], &Binding { exporter: [8; 32], ..here }));
+        assert!(!Token::new(&other).unwrap().check(&proof, "coordinator", ["aa", "bb"], &here));
+        assert!(!token.check("zz", "coordinator", ["aa", "bb"], &here));
     }
 
     #[test]

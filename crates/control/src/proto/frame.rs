@@ -1,11 +1,9 @@
 //! Frames: a 32-bit big-endian length, then that many bytes of JSON.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The largest frame: a tally of 16,384 flows with its series fits several times, and a wrong length cannot make a peer wait
-/// for gigabytes.
-pub const MAX_FRAME: usize = 64 << 20;
+use super::message::Message;
+
 /// The largest frame before the peer is authenticated.
 pub const MAX_GREETING: usize = 16 << 10;
 /// The largest frame that a coordinator without a token accepts from the agent it connected to: the inventory of a host with
@@ -29,12 +27,13 @@ pub enum FrameError {
 }
 
 /// The frame of `message`.
-pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, FrameError> {
+    let limit = M::MAX_FRAME;
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message).map_err(|error| FrameError::Content(error.to_string()))?;
     let length = bytes.len() - 4;
-    if length > MAX_FRAME {
-        return Err(FrameError::TooLong { length, limit: MAX_FRAME });
+    if length > limit {
+        return Err(FrameError::TooLong { length, limit });
     }
     bytes[..4].copy_from_slice(&(length as u32).to_be_bytes());
     Ok(bytes)
@@ -88,7 +87,7 @@ mod tests {
         fn messages_survive_any_cutting_of_the_stream(texts in prop::collection::vec(".{0,40}", 1..8), cut in 1usize..50) {
             let messages: Vec<FromAgent> = texts.iter().map(|text| FromAgent::Refused { reason: text.clone(), cause: RefusalCause::default() }).collect();
             let stream: Vec<u8> = messages.iter().flat_map(|message| encode(message).unwrap()).collect();
-            let mut decoder = Decoder::new(MAX_FRAME);
+            let mut decoder = Decoder::new(FromAgent::MAX_FRAME);
             let mut back = Vec::new();
             for piece in stream.chunks(cut) {
                 decoder.push(piece);

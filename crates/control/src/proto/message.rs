@@ -8,7 +8,32 @@ use model::{
     Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Path, Reverted, Role, Setting,
     SettingNow, Spec, Stop, Traffic, Watched,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+/// A message that is sent as a frame.
+pub trait Message: Serialize + DeserializeOwned + Send + 'static {
+    /// The largest frame, bytes, from a peer that is authenticated.
+    const MAX_FRAME: usize;
+}
+
+impl Message for ToAgent {
+    /// Several times the request of a trial with the most legs.
+    const MAX_FRAME: usize = 1 << 20;
+}
+
+impl Message for FromAgent {
+    /// Several times a tally of 16,384 flows with its series.
+    const MAX_FRAME: usize = 64 << 20;
+}
+
+impl Message for ToWorker {
+    const MAX_FRAME: usize = 64 << 20;
+}
+
+impl Message for FromWorker {
+    const MAX_FRAME: usize = 64 << 20;
+}
 
 /// A message from a coordinator to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -366,7 +391,7 @@ impl WireLeg {
 /// Where the active end connects to the passive end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireRendezvous {
-    /// Address and port; the coordinator fills in the address if the agent does not know its own.
+    /// Address and port, which the coordinator fills in; it ignores an address from an agent.
     pub address: Option<SocketAddr>,
     /// The port, if the address is that of the control connection.
     pub port: Option<u16>,

@@ -1,19 +1,24 @@
 //! The protocol of agents and coordinators, without I/O.
 //!
 //! A connection starts with eight bytes: [`CONTROL_MAGIC`], or the engine's data hello, so that one port serves both. After
-//! that, control is frames ([`frame`]) of JSON ([`message`]). With JSON an older peer can read a newer message and ignore
+//! that, control is TLS 1.3 with frames ([`frame`]) of JSON ([`message`]). With JSON an older peer can read a newer message and ignore
 //! what it does not know. A few messages a trial are far from any measuring path.
 
 pub mod auth;
+pub mod fingerprint;
 pub mod frame;
 pub mod message;
 
-/// The first bytes of a control connection.
-pub const CONTROL_MAGIC: &[u8; 8] = b"THRUCTRL";
+/// The first bytes of a control connection; TLS follows.
+pub const CONTROL_MAGIC: &[u8; 8] = b"THRUCTLS";
+/// The first bytes of a control connection before protocol 3; frames follow in the clear.
+pub const PLAIN_MAGIC: &[u8; 8] = b"THRUCTRL";
+/// The label of the keying material that the proofs of the token cover (RFC 8446, 7.5).
+pub(crate) const EXPORTER_LABEL: &[u8] = b"EXPORTER-throughline-control";
 /// The newest protocol that this build has.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// The oldest protocol that this build accepts.
-pub const OLDEST_PROTOCOL: u32 = 2;
+pub const OLDEST_PROTOCOL: u32 = 3;
 /// The default port of `thru serve`.
 pub const DEFAULT_PORT: u16 = 6280;
 /// Extensions of this build's agents. A coordinator does not use what an agent does not list.
@@ -52,7 +57,7 @@ pub const ANATOMY: &str = "anatomy";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 
-/// A program version with its protocols, as text: `0.1.0 (protocol 2)`, or `0.1.0 (protocol 2 to 3)`.
+/// A program version with its protocols, as text: `0.1.0 (protocol 3)`, or `0.1.0 (protocol 3 to 4)`.
 pub(crate) fn program(version: &str, oldest: u32, newest: u32) -> String {
     let range = if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") };
     format!("{version} (protocol {range})")

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use control::AgentKey;
 use control::agent::{Agent, AgentOptions, Workers};
 use control::proto::auth::Token;
 
@@ -23,7 +24,9 @@ pub fn serve(
 ) -> Result<u8, Failure> {
     let directory = setup::socket_directory()?;
     let secret = Token::fresh().map_err(|error| Failure::other(format!("cannot make a token: {error}")))?;
-    let offer = move |port| Offer { token: secret.clone(), addresses: addresses(anywhere, port) };
+    let key = AgentKey::fresh().map_err(|error| Failure::other(format!("cannot make a key: {error}")))?;
+    let fingerprint = key.fingerprint();
+    let offer = move |port| Offer { token: secret.clone(), key: fingerprint, addresses: addresses(anywhere, port) };
     let ip = if anywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
     let options = AgentOptions {
         workers,
@@ -40,7 +43,7 @@ pub fn serve(
     let address = [SocketAddr::new(ip.into(), 0)];
     runtime.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, &address) => {
+            served = Agent::serve(options, key, &address) => {
                 served.map(|()| 0).map_err(|error| Failure::host(error.to_string()))
             }
             () = when(deserted) => Ok(0),

@@ -9,37 +9,47 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use control::Access;
 use control::agent::Workers;
 use control::proto::auth::Token;
+use control::proto::fingerprint::Fingerprint;
 use engine::transport::Launcher;
 
 use crate::failure::Failure;
 
-/// The addresses and the token of an agent.
+/// The addresses, the token and the key of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     token: String,
+    key: Fingerprint,
     /// Addresses with ports; any of them will do.
     pub addresses: Vec<String>,
 }
 
 impl Offer {
-    /// One line: the token, then the addresses.
+    /// One line: the token, the key, then the addresses.
     pub fn line(&self) -> String {
-        format!("{} {}\n", self.token, self.addresses.join(" "))
+        format!("{} {} {}\n", self.token, self.key, self.addresses.join(" "))
     }
 
     /// Reads the format of [`line`](Self::line).
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace().map(str::to_owned);
         let token = words.next()?;
+        let key = words.next()?.parse().ok()?;
         let addresses: Vec<String> = words.collect();
-        (!addresses.is_empty()).then_some(Self { token, addresses })
+        (!addresses.is_empty()).then_some(Self { token, key, addresses })
     }
 
     /// The token.
     pub fn token(&self) -> Option<Token> {
         Token::new(&self.token)
+    }
+
+    /// How the agent is recognized.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        Access::to(self.key, self.token())
     }
 }
 
@@ -107,9 +117,12 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_back_from_its_line() {
-        let offer = Offer { token: "0123ab".into(), addresses: vec!["127.0.0.1:99".into(), "[fe80::1]:99".into()] };
+        let key = Fingerprint::of(b"key");
+        let offer =
+            Offer { token: "0123ab".into(), key, addresses: vec!["127.0.0.1:99".into(), "[fe80::1]:99".into()] };
         assert_eq!(Offer::parse(&offer.line()), Some(offer));
         assert_eq!(Offer::parse("token"), None);
+        assert_eq!(Offer::parse("token 127.0.0.1:99"), None);
         assert_eq!(Offer::parse(""), None);
     }
 

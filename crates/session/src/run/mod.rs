@@ -10,10 +10,9 @@ mod request;
 mod screen;
 mod sinks;
 
-use control::ControlError;
 use control::agent::{Agent, Captures};
 use control::coordinator::Cancel;
-use control::proto::auth::Token;
+use control::{Access, ControlError};
 use engine::transport::Launcher;
 use model::Run;
 
@@ -25,7 +24,7 @@ pub use self::screen::Screen;
 use self::sinks::Sinks;
 use crate::launch::{self, Offer};
 use crate::scratch::Scratch;
-use crate::setup::{local_options, recorder, runtime, socket_directory, token, watch_for_interrupts};
+use crate::setup::{access, local_options, recorder, runtime, socket_directory, watch_for_interrupts};
 use crate::{Failure, citation};
 
 /// A run that has ended.
@@ -43,7 +42,7 @@ struct Here<'s> {
     agents: [Agent; 2],
     /// The agent that a launcher started for the far end.
     offer: Option<Offer>,
-    token: Option<Token>,
+    access: Access,
     cancel: Cancel,
     sinks: Sinks<'s>,
     /// The folder of sockets, removed at the end.
@@ -111,7 +110,7 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
 impl<'s> Here<'s> {
     fn open(request: &Request, screen: &'s mut dyn Screen) -> Result<Self, Failure> {
         let recorder = if request.unstored { None } else { Some(recorder(request.store.as_deref())?) };
-        let token = token(request.hosts.token_file.as_deref())?;
+        let access = access(request.hosts.token_file.as_deref())?;
         let cancel = watch_for_interrupts(request.exit)?;
         let folder = socket_directory()?;
         let (mut near, mut far) = (local_options(folder.path())?, local_options(folder.path())?);
@@ -128,7 +127,7 @@ impl<'s> Here<'s> {
             None => None,
         };
         let sinks = Sinks::new(screen, recorder);
-        Ok(Self { agents: [Agent::local(near), Agent::local(far)], offer, token, cancel, sinks, _folder: folder })
+        Ok(Self { agents: [Agent::local(near), Agent::local(far)], offer, access, cancel, sinks, _folder: folder })
     }
 }
 

@@ -70,8 +70,8 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
     let hosts = &request.hosts;
     let transport = engine::transport::transport(spec.transport.as_str())?;
     let capabilities = transport.capabilities();
-    let (token, [local_near, local_far]) = (here.token.as_ref(), &here.agents);
-    let remote = |host| Target::Remote { host, token, family: hosts.family };
+    let (access, [local_near, local_far]) = (&here.access, &here.agents);
+    let remote = |host| Target::Remote { host, access, family: hosts.family };
     here.sinks.status("connecting");
     let far = match (&hosts.host, &here.offer) {
         _ if capabilities.single_ended => None,
@@ -94,6 +94,7 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
         return Err(Failure::usage("HOST and `from` are the same agent, which cannot wait for itself: omit `from`"));
     }
     let mut pair = Pair { near, far };
+    pair.far.iter().chain([&pair.near]).filter_map(|end| end.note.as_deref()).for_each(|note| here.sinks.note(note));
     let purpose = format!("{} {}", request.kind, spec.transport);
     for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {
         let name = end.name.clone();
@@ -105,10 +106,10 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
 
 /// Connects to the agent that a launcher started, at the first of its addresses that answers.
 async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
-    let token = offer.token();
+    let access = offer.access();
     let mut failure = Failure::other("the agent of the far end has no address");
     for address in &offer.addresses {
-        match End::connect(Target::Remote { host: address, token: token.as_ref(), family: Family::Any }).await {
+        match End::connect(Target::Remote { host: address, access: &access, family: Family::Any }).await {
             Ok(end) => return Ok(end),
             Err(error) => failure = error.into(),
         }

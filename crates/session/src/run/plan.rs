@@ -90,7 +90,7 @@ pub(super) async fn measure(
 /// Connects to every host and waits for its machine.
 async fn reach(parsed: &ParsedPlan, hosts: &[PlanHost], here: &mut Here<'_>) -> Result<Fleet, Failure> {
     let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
-    let (token, [local_near, local_far]) = (here.token.as_ref(), &here.agents);
+    let (access, [local_near, local_far]) = (&here.access, &here.agents);
     let mut ends: Vec<End> = Vec::with_capacity(hosts.len());
     for host in hosts {
         if let PlanHost::Remote(name) = host {
@@ -99,9 +99,12 @@ async fn reach(parsed: &ParsedPlan, hosts: &[PlanHost], here: &mut Here<'_>) -> 
         let end = End::connect(match host {
             PlanHost::LocalNear => Target::Local(local_near),
             PlanHost::LocalFar => Target::Local(local_far),
-            PlanHost::Remote(host) => Target::Remote { host, token, family },
+            PlanHost::Remote(host) => Target::Remote { host, access, family },
         })
         .await?;
+        if let Some(note) = &end.note {
+            here.sinks.note(note);
+        }
         if let Some(other) = ends.iter().find(|other| !end.instance.is_empty() && other.instance == end.instance) {
             return Err(Failure::usage(format!(
                 "{} and {} are two names of the same agent: name it once",

@@ -1,7 +1,9 @@
 //! The agent of `thru serve`: what its options allow, and the servers beside it.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use control::agent::{self, Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
@@ -10,8 +12,31 @@ use host::tune::{Allowance, Journal};
 
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
-use crate::setup;
 use crate::signals::Signals;
+use crate::{agent_keys, setup};
+
+/// Where an agent's clients may capture packets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureFolder {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Also payload; otherwise headers only.
+    pub payload: bool,
+}
+
+impl FromStr for CaptureFolder {
+    type Err = Infallible;
+
+    /// `DIR`, `DIR,payload`, or `payload` for the current folder.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let (folder, payload) = match text.strip_suffix("payload") {
+            Some("") => (".", true),
+            Some(folder) if folder.ends_with(',') => (folder.trim_end_matches(','), true),
+            _ => (text, false),
+        };
+        Ok(Self { folder: folder.into(), payload })
+    }
+}
 
 /// What an agent serves, and to whom.
 pub struct ServeOptions<'a> {
@@ -19,6 +44,8 @@ pub struct ServeOptions<'a> {
     pub listen: &'a [String],
     /// File with the token that clients must have.
     pub token_file: Option<&'a Path>,
+    /// File with the agent's key, made if there is none; `None` is the user's.
+    pub key_file: Option<&'a Path>,
     /// Whether it ends after the first client that measured.
     pub once: bool,
     /// Number of measurements that may run at the same time.
@@ -27,8 +54,8 @@ pub struct ServeOptions<'a> {
     pub limits: Limits,
     /// Whether clients may load congestion controls.
     pub allow_stacks: bool,
-    /// Folder into which clients may capture packets.
-    pub captures: Option<PathBuf>,
+    /// Where clients may capture packets.
+    pub captures: Option<CaptureFolder>,
     /// Clients may change network settings, and those that match these patterns, if there is one; an empty one adds nothing.
     pub tuning: &'a [String],
     /// Time between the loss of a client and the restoration of its settings.
@@ -37,7 +64,9 @@ pub struct ServeOptions<'a> {
     pub journal: Option<PathBuf>,
     /// How long a client may be unreachable before its session ends.
     pub vanished_after: Duration,
-    /// The clients of other programs. Whether any client is accepted, and the log, are the agent's, too.
+    /// Whether any client is accepted, without a token.
+    pub open: bool,
+    /// The clients of other programs. The log is the agent's, too.
     pub peers: PeerOptions<'a>,
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
@@ -48,17 +77,22 @@ pub struct ServeOptions<'a> {
 /// # Errors
 /// Options that exclude each other or let others in without a token; an address that cannot be listened on.
 pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
-    let addresses = addresses(options.listen)?;
+    let addresses = match options.listen {
+        [] => loopback_here(),
+        listen => addresses("listen", listen)?,
+    };
     let allowance = allowance(options.tuning)?;
     options.check_token()?;
     let token = setup::token(options.token_file)?;
-    options.check_open(&addresses)?;
-    options.captures.as_deref().map_or(Ok(()), check_captures)?;
+    let peer_addresses = options.peer_addresses(&addresses)?;
+    options.check_open(&addresses, &peer_addresses)?;
+    options.captures.as_ref().map_or(Ok(()), |captures| check_captures(&captures.folder))?;
     let mut signals = Signals::catch()?;
     let directory = setup::socket_directory()?;
     options.recover()?;
+    let key = agent_keys::of_agent(options.key_file, options.peers.log)?;
     let machine = Machine::new(options.concurrent);
-    let peer_servers = PeerServers::start(&options.peers, &addresses, &machine)?;
+    let peer_servers = PeerServers::start(&options.peers, &peer_addresses, &machine)?;
     let options = AgentOptions {
         token,
         machine,
@@ -71,7 +105,9 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
             grace: options.grace,
         },
         once: options.once,
-        captures: options.captures.map_or(Captures::Refused, Captures::In),
+        captures: options
+            .captures
+            .map_or(Captures::Refused, |CaptureFolder { folder, payload }| Captures::In { folder, payload }),
         vanished_after: options.vanished_after,
         listening: options.listening,
         log: Box::new(options.peers.log),
@@ -80,7 +116,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
+            served = Agent::serve(options, key, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
             _ = signals.next() => Ok(()),
         }
     });
@@ -104,17 +140,28 @@ impl ServeOptions<'_> {
         }
     }
 
-    /// Refuses addresses that other hosts reach, unless clients have a token or any client is welcome.
-    fn check_open(&self, addresses: &[SocketAddr]) -> Result<(), Failure> {
-        let Some(address) = addresses.iter().find(|address| !address.ip().is_loopback()) else { return Ok(()) };
-        match (self.token_file, self.peers.programs.first()) {
-            _ if self.peers.open => Ok(()),
-            (None, _) => Err(Failure::usage(format!(
+    /// The addresses of the other programs' servers; their ports do not count.
+    fn peer_addresses(&self, own: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
+        match self.peers.listen {
+            [] => Ok(own.to_vec()),
+            listen => addresses("speak-listen", listen),
+        }
+    }
+
+    /// Refuses addresses that other hosts reach, unless clients have a token or any client is welcome. Clients of other programs have
+    /// no token.
+    fn check_open(&self, own: &[SocketAddr], of_peers: &[SocketAddr]) -> Result<(), Failure> {
+        let reached = |addresses: &[SocketAddr]| addresses.iter().find(|address| !address.ip().is_loopback()).copied();
+        if let (Some(address), None, false) = (reached(own), self.token_file, self.open) {
+            return Err(Failure::usage(format!(
                 "{address} can be reached from other hosts: add `token-file FILE` here and for clients, or `open` to accept any client"
-            ))),
-            (_, Some(peer)) => Err(Failure::usage(format!(
-                "`speak {}` on {address}: clients of other programs have no token; add `open` to accept any client, or listen on loopback",
-                peer.name()
+            )));
+        }
+        match (self.peers.programs.first(), reached(of_peers)) {
+            (Some(peer), Some(address)) if !self.open && !self.peers.open => Err(Failure::usage(format!(
+                "`speak {}` on {}: clients of other programs have no token; add `speak-open` to accept any client of theirs, or `speak-listen 127.0.0.1`",
+                peer.name(),
+                address.ip()
             ))),
             _ => Ok(()),
         }
@@ -144,11 +191,8 @@ fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
     patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }
 
-/// The addresses to listen on.
-fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
-    if texts.is_empty() {
-        return Ok(loopback_here());
-    }
+/// The addresses to listen on, of `option`.
+fn addresses(option: &str, texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
     texts
         .iter()
         .map(|text| {
@@ -157,7 +201,7 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
                 .map_err(|_| {
                     Failure::usage(format!(
-                        "`listen {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                        "`{option} {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
                     ))
                 })
         })
@@ -175,8 +219,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_of_captures_may_allow_payload() {
+        for (text, folder, payload) in
+            [(".", ".", false), ("payload", ".", true), ("a/payload", "a/payload", false), ("a b,payload", "a b", true)]
+        {
+            assert_eq!(text.parse(), Ok(CaptureFolder { folder: folder.into(), payload }), "{text}");
+        }
+    }
+
+    #[test]
     fn an_address_has_the_usual_port_unless_it_names_one() {
-        let read = |text: &str| addresses(&[text.to_owned()]).map_err(|failure| failure.to_string());
+        let read = |text: &str| addresses("listen", &[text.to_owned()]).map_err(|failure| failure.to_string());
         assert_eq!(read("10.0.0.2"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], DEFAULT_PORT))]));
         assert_eq!(read("10.0.0.2:7000"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], 7000))]));
         assert_eq!(read("[::1]"), Ok(vec![SocketAddr::new(Ipv6Addr::LOCALHOST.into(), DEFAULT_PORT)]));

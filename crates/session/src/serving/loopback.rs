@@ -8,7 +8,7 @@ use control::agent::{Agent, AgentOptions, Limits, Tuning};
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
-use crate::setup;
+use crate::{agent_keys, setup};
 
 /// A running agent. It ends when this is dropped.
 #[derive(Debug)]
@@ -63,10 +63,12 @@ fn serve(ready: Sender<Result<SocketAddr, Failure>>, stopped: oneshot::Receiver<
         }),
         ..own
     };
+    // With the user's own key the clients of this process know it.
+    let key = agent_keys::of_agent(None, |_| {})?;
     let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
     setup::runtime()?.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
+            served = Agent::serve(options, key, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
             _ = stopped => Ok(()),
         }
     })

@@ -94,8 +94,9 @@ impl Place<'_> {
 
     /// Connects to an agent and waits for its machine.
     pub(super) async fn reach(&self, host: &str, purpose: &str) -> Result<End, Failure> {
-        let token = setup::token(self.token_file)?;
-        let mut end = End::connect(Target::Remote { host, token: token.as_ref(), family: Family::Any }).await?;
+        let access = setup::access(self.token_file)?;
+        let mut end = End::connect(Target::Remote { host, access: &access, family: Family::Any }).await?;
+        end.note.iter().for_each(|line| (self.note)(line));
         end.acquire(purpose, |ahead| (self.note)(&format!("{host} is busy: {ahead} ahead in the queue"))).await?;
         Ok(end)
     }

@@ -47,7 +47,9 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {
         reported.push(facts::here());
     }
-    reported.extend(facts::elsewhere(&args.hosts, family(args.ipv4, args.ipv6), args.token_file.as_deref())?);
+    reported.extend(facts::elsewhere(&args.hosts, family(args.ipv4, args.ipv6), args.token_file.as_deref(), |line| {
+        errln!("thru: {line}");
+    })?);
     if args.diff {
         return differences(&reported[0], &reported[1], args.json);
     }

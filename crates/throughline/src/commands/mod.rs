@@ -2,6 +2,7 @@
 
 pub mod ab;
 pub mod advise;
+pub mod agent;
 pub mod compare;
 pub mod curve;
 pub mod demo;
@@ -52,6 +53,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Host(args) => host::run(&args),
         Command::Stacks(args) => stacks::run(&args),
         Command::Token(args) => token::run(&args),
+        Command::Agent(args) => agent::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Selftest(args) => selftest::run(&args),

@@ -8,7 +8,7 @@ use clap::Args;
 use control::agent::Limits;
 use model::{BitRate, Nanos, Spec};
 use session::Failure;
-use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
+use session::serving::{self, CaptureFolder, PeerOptions, PeerProgram, ServeOptions};
 use session::values::{above_zero, whole};
 
 use crate::flags::UsersFlags;
@@ -20,6 +20,8 @@ use crate::registries;
   thru serve                                       loopback only, no token
   thru serve --listen 0.0.0.0 --token-file FILE    all interfaces, for clients with the token
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
+  thru serve --speak iperf3 --speak-listen 0.0.0.0 --speak-open
+                                                   iperf3 for all, measurements by thru from here only
   thru serve --listen 10.0.0.2:7000 --open --once  one measurement, for any client
 
 Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a
@@ -37,6 +39,11 @@ pub struct ServeArgs {
     /// File with the token that clients must have (`thru token new`).
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// File with the key by which clients recognize this agent; made if there is none [default: throughline/agent.key in
+    /// $XDG_DATA_HOME or ~/.local/share].
+    #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]
+    key_file: Option<PathBuf>,
 
     /// Exit after the first client that measured.
     #[arg(long)]
@@ -71,9 +78,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = above_zero::<Nanos>)]
     client_timeout: Nanos,
 
-    /// Let clients capture the packets of their measurements into pcapng files in DIR [default: the current folder].
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
-    allow_capture: Option<PathBuf>,
+    /// Let clients capture the packets of their measurements into pcapng files in DIR [default: the current folder]. Only
+    /// headers are kept, unless `payload` follows: =payload or =DIR,payload.
+    #[arg(long, value_name = "DIR[,payload]", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
+    allow_capture: Option<CaptureFolder>,
 
     /// Let clients change network settings of this host (`thru tune`, --set); they are restored when the client's session ends.
     /// PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
@@ -94,6 +102,14 @@ pub struct ServeArgs {
 
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
     pub speak: Vec<PeerProgram>,
+
+    /// Address on which other programs' clients are served, without a port. May be repeated [default: those of --listen].
+    #[arg(long, value_name = "ADDR", requires = "speak")]
+    speak_listen: Vec<String>,
+
+    /// Accept any client of other programs, which have no token. It does not open the agent.
+    #[arg(long, requires = "speak")]
+    speak_open: bool,
 
     #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
     inetd: bool,
@@ -122,7 +138,8 @@ impl ServeArgs {
                 rate_bps: self.max_rate.map(|rate| rate.0),
                 memory_bytes: Limits::default().memory_bytes,
             },
-            open: self.open,
+            listen: &self.speak_listen,
+            open: self.open || self.speak_open,
             // Under inetd, standard error is the client's connection too.
             log: if self.quiet || self.inetd { |_| {} } else { |text| errln!("thru serve: {text}") },
         }
@@ -137,6 +154,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     serving::serve(ServeOptions {
         listen: &args.listen,
         token_file: args.token_file.as_deref(),
+        key_file: args.key_file.as_deref(),
         once: args.once,
         concurrent: args.concurrent,
         limits: Limits {
@@ -152,6 +170,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         grace: Duration::from_nanos(args.grace.0),
         journal: args.journal.clone(),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
+        open: args.open,
         peers: args.peer_options(),
         listening: if args.announce { Box::new(announce) } else { Box::new(|_| {}) },
     })?;

@@ -11,7 +11,6 @@ use session::{Failure, setup};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   thru token new -o thru.token                         a new token, in a file with mode 0600
-  thru token new > thru.token                          the same, with the shell's file mode
   thru serve --listen 0.0.0.0 --token-file thru.token  on the far host
   thru curve HOST --token-file thru.token              on this host, with a copy of the file")]
 pub struct TokenArgs {

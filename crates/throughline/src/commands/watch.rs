@@ -47,7 +47,8 @@ pub struct WatchArgs {
 /// Runs it.
 pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
     let interval = Duration::from_nanos(args.interval.0);
-    facts::watch(args.host.as_deref(), args.token_file.as_deref(), interval, |seen, shown| {
+    let note = |line: &str| errln!("thru: {line}");
+    facts::watch(args.host.as_deref(), args.token_file.as_deref(), interval, note, |seen, shown| {
         let more = args.count.is_none_or(|count| shown + 1 < count);
         Ok(print_now(&text(seen, shown, args.json)?)? && more)
     })?;

@@ -1,6 +1,5 @@
 //! Limits on an agent's data connections: a coordinator can neither reach hosts and services outside the measurement through an
 //! agent nor keep the agent from serving others.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -17,13 +16,13 @@ use serde_json::{Value, json};
 
 /// A coordinator that has the machine.
 fn holder(agent: &Agent) -> Wire {
-    let mut wire = Wire::dial(agent.host());
+    let wire = Wire::dial(agent.host());
     wire.greet();
-    acquire(&mut wire, "a test");
+    acquire(&wire, "a test");
     wire
 }
 
-fn acquire(wire: &mut Wire, purpose: &str) {
+fn acquire(wire: &Wire, purpose: &str) {
     wire.send(&json!({"say": "acquire", "purpose": purpose}));
     assert_eq!(wire.receive().unwrap()["say"], "granted");
 }
@@ -37,7 +36,7 @@ fn leg(spec: &Spec) -> Value {
 }
 
 /// Requests a trial and returns the first answer.
-fn prepare(wire: &mut Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
+fn prepare(wire: &Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
     let mut request = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     wire.send(&request);
@@ -54,7 +53,7 @@ fn rendezvous(address: SocketAddr) -> Value {
     json!({"address": address.to_string(), "cookie": "0d0a666c7573685f616c6c0d0a0d0a0d"})
 }
 
-fn reach_token(wire: &mut Wire) -> Value {
+fn reach_token(wire: &Wire) -> Value {
     wire.send(&json!({"say": "issue-reach-token"}));
     let mut token = wire.receive().unwrap();
     token.as_object_mut().unwrap().remove("say");
@@ -73,9 +72,9 @@ fn serves(agent: &Agent) -> bool {
 #[test]
 fn surplus_data_connections_are_closed_and_block_nobody() {
     let mut agent = Agent::start();
-    let mut wire = holder(&agent);
+    let wire = holder(&agent);
     let spec = Spec { flows: 2, ..spec("tcp", "stream") };
-    let listening = prepare(&mut wire, "passive", &spec, &[leg(&spec)], &json!({}));
+    let listening = prepare(&wire, "passive", &spec, &[leg(&spec)], &json!({}));
     let cookie = listening["rendezvous"][0]["cookie"].as_str().unwrap();
     let cookie: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap()).collect();
     let cookie: [u8; 16] = cookie.try_into().unwrap();
@@ -101,7 +100,7 @@ fn surplus_data_connections_are_closed_and_block_nobody() {
     assert!(serves(&agent));
     assert!(!surplus.iter_mut().any(taken), "each is closed without an answer");
     wire.send(&json!({"say": "release"}));
-    acquire(&mut wire, "the next");
+    acquire(&wire, "the next");
     agent.signal(Signal::TERM);
     assert!(agent.wait().success());
 }
@@ -109,7 +108,7 @@ fn surplus_data_connections_are_closed_and_block_nobody() {
 #[test]
 fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
     let (agent, other) = (Agent::start(), Agent::start());
-    let mut wire = holder(&agent);
+    let wire = holder(&agent);
     let service = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = service.local_addr().unwrap();
     let received: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
@@ -125,9 +124,9 @@ fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
     });
     let spec = spec("tcp", "stream");
     let unused: SocketAddr = "127.0.0.1:1".parse().unwrap();
-    let mut refusal = |token: Value, address: SocketAddr| {
+    let refusal = |token: Value, address: SocketAddr| {
         let more = json!({"rendezvous": [rendezvous(address)], "reach_token": token});
-        reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &more)).to_owned()
+        reason(&prepare(&wire, "active", &spec, &[leg(&spec)], &more)).to_owned()
     };
     let refused = refusal(json!(null), address);
     assert!(refused.contains("proved a reachability token at 127.0.0.1"), "{refused}");
@@ -139,16 +138,16 @@ fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
     let bytes = received.lock().unwrap().clone();
     assert!(bytes.len() == 1 && bytes[0].len() == 32 && !bytes[0].windows(5).any(|part| part == b"flush"), "{bytes:?}");
     // With a valid token as well, unspecified and link-local addresses are refused.
-    let known = reach_token(&mut holder(&other));
+    let known = reach_token(&holder(&other));
     assert!(refusal(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("reachability token"));
     assert!(refusal(known, "169.254.169.254:80".parse().unwrap()).contains("reachability token"));
     assert_eq!(received.lock().unwrap().len(), 1);
 
     for transport in ["unix", "unix-dgram", "shm"] {
         let spec = Spec { transport: transport.into(), ..spec.clone() };
-        let mut refusal = |path: &str| {
+        let refusal = |path: &str| {
             let target = json!({"rendezvous": [{"path": path, "cookie": chosen}]});
-            reason(&prepare(&mut wire, "active", &spec, &[leg(&spec)], &target)).to_owned()
+            reason(&prepare(&wire, "active", &spec, &[leg(&spec)], &target)).to_owned()
         };
         assert_eq!(refusal("/etc/shadow"), refusal("/nonexistent"), "{transport}");
         assert_eq!(refusal("/run/../etc/shadow"), refusal("/tmp/thru-x/thru-0123456789ab-1.sock"), "{transport}");
@@ -157,7 +156,14 @@ fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
 
 #[test]
 fn agents_measure_with_each_other_over_each_transport_with_two_ends() {
-    let (near, far, sandbox) = (Agent::start(), Agent::start(), Sandbox::new());
+    let sandbox = Sandbox::new();
+    // Over unix and shm they meet in one temporary folder.
+    let agent = || {
+        let mut command = std::process::Command::new(program::binary::thru());
+        command.env("TMPDIR", sandbox.path(""));
+        Agent::spawn(command, &["--listen", "127.0.0.1:0"])
+    };
+    let (near, far) = (agent(), agent());
     let short = ["--time", "50ms", "--trials", "1", "--from", near.host(), far.host()];
     let cases: [&[&str]; 8] = [
         &["stream"],
@@ -179,17 +185,17 @@ fn agents_measure_with_each_other_over_each_transport_with_two_ends() {
 #[test]
 fn no_payload_goes_to_a_host_that_did_not_answer() {
     let agent = Agent::start();
-    let mut wire = holder(&agent);
+    let wire = holder(&agent);
     let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = victim.local_addr().unwrap();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut spec = Spec { rate_bps: Some(4_000_000), ..spec("udp", "stream") };
     spec.near.port = Some(port);
-    let refused = prepare(&mut wire, "active", &spec, &[leg(&spec)], &json!({"rendezvous": [rendezvous(address)]}));
+    let refused = prepare(&wire, "active", &spec, &[leg(&spec)], &json!({"rendezvous": [rendezvous(address)]}));
     assert!(reason(&refused).contains("reachability token"), "{refused}");
     // An agent runs at that address, so the address is allowed; the port belongs to another program.
     let request = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
-        "rendezvous": [rendezvous(address)], "reach_token": reach_token(&mut wire)});
+        "rendezvous": [rendezvous(address)], "reach_token": reach_token(&wire)});
     wire.send(&request);
     let answer = std::thread::spawn(move || wire.receive().unwrap());
     let (mut received, mut buffer) = (Vec::new(), [0; 2_048]);
@@ -215,11 +221,11 @@ fn no_payload_goes_to_a_host_that_did_not_answer() {
 #[test]
 fn legs_obey_the_limits_and_the_spec() {
     let agent = Agent::with(&["--max-time", "10s"]);
-    let mut wire = holder(&agent);
+    let wire = holder(&agent);
     let spec = Spec { flows: 8, ..spec("memcpy", "stream") };
     let second = json!({"time-ns": 1_000_000_000});
-    let mut refusal = |spec: &Spec, legs: &[Value]| {
-        let answer = prepare(&mut wire, "active", spec, legs, &json!({}));
+    let refusal = |spec: &Spec, legs: &[Value]| {
+        let answer = prepare(&wire, "active", spec, legs, &json!({}));
         reason(&answer).to_owned()
     };
     for (legs, says) in [
@@ -265,21 +271,21 @@ fn sink() -> SocketAddr {
 #[test]
 fn a_capture_holds_the_trials_own_sockets_only() {
     let sandbox = Sandbox::with_token();
-    let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={}", sandbox.path("kept").display())]);
-    let mut wire = Wire::dial(agent.host());
+    let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={},payload", sandbox.path("kept").display())]);
+    let wire = Wire::dial(agent.host());
     wire.authenticate(client::TOKEN);
     assert_eq!(wire.receive().unwrap()["say"], "welcome");
-    acquire(&mut wire, "a test");
+    acquire(&wire, "a test");
     let (far, service) = (sink(), sink());
-    let known = reach_token(&mut wire);
+    let known = reach_token(&wire);
     let capture = Some(CaptureSpec { snaplen: 65_535, folder: None, fetch_bytes: None });
     for transport in ["tcp", "mptcp"] {
         let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), ..spec(transport, "stream") };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
         let both = json!({"rendezvous": [rendezvous(far), rendezvous(service)], "reach_token": known});
-        assert!(reason(&prepare(&mut wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));
+        assert!(reason(&prepare(&wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));
         let one = json!({"rendezvous": [rendezvous(far)], "reach_token": known});
-        let armed = prepare(&mut wire, "active", &spec, &legs, &one);
+        let armed = prepare(&wire, "active", &spec, &legs, &one);
         if armed["say"] == "failed" && transport == "mptcp" {
             skip::skip("a_capture_holds_the_trials_own_sockets_only", reason(&armed));
             continue;
@@ -313,9 +319,9 @@ fn a_capture_holds_the_trials_own_sockets_only() {
 #[test]
 fn a_purpose_stays_within_its_line_of_the_log() {
     let agent = Agent::start();
-    let mut wire = Wire::dial(agent.host());
+    let wire = Wire::dial(agent.host());
     wire.greet();
-    acquire(&mut wire, "normal\u{1b}[31mRED\u{1b}]0;owned\u{7}\nthru serve: FORGED LINE\u{202e}");
+    acquire(&wire, "normal\u{1b}[31mRED\u{1b}]0;owned\u{7}\nthru serve: FORGED LINE\u{202e}");
     eventually("it is in the log", || agent.log().contains("FORGED"));
     let log = agent.log();
     assert!(!log.contains('\u{1b}') && !log.contains('\u{202e}'), "{log:?}");

@@ -1,0 +1,232 @@
+//! TLS 1.3 (RFC 8446) beneath control connections. An agent has a key of its own and shows its public half without a certificate
+//! (RFC 7250). A coordinator recognizes the key by its fingerprint; the proofs of the token cover the key and the connection.
+
+use std::io;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::Ed25519KeyPair;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{WebPkiSupportedAlgorithms, ring as provider, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme, version};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+
+use crate::proto::EXPORTER_LABEL;
+use crate::proto::auth::Binding;
+use crate::proto::fingerprint::Fingerprint;
+
+/// An agent's private key, ready to accept connections.
+#[derive(Clone)]
+pub struct AgentKey {
+    config: Arc<ServerConfig>,
+    fingerprint: Fingerprint,
+}
+
+/// The name that the protocol requires of a client; it is not sent, and nothing depends on it.
+const NAME: &str = "throughline";
+
+impl AgentKey {
+    /// A new key as the text of a PEM file (Ed25519, PKCS #8).
+    ///
+    /// # Errors
+    /// The kernel gives no random bits.
+    pub fn fresh_pem() -> io::Result<String> {
+        let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+            .map_err(|_| io::Error::other("the kernel gives no random bits"))?;
+        let digits = STANDARD.encode(key.as_ref());
+        let lines: Vec<&str> = digits.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+        Ok(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n")))
+    }
+
+    /// The key in the text of a PEM file.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] if there is no Ed25519 key in it.
+    pub fn from_pem(text: &str) -> io::Result<Self> {
+        let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+        let der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        let key = provider::sign::any_eddsa_type(&der).map_err(|error| wrong(error.to_string()))?;
+        let public = key.public_key().ok_or_else(|| wrong("it has no public half".into()))?.to_vec();
+        let fingerprint = Fingerprint::of(&public);
+        let shown = CertifiedKey::new(vec![CertificateDer::from(public)], key);
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&version::TLS13])
+            .map_err(|error| wrong(error.to_string()))?;
+        let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(shown)));
+        let mut config = config.with_no_client_auth().with_cert_resolver(resolver);
+        config.send_tls13_tickets = 0;
+        Ok(Self { config: Arc::new(config), fingerprint })
+    }
+
+    /// A key that is stored nowhere.
+    ///
+    /// # Errors
+    /// The kernel gives no random bits.
+    pub fn fresh() -> io::Result<Self> {
+        Self::from_pem(&Self::fresh_pem()?)
+    }
+
+    /// What coordinators recognize.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// The agent's side of a handshake.
+    ///
+    /// # Errors
+    /// The peer does not speak TLS 1.3, or the connection is lost.
+    pub(crate) async fn accept<T>(&self, stream: T) -> io::Result<(server::TlsStream<T>, Binding)>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = TlsAcceptor::from(self.config.clone()).accept(stream).await?;
+        let exporter = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None);
+        let binding = Binding { key: self.fingerprint, exporter: exporter.map_err(io::Error::other)? };
+        Ok((stream, binding))
+    }
+}
+
+impl std::fmt::Debug for AgentKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AgentKey({})", self.fingerprint)
+    }
+}
+
+/// The coordinator's side of a handshake. The peer has the private half of the key in the result; whether that is the right one is
+/// for the caller to decide, before it sends anything.
+///
+/// # Errors
+/// The peer does not speak TLS 1.3 with a bare key, its signature is wrong, or the connection is lost.
+pub(crate) async fn connect<T>(stream: T) -> io::Result<(client::TlsStream<T>, Binding)>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let provider = provider::default_provider();
+    let any_key = AnyKey(provider.signature_verification_algorithms);
+    let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&version::TLS13])
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(any_key))
+        .with_no_client_auth();
+    config.enable_sni = false;
+    config.resumption = Resumption::disabled();
+    let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    let session = stream.get_ref().1;
+    let public = session.peer_certificates().and_then(|shown| shown.first()).map(|key| Fingerprint::of(key));
+    let key = public.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the peer shows no key"))?;
+    let exporter = session.export_keying_material([0; 32], EXPORTER_LABEL, None).map_err(io::Error::other)?;
+    Ok((stream, Binding { key, exporter }))
+}
+
+/// Accepts every key that signed the handshake.
+#[derive(Debug)]
+struct AnyKey(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for AnyKey {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("only TLS 1.3 is spoken here".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+        verify_tls13_signature_with_raw_key(message, &key, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn both_sides_see_the_same_key_and_the_same_secret_of_the_connection() {
+        let key = AgentKey::fresh().unwrap();
+        let mut bindings = Vec::new();
+        for _ in 0..2 {
+            let (mine, theirs) = duplex(64 << 10);
+            let (one, other) = tokio::join!(connect(mine), key.accept(theirs));
+            let ((mut coordinator, seen), (mut agent, own)) = (one.unwrap(), other.unwrap());
+            assert_eq!((seen.key, seen.exporter), (key.fingerprint(), own.exporter));
+            coordinator.write_all(b"hello").await.unwrap();
+            coordinator.flush().await.unwrap();
+            let mut bytes = [0; 5];
+            agent.read_exact(&mut bytes).await.unwrap();
+            assert_eq!(&bytes, b"hello");
+            bindings.push(seen.exporter);
+        }
+        assert_ne!(bindings[0], bindings[1], "a connection has a secret of its own");
+        assert_ne!(key.fingerprint(), AgentKey::fresh().unwrap().fingerprint());
+    }
+
+    #[tokio::test]
+    async fn an_agent_without_the_private_half_is_refused() {
+        // It shows the key of another agent and signs with its own.
+        let (real, own) = (AgentKey::fresh().unwrap(), AgentKey::fresh_pem().unwrap());
+        let shown = {
+            let (mine, theirs) = duplex(64 << 10);
+            let (connected, _agent) = tokio::join!(connect(mine), real.accept(theirs));
+            connected.unwrap().0.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned()
+        };
+        let der = PrivatePkcs8KeyDer::from_pem_slice(own.as_bytes()).unwrap();
+        let forged = CertifiedKey::new(vec![shown], provider::sign::any_eddsa_type(&der).unwrap());
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(forged))));
+        let forger = AgentKey { config: Arc::new(config), fingerprint: real.fingerprint() };
+        let (mine, theirs) = duplex(64 << 10);
+        let (connected, _) = tokio::join!(connect(mine), forger.accept(theirs));
+        assert!(connected.is_err_and(|error| error.to_string().contains("BadSignature")));
+    }
+
+    #[test]
+    fn a_key_is_read_from_its_file_only() {
+        let pem = AgentKey::fresh_pem().unwrap();
+        assert_eq!(AgentKey::from_pem(&pem).unwrap().fingerprint(), AgentKey::from_pem(&pem).unwrap().fingerprint());
+        for wrong in ["", "0f1e2d3c", "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"] {
+            assert_eq!(AgentKey::from_pem(wrong).unwrap_err().kind(), io::ErrorKind::InvalidData, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The keys by which agents are recognized: this user's own, in a file that its agents share, and those of agents that were
+//! reached before (`known_agents`), as with ssh.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use control::proto::fingerprint::Fingerprint;
+use control::{AgentKey, KnownKeys};
+use store::Store;
+
+use crate::failure::Failure;
+use crate::files::read_secret;
+
+/// The variable with the file of the agent's key.
+const KEY_VARIABLE: &str = "THRU_AGENT_KEY";
+/// The variable with the file of known agents.
+const KNOWN_VARIABLE: &str = "THRU_KNOWN_AGENTS";
+
+/// The file of the key of this user's agents: `path`, or the default one. `None` for a user without a home.
+#[must_use]
+pub fn key_file(path: Option<&Path>) -> Option<PathBuf> {
+    path.map(Path::to_owned).or_else(|| place(KEY_VARIABLE, "agent.key"))
+}
+
+/// The file of the agents that this user has reached. `None` for a user without a home.
+#[must_use]
+pub fn known_file() -> Option<PathBuf> {
+    place(KNOWN_VARIABLE, "known_agents")
+}
+
+/// The file that `variable` names, or `name` beside the default store.
+fn place(variable: &str, name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named.or_else(|| Some(Store::default_path().ok()?.parent()?.join(name)))
+}
+
+/// The key in a file, which is made if there is none.
+///
+/// # Errors
+/// It cannot be read or made, holds no key, or others may read it.
+pub fn load_or_make(file: &Path) -> Result<AgentKey, Failure> {
+    let failed = |what: &str, error: io::Error| {
+        Failure::host(format!(
+            "cannot {what} the agent's key {}: {error}; name another file with `key-file`",
+            file.display()
+        ))
+    };
+    match read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make(file).map_err(|error| failed("make", error))?;
+            read(file)
+        }
+        result => result,
+    }
+    .map_err(|error| failed("read", error))
+}
+
+fn read(file: &Path) -> io::Result<AgentKey> {
+    AgentKey::from_pem(&read_secret(file)?)
+}
+
+/// Writes a new key, unless another process was faster.
+fn make(file: &Path) -> io::Result<()> {
+    let mut new = tempfile::NamedTempFile::new_in(folder_of(file)?)?;
+    new.write_all(AgentKey::fresh_pem()?.as_bytes())?;
+    match new.persist_noclobber(file) {
+        Err(error) if error.error.kind() != ErrorKind::AlreadyExists => Err(error.error),
+        _ => Ok(()),
+    }
+}
+
+/// The key of an agent that starts. Without a place for a key in the user's home it gets one that is not kept, and `log` says so.
+///
+/// # Errors
+/// `path` names a file that cannot be used.
+pub fn of_agent(path: Option<&Path>, log: impl Fn(&str)) -> Result<AgentKey, Failure> {
+    let fresh = |why: &str| {
+        log(&format!(
+            "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `key-file`"
+        ));
+        AgentKey::fresh().map_err(|error| Failure::host(format!("cannot make a key: {error}")))
+    };
+    match key_file(path) {
+        Some(file) => match load_or_make(&file) {
+            Err(failure) if path.is_none() => fresh(&failure.to_string()),
+            result => result,
+        },
+        None => fresh("neither XDG_DATA_HOME nor HOME names a folder for its key"),
+    }
+}
+
+/// The agents that this user has reached, and the key of its own agents.
+#[derive(Debug)]
+pub struct KnownAgents {
+    file: Option<PathBuf>,
+    own: Option<Fingerprint>,
+}
+
+/// An agent and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAgent {
+    /// Name and port.
+    pub name: String,
+    /// Its key.
+    pub key: Fingerprint,
+}
+
+impl KnownAgents {
+    /// Those of this user.
+    #[must_use]
+    pub fn of_user() -> Self {
+        let own = key_file(None).and_then(|file| read(&file).ok()).map(|key| key.fingerprint());
+        Self { file: known_file(), own }
+    }
+
+    /// All of them, in the order in which they were reached. No file is an empty list.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn list(&self) -> Result<Vec<KnownAgent>, Failure> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
+        entries(file).map_err(|error| Failure::host(format!("cannot read {}: {error}", file.display())))
+    }
+
+    /// Adds an agent, in place of what was known of it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn trust(&self, agent: KnownAgent) -> Result<(), Failure> {
+        let mut agents = self.list()?;
+        agents.retain(|known| known.name != agent.name);
+        agents.push(agent);
+        self.write(&agents)
+    }
+
+    /// Forgets the keys of an agent, so that the next one that it shows is accepted. False if there were none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn forget(&self, name: &str) -> Result<bool, Failure> {
+        let agents = self.list()?;
+        let others: Vec<KnownAgent> = agents.iter().filter(|known| known.name != name).cloned().collect();
+        let found = others.len() < agents.len();
+        if found {
+            self.write(&others)?;
+        }
+        Ok(found)
+    }
+
+    fn write(&self, agents: &[KnownAgent]) -> Result<(), Failure> {
+        let file = self.file.as_deref().ok_or_else(no_home)?;
+        let replace = || -> io::Result<()> {
+            let folder = folder_of(file)?;
+            let mut new = tempfile::NamedTempFile::new_in(folder)?;
+            agents.iter().try_for_each(|agent| writeln!(new, "{} {}", agent.name, agent.key))?;
+            new.persist(file).map(drop).map_err(|error| error.error)
+        };
+        replace().map_err(|error| Failure::output(format!("cannot write {}: {error}", file.display())))
+    }
+}
+
+/// The failure of a user without a home.
+#[must_use]
+pub fn no_home() -> Failure {
+    Failure::output(format!(
+        "neither XDG_DATA_HOME nor HOME names a folder for keys: set {KEY_VARIABLE} and {KNOWN_VARIABLE} to files"
+    ))
+}
+
+/// The name under which the key of the agent at `host` is known: `name:port`.
+///
+/// # Errors
+/// It is no host.
+pub fn name(host: &str) -> Result<String, Failure> {
+    Ok(control::coordinator::identity(host)?)
+}
+
+/// The folder of a file, which is made if there is none.
+fn folder_of(file: &Path) -> io::Result<&Path> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    Ok(folder)
+}
+
+/// The lines `NAME:PORT FINGERPRINT` of a file; others are ignored.
+fn entries(file: &Path) -> io::Result<Vec<KnownAgent>> {
+    let text = match fs::read_to_string(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        result => result?,
+    };
+    let entry = |line: &str| {
+        let (name, key) = line.trim().split_once(' ')?;
+        Some(KnownAgent { name: name.to_owned(), key: key.trim().parse().ok()? })
+    };
+    Ok(text.lines().filter_map(entry).collect())
+}
+
+/// Appends a line, which is whole even when several commands meet the same agent.
+fn append(file: &Path, agent: &str, key: &Fingerprint) -> io::Result<()> {
+    folder_of(file)?;
+    let mut known = OpenOptions::new().create(true).append(true).mode(0o600).open(file)?;
+    known.write_all(format!("{agent} {key}\n").as_bytes())
+}
+
+impl KnownKeys for KnownAgents {
+    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Option<String>, String> {
+        // Whoever has this user's own key may read its files.
+        if self.own == Some(*key) {
+            return Ok(None);
+        }
+        let new = format!("{agent} has the key {key}, which is new here");
+        let Some(file) = &self.file else {
+            return Ok(Some(format!("{new} and cannot be kept: set THRU_KNOWN_AGENTS")));
+        };
+        let known = match entries(file) {
+            Ok(known) => known,
+            Err(error) => return Ok(Some(format!("{new}: cannot read {}: {error}", file.display()))),
+        };
+        let mut of_agent = known.iter().filter(|known| known.name == agent).map(|known| known.key).peekable();
+        if of_agent.peek().is_none() {
+            return Ok(Some(match append(file, agent, key) {
+                Ok(()) => format!("{new}; it is kept in {}", file.display()),
+                Err(error) => format!("{new} and cannot be kept in {}: {error}", file.display()),
+            }));
+        }
+        let before = of_agent.peek().copied().unwrap_or_default();
+        if of_agent.any(|known| known == *key) {
+            return Ok(None);
+        }
+        Err(format!(
+            "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn known(folder: &Path) -> KnownAgents {
+        KnownAgents { file: Some(folder.join("data/known_agents")), own: Some(Fingerprint::of(b"own")) }
+    }
+
+    #[test]
+    fn the_first_key_of_an_agent_is_kept_and_another_is_refused_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = known(folder.path());
+        let [one, other] = [b"one", b"two"].map(|key| Fingerprint::of(key));
+        let first = known.check("b:6280", &one).unwrap().unwrap();
+        assert!(first.starts_with("b:6280 has the key SHA256:") && first.contains("known_agents"), "{first}");
+        assert_eq!(known.check("b:6280", &one), Ok(None));
+        assert_eq!(known.check("c:6280", &Fingerprint::of(b"own")), Ok(None), "this user's own agent is not kept");
+        let refused = known.check("b:6280", &other).unwrap_err();
+        assert!(refused.contains(&other.to_string()) && refused.contains("thru agent forget b:6280"), "{refused}");
+        let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(folder.path().join("data")), mode(folder.path().join("data/known_agents"))), (0o700, 0o600));
+        assert!(known.forget("b:6280").unwrap() && !known.forget("b:6280").unwrap());
+        assert!(known.check("b:6280", &other).unwrap().is_some());
+        known.trust(KnownAgent { name: "b:6280".into(), key: one }).unwrap();
+        assert_eq!(known.check("b:6280", &one), Ok(None));
+        assert_eq!(known.list().unwrap(), [KnownAgent { name: "b:6280".into(), key: one }]);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_refused_where_others_may_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("data/agent.key");
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let makers: Vec<_> = (0..4).map(|_| scope.spawn(|| load_or_make(&file).unwrap().fingerprint())).collect();
+            makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|key| *key == made[0]), "{made:?}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = load_or_make(&file).unwrap_err().to_string();
+        assert!(refused.contains("mode 644") && refused.contains("chmod 600"), "{refused}");
+    }
+}

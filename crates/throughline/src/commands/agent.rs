@@ -1,0 +1,70 @@
+//! `thru agent`: the keys by which agents are recognized.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use control::proto::fingerprint::Fingerprint;
+use session::Failure;
+use session::agent_keys::{self, KnownAgent, KnownAgents};
+use session::values::host;
+
+/// Flags of `thru agent`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  thru agent fingerprint             the key of the agent of this host
+  thru agent trust HOST SHA256:...   accept only that key from HOST
+  thru agent known                   the agents that this user has reached
+  thru agent forget HOST             accept the next key that HOST shows")]
+pub struct AgentArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print the fingerprint of the key of this host's agent. The key is made if there is none.
+    Fingerprint {
+        /// File with the key [default: throughline/agent.key in $XDG_DATA_HOME or ~/.local/share].
+        #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]
+        key_file: Option<PathBuf>,
+    },
+    /// Print the agents that this user has reached, with their keys.
+    Known,
+    /// Set the key of an agent, as `thru agent fingerprint` prints it there.
+    Trust {
+        /// The agent: a name or address, with :PORT if not 6280.
+        #[arg(value_parser = host)]
+        host: String,
+        /// Its fingerprint.
+        #[arg(value_name = "SHA256:...")]
+        fingerprint: Fingerprint,
+    },
+    /// Forget the key of an agent. The next one that it shows is accepted.
+    Forget {
+        /// The agent: a name or address, with :PORT if not 6280.
+        #[arg(value_parser = host)]
+        host: String,
+    },
+}
+
+/// Runs it.
+pub fn run(args: &AgentArgs) -> Result<u8, Failure> {
+    let known = KnownAgents::of_user();
+    match &args.action {
+        Action::Fingerprint { key_file } => {
+            let file = agent_keys::key_file(key_file.as_deref()).ok_or_else(agent_keys::no_home)?;
+            outln!("{}", agent_keys::load_or_make(&file)?.fingerprint());
+        }
+        Action::Known => known.list()?.iter().for_each(|agent| outln!("{} {}", agent.name, agent.key)),
+        Action::Trust { host, fingerprint } => {
+            known.trust(KnownAgent { name: agent_keys::name(host)?, key: *fingerprint })?;
+        }
+        Action::Forget { host } => {
+            let name = agent_keys::name(host)?;
+            if !known.forget(&name)? {
+                return Err(Failure::usage(format!("{name} has no key here: see `thru agent known`")));
+            }
+        }
+    }
+    Ok(0)
+}

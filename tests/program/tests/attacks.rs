@@ -1,0 +1,8 @@
+//! Attacks on agents and clients. Each one plays against the real program and fails. Those of single parts are in the tests of these:
+//! unauthenticated connections in `greeting`, text that would act on a terminal in `stdout`.
+
+mod data_connections;
+mod hostile_agent;
+mod hostile_client;
+mod local_user;
+mod on_path;
