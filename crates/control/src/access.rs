@@ -13,11 +13,23 @@ pub struct Access {
 
 /// The keys by which agents are recognized.
 pub trait KnownKeys {
-    /// Whether the agent at `agent` (name and port) may have this key. The line, if there is one, is for the user.
+    /// Whether the agent at `agent` (name and port) may have this key.
     ///
     /// # Errors
     /// Why it may not, and the remedy.
-    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Option<String>, String>;
+    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, String>;
+
+    /// Keeps the new key of an agent that has greeted as it should, and proved the token if there is one. Returns a line for the user.
+    fn keep(&self, agent: &str, key: &Fingerprint) -> String;
+}
+
+/// How far a key is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recognized {
+    /// It is the agent's.
+    Known,
+    /// Nothing is known of the agent.
+    New,
 }
 
 impl Access {
@@ -32,13 +44,17 @@ impl Access {
 struct Exactly(Fingerprint);
 
 impl KnownKeys for Exactly {
-    fn check(&self, _: &str, key: &Fingerprint) -> Result<Option<String>, String> {
+    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, String> {
         let wrong = || {
             format!(
                 "its key is {key}, and that of the agent that was started is {}: another program listens there",
                 self.0
             )
         };
-        if *key == self.0 { Ok(None) } else { Err(wrong()) }
+        if *key == self.0 { Ok(Recognized::Known) } else { Err(wrong()) }
+    }
+
+    fn keep(&self, agent: &str, key: &Fingerprint) -> String {
+        format!("{agent} has the key {key}")
     }
 }

@@ -14,7 +14,7 @@ mod tls;
 mod wire;
 pub mod worker;
 
-pub use access::{Access, KnownKeys};
+pub use access::{Access, KnownKeys, Recognized};
 pub use error::ControlError;
 pub use limits::raise_file_limit;
 pub use tls::AgentKey;

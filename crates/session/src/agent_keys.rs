@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use control::proto::fingerprint::Fingerprint;
-use control::{AgentKey, KnownKeys};
+use control::{AgentKey, KnownKeys, Recognized};
 use store::Store;
 
 use crate::failure::Failure;
@@ -205,33 +205,31 @@ fn append(file: &Path, agent: &str, key: &Fingerprint) -> io::Result<()> {
 }
 
 impl KnownKeys for KnownAgents {
-    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Option<String>, String> {
+    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, String> {
         // Whoever has this user's own key may read its files.
         if self.own == Some(*key) {
-            return Ok(None);
+            return Ok(Recognized::Known);
         }
+        // A file that cannot be read knows nobody; `keep` then says why.
+        let known = self.file.as_deref().and_then(|file| entries(file).ok()).unwrap_or_default();
+        let of_agent: Vec<Fingerprint> =
+            known.iter().filter(|known| known.name == agent).map(|known| known.key).collect();
+        match of_agent.first() {
+            None => Ok(Recognized::New),
+            Some(_) if of_agent.contains(key) => Ok(Recognized::Known),
+            Some(before) => Err(format!(
+                "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
+            )),
+        }
+    }
+
+    fn keep(&self, agent: &str, key: &Fingerprint) -> String {
         let new = format!("{agent} has the key {key}, which is new here");
-        let Some(file) = &self.file else {
-            return Ok(Some(format!("{new} and cannot be kept: set THRU_KNOWN_AGENTS")));
-        };
-        let known = match entries(file) {
-            Ok(known) => known,
-            Err(error) => return Ok(Some(format!("{new}: cannot read {}: {error}", file.display()))),
-        };
-        let mut of_agent = known.iter().filter(|known| known.name == agent).map(|known| known.key).peekable();
-        if of_agent.peek().is_none() {
-            return Ok(Some(match append(file, agent, key) {
-                Ok(()) => format!("{new}; it is kept in {}", file.display()),
-                Err(error) => format!("{new} and cannot be kept in {}: {error}", file.display()),
-            }));
+        let Some(file) = &self.file else { return format!("{new} and cannot be kept: set {KNOWN_VARIABLE} to a file") };
+        match entries(file).and_then(|_| append(file, agent, key)) {
+            Ok(()) => format!("{new}; it is kept in {}", file.display()),
+            Err(error) => format!("{new} and cannot be kept in {}: {error}", file.display()),
         }
-        let before = of_agent.peek().copied().unwrap_or_default();
-        if of_agent.any(|known| known == *key) {
-            return Ok(None);
-        }
-        Err(format!(
-            "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
-        ))
     }
 }
 
@@ -250,18 +248,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let known = known(folder.path());
         let [one, other] = [b"one", b"two"].map(|key| Fingerprint::of(key));
-        let first = known.check("b:6280", &one).unwrap().unwrap();
+        assert_eq!(known.check("b:6280", &one), Ok(Recognized::New));
+        assert_eq!(known.check("b:6280", &other), Ok(Recognized::New), "a check keeps nothing");
+        let first = known.keep("b:6280", &one);
         assert!(first.starts_with("b:6280 has the key SHA256:") && first.contains("known_agents"), "{first}");
-        assert_eq!(known.check("b:6280", &one), Ok(None));
-        assert_eq!(known.check("c:6280", &Fingerprint::of(b"own")), Ok(None), "this user's own agent is not kept");
+        assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));
+        let own = known.check("c:6280", &Fingerprint::of(b"own"));
+        assert_eq!(own, Ok(Recognized::Known), "this user's own agent");
         let refused = known.check("b:6280", &other).unwrap_err();
         assert!(refused.contains(&other.to_string()) && refused.contains("thru agent forget b:6280"), "{refused}");
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(folder.path().join("data")), mode(folder.path().join("data/known_agents"))), (0o700, 0o600));
         assert!(known.forget("b:6280").unwrap() && !known.forget("b:6280").unwrap());
-        assert!(known.check("b:6280", &other).unwrap().is_some());
+        assert_eq!(known.check("b:6280", &other), Ok(Recognized::New));
         known.trust(KnownAgent { name: "b:6280".into(), key: one }).unwrap();
-        assert_eq!(known.check("b:6280", &one), Ok(None));
+        assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));
         assert_eq!(known.list().unwrap(), [KnownAgent { name: "b:6280".into(), key: one }]);
     }
 

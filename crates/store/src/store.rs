@@ -1,6 +1,7 @@
 //! The file: opening it, listing what it holds, deleting from it.
 
-use std::fs;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use model::{Estimate, SelfTest, Trust};
@@ -43,17 +44,23 @@ pub struct RunRow {
 }
 
 impl Store {
-    /// Opens the store at `path`, an existing one or a new one; directories that are missing are created. A file that
-    /// cannot be written opens all the same where SQLite can read it, and then refuses to record or delete.
+    /// Opens the store at `path`, an existing one or a new one; directories that are missing are created. What is created is for
+    /// this user only: runs describe hosts. A file that cannot be written opens all the same where SQLite can read it, and then
+    /// refuses to record or delete.
     ///
     /// # Errors
     /// [`StoreError`] when the directory or the file cannot be made or opened, when it is damaged, is another program's
     /// database, or was written by a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory)
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
                 .map_err(|source| StoreError::Directory { path: directory.to_owned(), source })?;
         }
+        // SQLite makes its further files with the mode of this one. If it cannot be made, SQLite says why.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         Ok(Self { connection: connect(path)?, path: path.to_owned() })
     }
 

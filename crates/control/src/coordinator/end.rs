@@ -13,7 +13,7 @@ use crate::proto::auth::{self, Binding, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
 use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, WATCH, program};
 use crate::wire::Wire;
-use crate::{Access, ControlError, tls};
+use crate::{Access, ControlError, Recognized, tls};
 
 use super::address::{identity, label, split};
 
@@ -89,10 +89,13 @@ impl End {
                     Ok(Err(_)) => return Err(without_tls(name, address).await),
                     Err(_) => return Err(ControlError::NoAgent { address: name }),
                 };
-                let known = access.keys.check(&identity(host)?, &binding.key);
-                let note = known.map_err(|what| ControlError::Key { address: name.clone(), what })?;
+                let (agent, key) = (identity(host)?, &binding.key);
+                let recognized = access.keys.check(&agent, key);
+                let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
                 let wire = Wire::start(stream, &ToAgent::Ping);
                 let end = Self::greet(wire, name, address, access.token.as_ref(), &binding).await?;
+                // Only now: an attacker without the token must not take the agent's place in the file.
+                let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
                 Ok(Self { note, ..end })
             }
         }

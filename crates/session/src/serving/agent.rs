@@ -1,7 +1,9 @@
 //! The agent of `thru serve`: what its options allow, and the servers beside it.
 
 use std::convert::Infallible;
+use std::fs::DirBuilder;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -180,7 +182,8 @@ impl ServeOptions<'_> {
 
 /// Makes the folder of captures and checks that files can be written into it.
 fn check_captures(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
         Failure::usage(format!("`allow-capture={}`: {error}; use a writable folder", folder.display()))
     })
 }

@@ -23,7 +23,7 @@ fn secrets_that_others_can_read_are_refused() {
 }
 
 #[test]
-fn keys_and_known_agents_are_for_their_owner_only() {
+fn keys_known_agents_and_runs_are_for_their_owner_only() {
     let sandbox = Sandbox::new();
     let folder = sandbox.path("new");
     let run = |args: &[&str]| {
@@ -35,7 +35,12 @@ fn keys_and_known_agents_are_for_their_owner_only() {
     assert_eq!(run(&["agent", "fingerprint"]).stdout, made, "it is made once");
     run(&["agent", "trust", "b.example", made.trim()]);
     assert_eq!(run(&["agent", "known"]).stdout, format!("b.example:6280 {made}"));
-    for (path, mode) in [("", 0o700), ("agent.key", 0o600), ("known_agents", 0o600)] {
+    let mut command = sandbox.command(&["transfer", "--transport", "shm", "--count", "1"]);
+    command.env("THRU_STORE", folder.join("data/runs.sqlite"));
+    program::Running::of(command).wait().ok();
+    let all =
+        [("", 0o700), ("agent.key", 0o600), ("known_agents", 0o600), ("data", 0o700), ("data/runs.sqlite", 0o600)];
+    for (path, mode) in all {
         let found = fs::metadata(folder.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{path}: {found:o}");
     }

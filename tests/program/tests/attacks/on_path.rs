@@ -78,6 +78,8 @@ fn a_relay_with_a_key_of_its_own_gets_no_client_with_a_token() {
     let refused = sandbox.run(&[&SHORT[..], &[&relay]].concat()).ended_with(4);
     assert!(refused.stderr.contains("did not prove your token"), "{}", refused.stderr);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
+    // The next key of this name is not refused for the attacker's.
+    assert_eq!(sandbox.run(&["agent", "known"]).ok().stdout, "");
 }
 
 #[test]
