@@ -1,9 +1,9 @@
 //! The keys by which agents are recognized: this user's own, in a file that its agents share, and those of agents that were
 //! reached before (`known_agents`), as with ssh.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use control::proto::fingerprint::Fingerprint;
@@ -11,7 +11,7 @@ use control::{AgentKey, KnownKeys, Recognized};
 use store::Store;
 
 use crate::failure::Failure;
-use crate::files::read_secret;
+use crate::files::{private_folder, read_secret};
 
 /// The variable with the file of the agent's key.
 const KEY_VARIABLE: &str = "THRU_AGENT_KEY";
@@ -180,7 +180,7 @@ pub fn name(host: &str) -> Result<String, Failure> {
 /// The folder of a file, which is made if there is none.
 fn folder_of(file: &Path) -> io::Result<&Path> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    private_folder(folder)?;
     Ok(folder)
 }
 

@@ -1,8 +1,8 @@
 //! Files that a command writes, and secrets that it reads.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use serde::Serialize;
@@ -30,6 +30,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&part);
     }
     result
+}
+
+/// Makes a folder, and those above it, for this user only. One that exists stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The text of a file with a secret. Only its owner may be able to read it; a file of root's also its group, as for a daemon. What

@@ -3,7 +3,7 @@
 mod agent;
 mod loopback;
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
-pub use self::agent::{CaptureFolder, ServeOptions, serve};
+pub use self::agent::{ServeOptions, captures, serve};
 pub use self::loopback::LoopbackAgent;
 use crate::Failure;
 
@@ -89,8 +89,8 @@ pub struct PeerOptions<'a> {
     pub users: Option<UserFiles>,
     /// The limits of the programs' clients.
     pub limits: peers::Limits,
-    /// Addresses of their servers, with or without a port, which is the program's; none for the addresses of the agent.
-    pub listen: &'a [String],
+    /// Addresses of their servers; none for those of the agent.
+    pub listen: &'a [IpAddr],
     /// Whether any client is accepted.
     pub open: bool,
     /// Gets each line of the log.
@@ -151,14 +151,13 @@ pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
 impl PeerServers {
     /// Starts a server for each program and returns when all listen.
-    pub fn start(options: &PeerOptions<'_>, addresses: &[SocketAddr], machine: &Machine) -> Result<Self, Failure> {
+    pub fn start(options: &PeerOptions<'_>, addresses: &[IpAddr], machine: &Machine) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
         if options.users.is_some() && !options.programs.iter().any(PeerProgram::logs_in) {
             return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
         }
         for peer in options.programs {
-            let own: Vec<SocketAddr> =
-                addresses.iter().map(|address| SocketAddr::new(address.ip(), peer.port)).collect();
+            let own: Vec<SocketAddr> = addresses.iter().map(|address| SocketAddr::new(*address, peer.port)).collect();
             let count = own.len();
             let (failed, results) = channel::<Result<(), InteropError>>();
             let (name, started_listening) = (peer.name(), failed.clone());

@@ -78,10 +78,15 @@ impl Gate {
             let since = now.saturating_duration_since(at).as_secs_f64();
             (left + since * HANDSHAKES_PER_SECOND).min(HANDSHAKES)
         };
-        if state.handshakes.len() >= MAX_TOTAL {
+        let from = network(peer);
+        if state.handshakes.len() >= MAX_TOTAL && !state.handshakes.contains_key(&from) {
             state.handshakes.retain(|_, counted| left(*counted) < HANDSHAKES);
+            // A flood from so many networks is not bounded by address, but its memory is.
+            if state.handshakes.len() >= MAX_TOTAL {
+                state.handshakes.clear();
+            }
         }
-        let entry = state.handshakes.entry(network(peer)).or_insert((HANDSHAKES, now));
+        let entry = state.handshakes.entry(from).or_insert((HANDSHAKES, now));
         let available = left(*entry);
         let allowed = available >= 1.0;
         *entry = (available - f64::from(u8::from(allowed)), now);
@@ -187,6 +192,10 @@ mod tests {
         assert_eq!(count(other, begun), 2_000, "each has its own");
         assert_eq!(count(peer, begun + Duration::from_millis(500)), 100);
         assert_eq!(count(peer, begun + Duration::from_secs(3_600)), 2_000, "no more than at first");
+        for host in 0..3 * MAX_TOTAL as u32 {
+            assert!(gate.may_shake_hands(IpAddr::V4(host.into()), begun));
+        }
+        assert!(gate.lock().handshakes.len() <= MAX_TOTAL, "many networks take no more memory");
     }
 
     #[test]

@@ -32,12 +32,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-use crate::AgentKey;
-use crate::ControlError;
 use crate::limits::file_limit;
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
+use crate::{AgentKey, ControlError};
 use addresses::Addresses;
 use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};

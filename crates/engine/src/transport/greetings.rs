@@ -56,12 +56,13 @@ impl Greetings {
                     return Ok(connection);
                 }
             }
+            // Also while connections arrive all the time.
+            if now_ns() > deadline_ns {
+                return Err(failed(ErrorKind::TimedOut.into()));
+            }
             match accept() {
                 Ok(greeting) => self.start(greeting),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    if now_ns() > deadline_ns {
-                        return Err(failed(ErrorKind::TimedOut.into()));
-                    }
                     let step = if self.under_way() == 0 { STEP_NS } else { SHORT_STEP_NS };
                     let step = Timespec { tv_sec: 0, tv_nsec: step };
                     let _ = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&step));

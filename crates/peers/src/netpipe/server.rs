@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, PEER, Plan, Role};
 use peer_wire::{SpeakError, Turn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
 use crate::{InteropError, Service, acceptor, plain};
 
+const MARK_BYTES: usize = MARK.len();
 /// Time limit for a transmitter's first mark, which NPtcp sends at once.
 const MARK_LIMIT: Duration = Duration::from_secs(10);
 /// Most connections that have not sent it; one more closes the oldest.
@@ -114,19 +116,17 @@ enum FirstBytes {
 
 impl Arrival {
     fn first_bytes(&self) -> FirstBytes {
-        let mut bytes = [0; MARK.len()];
+        let mut bytes = [0; MARK_BYTES];
         let seen = recv(&self.socket, &mut bytes, RecvFlags::PEEK | RecvFlags::DONTWAIT);
         // An end behind the bytes does not show while they are unread.
         let ended = poll(&mut [PollFd::new(&self.socket, PollFlags::RDHUP)], Some(&Timespec::default()));
         match seen {
-            Ok((count, _)) if bytes[..count] == MARK[..count] && count < MARK.len() => match ended {
-                Ok(1) => FirstBytes::Other,
-                _ => FirstBytes::Few,
-            },
-            Ok((count, _)) if count == MARK.len() && &bytes == MARK => FirstBytes::Mark,
-            Ok(_) => FirstBytes::Other,
-            Err(error) if error == rustix::io::Errno::AGAIN => FirstBytes::Few,
-            Err(_) => FirstBytes::Other,
+            Ok((MARK_BYTES, _)) if &bytes == MARK => FirstBytes::Mark,
+            Ok((count, _)) if count < MARK_BYTES && bytes[..count] == MARK[..count] && ended != Ok(1) => {
+                FirstBytes::Few
+            }
+            Err(Errno::AGAIN) => FirstBytes::Few,
+            _ => FirstBytes::Other,
         }
     }
 }

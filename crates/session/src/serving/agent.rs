@@ -1,11 +1,8 @@
 //! The agent of `thru serve`: what its options allow, and the servers beside it.
 
 use std::convert::Infallible;
-use std::fs::DirBuilder;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use control::agent::{self, Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
@@ -14,30 +11,21 @@ use host::tune::{Allowance, Journal};
 
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
+use crate::files::private_folder;
 use crate::signals::Signals;
 use crate::{agent_keys, setup};
 
-/// Where an agent's clients may capture packets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaptureFolder {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Also payload; otherwise headers only.
-    pub payload: bool,
-}
-
-impl FromStr for CaptureFolder {
-    type Err = Infallible;
-
-    /// `DIR`, `DIR,payload`, or `payload` for the current folder.
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let (folder, payload) = match text.strip_suffix("payload") {
-            Some("") => (".", true),
-            Some(folder) if folder.ends_with(',') => (folder.trim_end_matches(','), true),
-            _ => (text, false),
-        };
-        Ok(Self { folder: folder.into(), payload })
-    }
+/// Where an agent's clients may capture packets: `DIR`, `DIR,payload`, or `payload` for the current folder.
+///
+/// # Errors
+/// None: every other text is a folder.
+pub fn captures(text: &str) -> Result<Captures, Infallible> {
+    let (folder, payload) = match text.strip_suffix("payload") {
+        Some("") => (".", true),
+        Some(folder) if folder.ends_with(',') => (folder.trim_end_matches(','), true),
+        _ => (text, false),
+    };
+    Ok(Captures::In { folder: folder.into(), payload })
 }
 
 /// What an agent serves, and to whom.
@@ -57,7 +45,7 @@ pub struct ServeOptions<'a> {
     /// Whether clients may load congestion controls.
     pub allow_stacks: bool,
     /// Where clients may capture packets.
-    pub captures: Option<CaptureFolder>,
+    pub captures: Captures,
     /// Clients may change network settings, and those that match these patterns, if there is one; an empty one adds nothing.
     pub tuning: &'a [String],
     /// Time between the loss of a client and the restoration of its settings.
@@ -79,16 +67,16 @@ pub struct ServeOptions<'a> {
 /// # Errors
 /// Options that exclude each other or let others in without a token; an address that cannot be listened on.
 pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
-    let addresses = match options.listen {
-        [] => loopback_here(),
-        listen => addresses("listen", listen)?,
-    };
+    let addresses = addresses(options.listen)?;
     let allowance = allowance(options.tuning)?;
     options.check_token()?;
     let token = setup::token(options.token_file)?;
-    let peer_addresses = options.peer_addresses(&addresses)?;
+    let peer_addresses = match options.peers.listen {
+        [] => addresses.iter().map(SocketAddr::ip).collect(),
+        listen => listen.to_vec(),
+    };
     options.check_open(&addresses, &peer_addresses)?;
-    options.captures.as_ref().map_or(Ok(()), |captures| check_captures(&captures.folder))?;
+    check_captures(&options.captures)?;
     let mut signals = Signals::catch()?;
     let directory = setup::socket_directory()?;
     options.recover()?;
@@ -107,9 +95,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
             grace: options.grace,
         },
         once: options.once,
-        captures: options
-            .captures
-            .map_or(Captures::Refused, |CaptureFolder { folder, payload }| Captures::In { folder, payload }),
+        captures: options.captures,
         vanished_after: options.vanished_after,
         listening: options.listening,
         log: Box::new(options.peers.log),
@@ -131,7 +117,7 @@ impl ServeOptions<'_> {
     fn check_token(&self) -> Result<(), Failure> {
         let needing = [
             (!self.tuning.is_empty(), "`allow-tuning`", "change settings of this host"),
-            (self.captures.is_some(), "`allow-capture`", "record packets of this host"),
+            (self.captures != Captures::Refused, "`allow-capture`", "record packets of this host"),
             (self.allow_stacks, "`allow-stacks`", "load code into this host's kernel"),
         ];
         match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
@@ -142,28 +128,19 @@ impl ServeOptions<'_> {
         }
     }
 
-    /// The addresses of the other programs' servers; their ports do not count.
-    fn peer_addresses(&self, own: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
-        match self.peers.listen {
-            [] => Ok(own.to_vec()),
-            listen => addresses("speak-listen", listen),
-        }
-    }
-
     /// Refuses addresses that other hosts reach, unless clients have a token or any client is welcome. Clients of other programs have
     /// no token.
-    fn check_open(&self, own: &[SocketAddr], of_peers: &[SocketAddr]) -> Result<(), Failure> {
-        let reached = |addresses: &[SocketAddr]| addresses.iter().find(|address| !address.ip().is_loopback()).copied();
-        if let (Some(address), None, false) = (reached(own), self.token_file, self.open) {
+    fn check_open(&self, own: &[SocketAddr], of_peers: &[IpAddr]) -> Result<(), Failure> {
+        let reached = own.iter().find(|address| !address.ip().is_loopback());
+        if let (Some(address), None, false) = (reached, self.token_file, self.open) {
             return Err(Failure::usage(format!(
                 "{address} can be reached from other hosts: add `token-file FILE` here and for clients, or `open` to accept any client"
             )));
         }
-        match (self.peers.programs.first(), reached(of_peers)) {
-            (Some(peer), Some(address)) if !self.open && !self.peers.open => Err(Failure::usage(format!(
-                "`speak {}` on {}: clients of other programs have no token; add `speak-open` to accept any client of theirs, or `speak-listen 127.0.0.1`",
-                peer.name(),
-                address.ip()
+        match (self.peers.programs.first(), of_peers.iter().find(|address| !address.is_loopback())) {
+            (Some(peer), Some(address)) if !self.peers.open => Err(Failure::usage(format!(
+                "`speak {}` on {address}: clients of other programs have no token; add `speak-open` to accept any client of theirs, or `speak-listen 127.0.0.1`",
+                peer.name()
             ))),
             _ => Ok(()),
         }
@@ -181,9 +158,9 @@ impl ServeOptions<'_> {
 }
 
 /// Makes the folder of captures and checks that files can be written into it.
-fn check_captures(folder: &Path) -> Result<(), Failure> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
+fn check_captures(captures: &Captures) -> Result<(), Failure> {
+    let Captures::In { folder, .. } = captures else { return Ok(()) };
+    private_folder(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
         Failure::usage(format!("`allow-capture={}`: {error}; use a writable folder", folder.display()))
     })
 }
@@ -194,8 +171,11 @@ fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
     patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }
 
-/// The addresses to listen on, of `option`.
-fn addresses(option: &str, texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+/// The addresses to listen on.
+fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+    if texts.is_empty() {
+        return Ok(loopback_here());
+    }
     texts
         .iter()
         .map(|text| {
@@ -204,7 +184,7 @@ fn addresses(option: &str, texts: &[String]) -> Result<Vec<SocketAddr>, Failure>
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
                 .map_err(|_| {
                     Failure::usage(format!(
-                        "`{option} {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                        "`listen {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
                     ))
                 })
         })
@@ -226,13 +206,13 @@ mod tests {
         for (text, folder, payload) in
             [(".", ".", false), ("payload", ".", true), ("a/payload", "a/payload", false), ("a b,payload", "a b", true)]
         {
-            assert_eq!(text.parse(), Ok(CaptureFolder { folder: folder.into(), payload }), "{text}");
+            assert_eq!(captures(text), Ok(Captures::In { folder: folder.into(), payload }), "{text}");
         }
     }
 
     #[test]
     fn an_address_has_the_usual_port_unless_it_names_one() {
-        let read = |text: &str| addresses("listen", &[text.to_owned()]).map_err(|failure| failure.to_string());
+        let read = |text: &str| addresses(&[text.to_owned()]).map_err(|failure| failure.to_string());
         assert_eq!(read("10.0.0.2"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], DEFAULT_PORT))]));
         assert_eq!(read("10.0.0.2:7000"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], 7000))]));
         assert_eq!(read("[::1]"), Ok(vec![SocketAddr::new(Ipv6Addr::LOCALHOST.into(), DEFAULT_PORT)]));

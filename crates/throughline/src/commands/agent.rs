@@ -11,7 +11,7 @@ use session::values::host;
 /// Flags of `thru agent`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  thru agent fingerprint             the key of the agent of this host
+  thru agent fingerprint             the key of this user's agents on this host
   thru agent trust HOST SHA256:...   accept only that key from HOST
   thru agent known                   the agents that this user has reached
   thru agent forget HOST             accept the next key that HOST shows")]
@@ -22,7 +22,7 @@ pub struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print the fingerprint of the key of this host's agent. The key is made if there is none.
+    /// Print the fingerprint of the key of this user's agents on this host. The key is made if there is none.
     Fingerprint {
         /// File with the key [default: throughline/agent.key in $XDG_DATA_HOME or ~/.local/share].
         #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]

@@ -1,15 +1,15 @@
 //! `thru serve`: the agent.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::agent::Limits;
+use control::agent::{Captures, Limits};
 use model::{BitRate, Nanos, Spec};
 use session::Failure;
-use session::serving::{self, CaptureFolder, PeerOptions, PeerProgram, ServeOptions};
-use session::values::{above_zero, whole};
+use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
+use session::values::{above_zero, address, whole};
 
 use crate::flags::UsersFlags;
 use crate::registries;
@@ -80,8 +80,8 @@ pub struct ServeArgs {
 
     /// Let clients capture the packets of their measurements into pcapng files in DIR [default: the current folder]. Only
     /// headers are kept, unless `payload` follows: =payload or =DIR,payload.
-    #[arg(long, value_name = "DIR[,payload]", num_args = 0..=1, default_missing_value = ".", require_equals = true)]
-    allow_capture: Option<CaptureFolder>,
+    #[arg(long, value_name = "DIR[,payload]", num_args = 0..=1, default_missing_value = ".", require_equals = true, value_parser = serving::captures)]
+    allow_capture: Option<Captures>,
 
     /// Let clients change network settings of this host (`thru tune`, --set); they are restored when the client's session ends.
     /// PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
@@ -104,14 +104,14 @@ pub struct ServeArgs {
     pub speak: Vec<PeerProgram>,
 
     /// Address on which other programs' clients are served, without a port. May be repeated [default: those of --listen].
-    #[arg(long, value_name = "ADDR", requires = "speak")]
-    speak_listen: Vec<String>,
+    #[arg(long, value_name = "ADDR", requires = "speak", value_parser = address)]
+    speak_listen: Vec<IpAddr>,
 
     /// Accept any client of other programs, which have no token. It does not open the agent.
     #[arg(long, requires = "speak")]
     speak_open: bool,
 
-    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "token_file", "once", "concurrent"], requires = "speak")]
+    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "speak_listen", "token_file", "once", "concurrent"], requires = "speak")]
     inetd: bool,
 
     #[command(flatten)]
@@ -165,7 +165,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             ..Limits::default()
         },
         allow_stacks: args.allow_stacks,
-        captures: args.allow_capture.clone(),
+        captures: args.allow_capture.clone().unwrap_or_default(),
         tuning: &args.allow_tuning,
         grace: Duration::from_nanos(args.grace.0),
         journal: args.journal.clone(),

@@ -50,11 +50,12 @@ fn nothing_of_the_control_connection_can_be_read() {
     }
 }
 
-/// A relay that speaks TLS to both sides and passes all messages on, with a key of its own.
-fn man_in_the_middle(agent: &str, key: &str) -> String {
-    let (agent, key) = (agent.to_owned(), key.to_owned());
+/// A relay that speaks TLS to both sides and passes all messages on, with the key that is in `key` when a client comes.
+fn man_in_the_middle(agent: &str, key: &Arc<Mutex<String>>) -> String {
+    let (agent, key) = (agent.to_owned(), key.clone());
     wire::server(move |stream| {
-        let Some(client) = Wire::accept_as(stream, &key) else { return };
+        let shown = key.lock().unwrap().clone();
+        let Some(client) = Wire::accept_as(stream, &shown) else { return };
         let agent = Wire::dial(&agent);
         for (from, to) in [(client.clone(), agent.clone()), (agent, client)] {
             thread::spawn(move || {
@@ -73,7 +74,7 @@ fn man_in_the_middle(agent: &str, key: &str) -> String {
 fn a_relay_with_a_key_of_its_own_gets_no_client_with_a_token() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &[]);
-    let relay = man_in_the_middle(agent.host(), &fresh_key());
+    let relay = man_in_the_middle(agent.host(), &Arc::new(Mutex::new(fresh_key())));
     // The client has not met this name before, so only the proofs can tell: they cover the key and the connection.
     let refused = sandbox.run(&[&SHORT[..], &[&relay]].concat()).ended_with(4);
     assert!(refused.stderr.contains("did not prove your token"), "{}", refused.stderr);
@@ -86,30 +87,8 @@ fn a_relay_with_a_key_of_its_own_gets_no_client_with_a_token() {
 fn a_changed_key_is_refused_until_the_user_forgets_the_old_one() {
     let sandbox = Sandbox::new();
     let (key, agent) = (Arc::new(Mutex::new(fresh_key())), Agent::start());
-    let (shown, host) = (key.clone(), agent.host().to_owned());
     // The name stays, and the key behind it changes.
-    let address = wire::server(move |stream| {
-        let key = shown.lock().unwrap().clone();
-        if let Some(wire) = Wire::accept_as(stream, &key) {
-            let own = Wire::dial(&host);
-            let (from, to) = (own.clone(), wire.clone());
-            thread::spawn(move || {
-                while let Some(message) = from.next_message() {
-                    if to.try_send(&message).is_err() {
-                        break;
-                    }
-                }
-            });
-            thread::spawn(move || {
-                while let Some(message) = wire.next_message() {
-                    if own.try_send(&message).is_err() {
-                        break;
-                    }
-                }
-                own.close();
-            });
-        }
-    });
+    let address = man_in_the_middle(agent.host(), &key);
     let first = sandbox.run(&["host", &address]).ok();
     assert!(first.stderr.contains(&format!("{address} has the key SHA256:")), "{}", first.stderr);
     let second = sandbox.run(&["host", &address]).ok();

@@ -127,15 +127,14 @@ impl Listener for QuicListener {
         let address = *address;
         let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
         let mut first = vec![0; 1 << 16];
-        let accept = || loop {
+        let accept = || {
             let (count, from) = socket.recv_from(&mut first)?;
-            if met.contains(&from) {
-                continue;
-            }
-            match Session::first(from, &first[..count], config) {
+            let asked = if met.contains(&from) { First::Other } else { Session::first(from, &first[..count], config) };
+            match asked {
                 First::Retry(answer) => {
                     // If it is lost, the peer begins again.
                     let _ = socket.send_to(&answer, from);
+                    Err(io::ErrorKind::Interrupted.into())
                 }
                 First::Proved => {
                     met.insert(from);
@@ -147,9 +146,9 @@ impl Listener for QuicListener {
                         let greeted = greet(session, &cookie).ok().flatten();
                         Ok(greeted.map(|(hello, channel)| (hello, Link::of(channel))))
                     });
-                    return Ok(greeting);
+                    Ok(greeting)
                 }
-                First::Other => {}
+                First::Other => Err(io::ErrorKind::Interrupted.into()),
             }
         };
         greetings.next(&*socket, deadline_ns, accept, failed)
