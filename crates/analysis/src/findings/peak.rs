@@ -5,14 +5,15 @@ use model::{Estimate, Finding, FindingKind};
 use super::wording;
 use crate::curve::{CurvePoint, Group};
 
-/// Widest relative half width of a peak: the highest of many uncertain rates would be the luckiest one.
-const CERTAIN: f64 = 0.25;
-
-/// The point with the highest rate among those that are certain, or among all if none is.
+/// The point whose interval begins highest: the highest of many uncertain rates would be the luckiest one, and an uncertain rate may
+/// still be far above all certain ones. Without intervals, the highest rate.
 pub(super) fn peak(points: &[CurvePoint]) -> Option<Finding> {
     let highest = |a: &&CurvePoint, b: &&CurvePoint| a.rate.value.total_cmp(&b.rate.value);
-    let certain = |point: &&CurvePoint| point.rate.relative_half_width().is_some_and(|width| width <= CERTAIN);
-    let top = points.iter().filter(certain).max_by(highest).or_else(|| points.iter().max_by(highest))?;
+    let surest = points
+        .iter()
+        .filter_map(|point| point.rate.low.map(|low| (low, point)))
+        .max_by(|(low, point), (other_low, other)| low.total_cmp(other_low).then_with(|| highest(point, other)));
+    let top = surest.map(|(_, point)| point).or_else(|| points.iter().max_by(highest))?;
     let what = if top.round_trip { "NetPIPE's rate: block size over half the RTT" } else { "goodput" };
     let statement = format!(
         "The peak rate is {} with blocks of {} ({what}).",
@@ -105,6 +106,20 @@ mod tests {
         let outcomes: Vec<_> = (0..4).map(|i| made("stream", i, 1000 << i, &[1e9; 6])).collect();
         let found = half_peak(&groups(&points(&outcomes))).unwrap();
         assert_eq!((found.block, found.estimate), (Some(1000), None));
+    }
+
+    #[test]
+    fn an_uncertain_rate_is_the_peak_only_if_it_is_surely_higher() {
+        let point = |rate: f64, width: f64, id: u32| {
+            let values = [1.0 - width, 1.0, 1.0 + width].map(|factor| rate * factor);
+            made("stream", id, 1024 << id, &[values, values].concat())
+        };
+        // A noisy host: large blocks have wide intervals, and many times the rate of the small ones.
+        let noisy = [point(1e9, 0.01, 0), point(20e9, 0.4, 1), point(19e9, 0.6, 2)];
+        assert_eq!(peak(&points(&noisy)).unwrap().block, Some(2048));
+        // The lucky one among level rates.
+        let level = [point(10e9, 0.01, 0), point(11e9, 0.4, 1)];
+        assert_eq!(peak(&points(&level)).unwrap().block, Some(1024));
     }
 
     #[test]
