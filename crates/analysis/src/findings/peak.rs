@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_uncertain_rate_is_the_peak_only_if_it_is_surely_higher() {
+    fn an_uncertain_rate_is_the_peak_only_if_its_interval_begins_higher() {
         let point = |rate: f64, width: f64, id: u32| {
             let values = [1.0 - width, 1.0, 1.0 + width].map(|factor| rate * factor);
             made("stream", id, 1024 << id, &[values, values].concat())
