@@ -7,11 +7,12 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use engine::transport::{
-    Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, local, transport, udp,
+    Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, assist_with, local, transport, udp,
 };
 use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
 use model::Role;
 
+use crate::helper::set_option;
 use crate::proto::auth;
 use crate::proto::frame::{Decoder, encode};
 use crate::proto::message::{Assignment, FromWorker, Message, ToWorker, WireRendezvous, WorkerDone};
@@ -110,6 +111,9 @@ fn run(
     started: &mpsc::Receiver<()>,
     to_agent: &AgentSender,
 ) -> Result<Option<WorkerDone>, EngineError> {
+    if let Some(helper) = assignment.helper.clone() {
+        assist_with(move |socket, option| set_option(&helper, socket, option));
+    }
     let plan = plan(assignment);
     let transport = transport(plan.spec.transport.as_str())?;
     let mut links = match plan.role {

@@ -13,6 +13,7 @@
 pub mod capture;
 pub mod clock;
 pub mod conditions;
+pub mod confine;
 pub mod inventory;
 pub mod netlink;
 pub mod observe;

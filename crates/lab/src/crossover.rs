@@ -164,7 +164,7 @@ impl Lab {
     /// state.
     pub(crate) fn configure(&self, state: &str) -> Result<(), LabError> {
         for (host, plug) in self.hosts.iter().zip(self.plugs()) {
-            plug::loopback(&self.scope, &host.namespace)?;
+            plug::prepare(&self.scope, &host.namespace)?;
             plug.address(&self.scope, (host.v4, Subnets::V4_PREFIX), host.v6)?;
         }
         let each = self.hosts.iter().zip(self.plugs());

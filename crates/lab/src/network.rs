@@ -247,7 +247,7 @@ impl Network {
             self.scope.run(&bridge)?;
             return self.scope.run(&["-n", namespace, "link", "set", "dev", BRIDGE, "up"]).map(drop);
         }
-        plug::loopback(&self.scope, namespace)?;
+        plug::prepare(&self.scope, namespace)?;
         // A new namespace inherits the machine's reverse-path filter, which need not fit the lab.
         let mut settings = vec![("net.ipv4.conf.all.rp_filter", "0"), ("net.ipv4.conf.default.rp_filter", "0")];
         if kind == NodeKind::Router {

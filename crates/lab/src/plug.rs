@@ -46,9 +46,11 @@ pub(crate) fn join(scope: &Scope, [a, b]: [Plug<'_>; 2], mtu: u32) -> Result<(),
     Ok(())
 }
 
-/// Brings a host's loopback up.
-pub(crate) fn loopback(scope: &Scope, namespace: &str) -> Result<(), LabError> {
-    scope.run(&["-n", namespace, "link", "set", "dev", "lo", "up"]).map(drop)
+/// Brings a host's loopback up, and lets its users send echoes: agents are ordinary users, and a new namespace lets none (icmp(7)).
+pub(crate) fn prepare(scope: &Scope, namespace: &str) -> Result<(), LabError> {
+    scope.run(&["-n", namespace, "link", "set", "dev", "lo", "up"])?;
+    let write = "echo 0 2147483647 > /proc/sys/net/ipv4/ping_group_range";
+    scope.run(&["netns", "exec", namespace, "sh", "-ec", write]).map(drop)
 }
 
 impl Plug<'_> {

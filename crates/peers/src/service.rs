@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Users;
@@ -41,7 +42,7 @@ pub struct Service {
     pub options: String,
     /// Who may measure, for programs whose clients log in ([`crate::PeerProtocol::check_login`]); absent admits
     /// everyone.
-    pub users: Option<Users>,
+    pub users: Option<Arc<Users>>,
     /// Limits on clients.
     pub limits: Limits,
     /// Called for each client: `None` if no further measurement can run.

@@ -28,6 +28,14 @@ impl Scratch {
         Self::within(&std::env::temp_dir())
     }
 
+    /// As [`new`](Self::new), or in /tmp if the folder for temporary files is closed to the user that this process has become.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn anywhere() -> io::Result<Self> {
+        Self::new().or_else(|_| Self::within(Path::new("/tmp")))
+    }
+
     fn within(parent: &Path) -> io::Result<Self> {
         remove_stale(parent);
         let prefix = format!("{PREFIX}{}-", std::process::id());
@@ -59,10 +67,12 @@ fn owner(name: &str) -> Option<u32> {
     number.parse().ok().filter(|_| good && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// Whether a folder belongs to this user and its owner has ended: no such process exists, and the lock is free. An owner in another
-/// container holds the lock.
+/// Whether a folder belongs to this user, or this user is root, and its owner has ended: no such process exists, and the lock is free.
+/// An owner in another container holds the lock.
 fn is_left(folder: &Path, owner: u32) -> bool {
-    let ours = |facts: fs::Metadata| facts.is_dir() && facts.uid() == rustix::process::geteuid().as_raw();
+    let user = rustix::process::geteuid();
+    // Agents of root become other users.
+    let ours = |facts: fs::Metadata| facts.is_dir() && (facts.uid() == user.as_raw() || user.is_root());
     fs::symlink_metadata(folder).is_ok_and(ours)
         && !Path::new("/proc").join(owner.to_string()).exists()
         && File::open(folder).is_ok_and(|folder| folder.try_lock().is_ok())

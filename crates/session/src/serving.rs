@@ -1,7 +1,9 @@
 //! Servers: the agent, and beside it those for the clients of other programs.
 
 mod agent;
+mod helper;
 mod loopback;
+mod rights;
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -16,6 +18,7 @@ use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 
 pub use self::agent::{ServeOptions, captures, serve};
+pub use self::helper::{HelperServer, help};
 pub use self::loopback::LoopbackAgent;
 use crate::Failure;
 
@@ -97,19 +100,30 @@ pub struct PeerOptions<'a> {
     pub log: fn(&str),
 }
 
+impl PeerOptions<'_> {
+    /// The users who may log in.
+    fn read_users(&self) -> Result<Option<Arc<Users>>, Failure> {
+        if self.users.is_some() && !self.programs.iter().any(PeerProgram::logs_in) {
+            return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
+        }
+        Ok(self.users.as_ref().map(UserFiles::read).transpose()?.map(Arc::new))
+    }
+}
+
 /// The limits and the log of a program's server. `listening` is called with each address that it listens on.
 fn service(
     options: &PeerOptions<'_>,
     peer: &PeerProgram,
+    users: Option<Arc<Users>>,
     machine: Machine,
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
-) -> Result<Service, Failure> {
+) -> Service {
     let (log, name) = (options.log, peer.name());
-    Ok(Service {
+    Service {
         addresses,
         options: peer.options.clone(),
-        users: options.users.as_ref().filter(|_| peer.logs_in()).map(UserFiles::read).transpose()?,
+        users: users.filter(|_| peer.logs_in()),
         limits: options.limits.clone(),
         admit: Box::new(move || machine.try_enter()),
         log: Box::new(log),
@@ -118,7 +132,7 @@ fn service(
             listening(address);
         }),
         stop: AtomicBool::new(false),
-    })
+    }
 }
 
 /// Serves the client whose connection is standard input.
@@ -141,7 +155,9 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
             "`inetd` with `speak {name}` for {client}: clients of other programs have no token; add `speak-open` to accept any client"
         )));
     }
-    let service = service(options, peer, Machine::new(1), Vec::new(), |_| {})?;
+    let users = options.read_users()?;
+    rights::lower_for_client(options.log)?;
+    let service = service(options, peer, users, Machine::new(1), Vec::new(), |_| {});
     peers::serve_one(peer.program, &service, socket)?;
     Ok(0)
 }
@@ -151,11 +167,13 @@ pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
 impl PeerServers {
     /// Starts a server for each program and returns when all listen.
-    pub fn start(options: &PeerOptions<'_>, addresses: &[IpAddr], machine: &Machine) -> Result<Self, Failure> {
+    fn start(
+        options: &PeerOptions<'_>,
+        users: Option<Arc<Users>>,
+        addresses: &[IpAddr],
+        machine: &Machine,
+    ) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
-        if options.users.is_some() && !options.programs.iter().any(PeerProgram::logs_in) {
-            return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
-        }
         for peer in options.programs {
             let own: Vec<SocketAddr> = addresses.iter().map(|address| SocketAddr::new(*address, peer.port)).collect();
             let count = own.len();
@@ -164,7 +182,7 @@ impl PeerServers {
             let listening = move |_| {
                 let _ = started_listening.send(Ok(()));
             };
-            let service = Arc::new(service(options, peer, machine.clone(), own, listening)?);
+            let service = Arc::new(service(options, peer, users.clone(), machine.clone(), own, listening));
             let (program, serving) = (peer.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {

@@ -5,7 +5,7 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use control::agent::recover;
+use control::helper::recover;
 use host::tune::Journal;
 
 use crate::failure::Failure;

@@ -5,10 +5,12 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control::Access;
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
+use control::helper::{Helper, Packets, Powers};
 use control::proto::auth::Token;
 use host::tune::Allowance;
 use store::Store;
@@ -83,21 +85,34 @@ pub fn journal() -> Option<PathBuf> {
 
 /// A folder for sockets between processes of this machine; it is removed when dropped.
 pub fn socket_directory() -> Result<Scratch, Failure> {
-    Scratch::new().map_err(|error| {
-        Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
-    })
+    Scratch::new().map_err(no_socket_directory)
+}
+
+/// The failure to make such a folder.
+pub(crate) fn no_socket_directory(error: io::Error) -> Failure {
+    Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
 }
 
 /// Options of an agent within this process.
 pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
     Ok(AgentOptions {
         version: crate::VERSION.into(),
-        workers: Workers::Program(own_program()?),
+        workers: Workers::Program { path: own_program()?, limits: None },
         token: None,
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
-        tuning: Tuning { allowed: true, allowance: Allowance::All, journal: journal(), grace: Duration::ZERO },
+        tuning: Tuning { allowed: true, grace: Duration::ZERO },
+        helper: Helper::Here(Arc::new(Powers {
+            tuning: true,
+            allowance: Allowance::All,
+            journal: journal(),
+            stacks: true,
+            stacks_for_any_user: false,
+            packets: Packets::Whole,
+            congestion: false,
+            buffers: false,
+        })),
         directory: directory.to_owned(),
         once: false,
         captures: Captures::Refused,

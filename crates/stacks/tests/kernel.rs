@@ -70,13 +70,13 @@ fn a_held_registration_is_loaded_once_and_ends_with_its_owner() {
     let Some(_turn) = turn("a_held_registration_is_loaded_once_and_ends_with_its_owner") else { return };
     let (mut first, mut second) = (HeldRegistrations::default(), HeldRegistrations::default());
     let request = request("aimd:a=3.5");
-    let name = first.ensure(&request).unwrap();
-    assert_eq!(first.ensure(&request).unwrap(), name);
+    let name = first.ensure(&request, false).unwrap();
+    assert_eq!(first.ensure(&request, false).unwrap(), name);
     // So does another owner's.
-    assert_eq!(second.ensure(&request).unwrap(), name);
+    assert_eq!(second.ensure(&request, false).unwrap(), name);
     drop(first);
     assert!(!available().contains(&name));
-    assert_eq!(second.ensure(&request).unwrap(), name, "now it is this one's turn to load it");
+    assert_eq!(second.ensure(&request, false).unwrap(), name, "now it is this one's turn to load it");
     assert!(available().contains(&name));
     drop(second);
     assert!(!available().contains(&name));
@@ -113,14 +113,14 @@ fn another_one_of_the_same_name_is_not_taken_for_it() {
     assert_eq!(loaded.name(), "bpf_twin");
     // Whether any user may choose it makes no difference.
     assert!(matches!(load(&mine, false), Err(StackError::Exists { .. })));
-    assert_eq!(HeldRegistrations::default().ensure(&mine).unwrap(), "bpf_twin");
+    assert_eq!(HeldRegistrations::default().ensure(&mine, false).unwrap(), "bpf_twin");
     for different in [&other, &earlier] {
-        let error = HeldRegistrations::default().ensure(different).unwrap_err();
+        let error = HeldRegistrations::default().ensure(different, false).unwrap_err();
         assert!(matches!(error, StackError::Taken { found: true, .. }), "{error}");
         assert!(error.to_string().contains("thru stacks unload bpf_twin"), "{error}");
     }
     drop(loaded);
-    assert_eq!(HeldRegistrations::default().ensure(&other).unwrap(), "bpf_twin");
+    assert_eq!(HeldRegistrations::default().ensure(&other, false).unwrap(), "bpf_twin");
     // A registration without a BPF program cannot be compared.
     let reno = file(folder.path(), "aimd", "reno", |_| {});
     assert!(matches!(load(&reno, false), Err(StackError::Taken { found: false, .. })));

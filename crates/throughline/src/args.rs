@@ -3,8 +3,8 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, compare, curve, demo, export, generate, host, import, lab, launched, report, rr, run, runs,
-    selftest, serve, show, stacks, stream, token, transfer, tune, watch, why,
+    ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
+    runs, selftest, serve, show, stacks, stream, token, transfer, tune, watch, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -108,6 +108,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.
     Generate(generate::GenerateArgs),
+    /// Do for an agent without privileges what needs them (needs root).
+    Helper(helper::HelperArgs),
     /// The agent of a far end that mpirun or PVM started. Internal.
     #[command(hide = true)]
     Launched(launched::LaunchedArgs),
@@ -116,7 +118,7 @@ pub enum Command {
     Settle(crate::commands::settle::SettleArgs),
     /// A measuring process of an agent. Internal.
     #[command(hide = true)]
-    Worker,
+    Worker(worker::WorkerArgs),
 }
 
 #[cfg(test)]

@@ -46,9 +46,7 @@ fn run() -> Result<u8, Failure> {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error),
     };
-    if args.until_input_ends {
-        signals::end_with_input();
-    }
     control::raise_file_limit();
-    commands::run(args)
+    let watch_input: fn() = if args.until_input_ends { signals::end_with_input } else { || {} };
+    commands::run(args, watch_input)
 }

@@ -1,6 +1,7 @@
 //! `thru serve` for tests.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
@@ -54,7 +55,10 @@ impl Agent {
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
         command.arg("serve").args(flags);
         let wanted = flags.iter().filter(|flag| **flag == "--listen").count();
+        // An agent of root becomes another user, which makes its folder here.
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
+        let open = fs::Permissions::from_mode(0o1777);
+        fs::set_permissions(folder.path(), open).expect("it is ours");
         if !command.get_envs().any(|(name, _)| name == "TMPDIR") {
             command.env("TMPDIR", folder.path());
         }

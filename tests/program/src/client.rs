@@ -1,5 +1,6 @@
 //! `thru` commands with their own store and folder.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -48,7 +49,10 @@ impl Sandbox {
     /// No folder can be made.
     #[must_use]
     pub fn new() -> Self {
+        // An agent of root becomes another user, which makes its folders here.
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
+        let open = std::fs::Permissions::from_mode(0o1777);
+        std::fs::set_permissions(folder.path(), open).expect("it is ours");
         key_in(folder.path());
         Self { folder, token: None }
     }

@@ -211,7 +211,8 @@ fn a_client_of_protocol_2_is_refused_with_both_versions_and_the_remedy() {
 #[test]
 fn a_client_gets_no_file_but_its_own_and_no_probe_of_other_hosts() {
     let sandbox = Sandbox::with_token();
-    let agent = Agent::with_token(&sandbox, &["--allow-capture"]);
+    let allowed = format!("--allow-capture={}", sandbox.path("captures").display());
+    let agent = Agent::with_token(&sandbox, &[&allowed]);
     let wire = Wire::dial(agent.host());
     wire.authenticate(client::TOKEN);
     assert_eq!(wire.receive().unwrap()["say"], "welcome");

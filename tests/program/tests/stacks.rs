@@ -130,7 +130,7 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     // As the manual says: the template's source and the header, compiled by the user; here the object that is kept.
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/stacks/objects/aimd.bpf.o");
     std::fs::copy(kept, sandbox.path("mine.bpf.o")).unwrap();
-    let said = sandbox.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ok().stdout;
+    let said = sandbox.run(&["stacks", "load", "./mine.bpf.o:a=8.5", "--any-user"]).ok().stdout;
     let name = said.split(' ').next().unwrap().to_owned();
     let guard = Unload(name.clone());
     assert!(name.starts_with("bpf_aimd_") && loaded().contains(&name), "{said}");

@@ -32,6 +32,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
+use crate::helper::Helper;
 use crate::limits::file_limit;
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
@@ -45,11 +46,11 @@ use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
 pub use packets::Captures;
-pub use pool::Workers;
+pub use pool::{WorkerLimits, Workers};
 pub use queue::Machine;
 use queue::Queue;
 use session::Session;
-pub use tuning::{Tuning, changes_line, recover};
+pub use tuning::Tuning;
 
 /// The options of an agent.
 pub struct AgentOptions {
@@ -65,8 +66,10 @@ pub struct AgentOptions {
     pub limits: Limits,
     /// Whether coordinators may load TCP stacks into the kernel.
     pub allow_stacks: bool,
-    /// Which settings of the host coordinators may change.
+    /// Whether coordinators may change settings of the host.
     pub tuning: Tuning,
+    /// Does what needs privileges.
+    pub helper: Helper,
     /// Folder for sockets between processes of this machine.
     pub directory: PathBuf,
     /// Ends after the first coordinator that measured.

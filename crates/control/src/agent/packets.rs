@@ -10,6 +10,7 @@ use host::capture::{CaptureRequest, Own, Wanted, is_own};
 use model::{Capture, CaptureSpec, IpProtocol, Role, Spec};
 
 use super::session_captures::SessionCaptures;
+use crate::helper::Helper;
 use crate::proto::auth;
 
 /// Where an agent stores captured packets.
@@ -45,11 +46,12 @@ pub(super) struct Connections<'a> {
     pub(super) coordinator: &'a str,
 }
 
-/// Starts the capture that `spec` requests; `None` without a request. A file that will be fetched is added to
+/// Starts the capture that `spec` requests, with a packet socket of the helper; `None` without a request. A file that will be fetched is added to
 /// `session_captures`.
 pub(super) fn begin(
     captures: &Captures,
     session_captures: &mut SessionCaptures,
+    helper: &Helper,
     spec: &Spec,
     connections: Connections<'_>,
 ) -> Option<Capturing> {
@@ -59,7 +61,7 @@ pub(super) fn begin(
     let ready = request(captures, wanted, spec, connections)
         .and_then(|order| if fetched { session_captures.add(&order.file).map(|()| order) } else { Ok(order) });
     Some(match ready {
-        Ok(order) => Capturing::start(&order),
+        Ok(order) => Capturing::start(&order, |wanted, snaplen| helper.packet_socket(wanted, snaplen)),
         Err(why) => Capturing::missing(wanted.snaplen, why),
     })
 }
@@ -181,6 +183,8 @@ mod tests {
         assert_eq!(request(&allowed, &wanted, &spec("mptcp"), path(Role::Active)).unwrap().wanted.address, None);
         assert!(request(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
         let mut session_captures = SessionCaptures::default();
-        assert!(begin(&allowed, &mut session_captures, &Spec::new("tcp", "stream"), path(Role::Active)).is_none());
+        let nowhere = Helper::At("/nowhere".into());
+        let none = begin(&allowed, &mut session_captures, &nowhere, &Spec::new("tcp", "stream"), path(Role::Active));
+        assert!(none.is_none());
     }
 }

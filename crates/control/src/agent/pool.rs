@@ -17,9 +17,40 @@ use crate::wire::{Sender, Wire};
 #[derive(Debug)]
 pub enum Workers {
     /// The agent starts them, as `PROGRAM worker`.
-    Program(PathBuf),
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Limits that each process sets for itself before its first command.
+        limits: Option<WorkerLimits>,
+    },
     /// One existing process at the other end of this socket ([`crate::worker::serve_one`]), which has started the agent.
     Waiting(Mutex<Option<UnixStream>>),
+}
+
+/// Limits of a worker process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerLimits {
+    /// Memory of its own, bytes.
+    pub memory_bytes: u64,
+    /// Threads of its user; `None` if the user has other processes.
+    pub tasks: Option<u64>,
+}
+
+impl WorkerLimits {
+    /// Limits this process.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn apply(self) -> std::io::Result<()> {
+        host::confine::limit_memory_and_tasks(self.memory_bytes, self.tasks)
+    }
+
+    /// The arguments of `thru worker`.
+    fn arguments(self) -> Vec<String> {
+        let memory = ("--memory", Some(self.memory_bytes));
+        let limits = [memory, ("--tasks", self.tasks)].into_iter();
+        limits.filter_map(|(flag, limit)| Some(format!("{flag}={}", limit?))).collect()
+    }
 }
 
 impl Workers {
@@ -51,8 +82,9 @@ impl WorkerPool {
     pub(crate) fn start(source: &Workers, count: usize) -> Result<Self, ControlError> {
         let (sender, messages) = mpsc::channel(256);
         let workers = match source {
-            Workers::Program(program) => {
-                (0..count).map(|index| Worker::start(program, index, sender.clone())).collect::<Result<_, _>>()?
+            Workers::Program { path, limits } => {
+                let start = |index| Worker::start(path, *limits, index, sender.clone());
+                (0..count).map(start).collect::<Result<_, _>>()?
             }
             Workers::Waiting(slot) => {
                 let socket = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -107,6 +139,7 @@ impl WorkerPool {
 impl Worker {
     fn start(
         program: &Path,
+        limits: Option<WorkerLimits>,
         index: usize,
         messages: mpsc::Sender<(usize, Result<FromWorker, String>)>,
     ) -> Result<Self, ControlError> {
@@ -117,6 +150,7 @@ impl Worker {
         // directions, the other carries sockets.
         let process = Command::new(program)
             .arg("worker")
+            .args(limits.map(WorkerLimits::arguments).unwrap_or_default())
             // A PVM daemon sets this for the task that it starts and would take a child with it for that task.
             .env_remove("PVMEPID")
             .stdin(Stdio::from(OwnedFd::from(commands)))

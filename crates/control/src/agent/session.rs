@@ -1,16 +1,15 @@
 //! One coordinator's connection: the queue and the trials, after the greeting.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, SharedPort as Port, transport};
-use host::tune::Tuner;
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::Shared;
 use super::addresses::Addresses;
 use super::data_acceptor::{Registration, WorkerLinks};
 use super::gate;
@@ -20,9 +19,10 @@ use super::path_probe::{self, PathProbe};
 use super::pool::WorkerPool;
 use super::reach::{IssuedTokens, ProvenHosts};
 use super::session_captures::SessionCaptures;
-use super::stack::Stacks;
 use super::watch;
+use super::{AgentOptions, Shared};
 use crate::ControlError;
+use crate::helper::Client;
 use crate::proto::auth::{self, Binding};
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Prepare, RefusalCause, ToAgent, ToWorker, WireRendezvous,
@@ -40,8 +40,10 @@ pub(crate) struct Session {
     pub(super) binding: Binding,
     /// The purpose of the current measurement.
     pub(super) purpose: String,
-    /// This session's changes of the host's settings; dropping it reverts them.
-    pub(super) tuner: Option<Tuner>,
+    /// Its session with the helper; dropping it restores the settings and unloads the stacks.
+    pub(super) helper: Option<Client>,
+    /// Whether it has changed settings.
+    pub(super) changed: bool,
     /// Its captures that have not been fetched; dropping it removes them.
     session_captures: SessionCaptures,
 }
@@ -79,7 +81,8 @@ impl Session {
             peer,
             binding,
             purpose: String::new(),
-            tuner: None,
+            helper: None,
+            changed: false,
             session_captures: SessionCaptures::default(),
         }
     }
@@ -173,7 +176,7 @@ impl Session {
             Ok(Ok(())) => Ok(()),
             Err(_) => Err(self.refuse("this agent's time limit has passed; raise `max-time` of the agent").await),
         };
-        self.revert().await;
+        self.end_helper().await;
         drop(position);
         if self.shared.options.once {
             self.shared.served.notify_one();
@@ -183,8 +186,6 @@ impl Session {
 
     /// Trials, until released.
     async fn measure(&mut self) -> Result<(), EndReason> {
-        // Declared before the worker pool, so that the processes end first.
-        let mut stacks = Stacks::default();
         let mut pool: Option<WorkerPool> = None;
         let mut trial: Option<Trial> = None;
         let mut path_probe: Option<PathProbe> = None;
@@ -204,7 +205,7 @@ impl Session {
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut stacks, &mut proven).await {
+                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut proven).await {
                         Ok(ready) => trial = Some(ready),
                         Err(error) => {
                             (pool, trial) = (None, None);
@@ -283,7 +284,6 @@ impl Session {
         &mut self,
         mut prepare: Prepare,
         pool: &mut Option<WorkerPool>,
-        stacks: &mut Stacks,
         proven: &mut ProvenHosts,
     ) -> Result<Trial, (Cause, String)> {
         if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec, &prepare.legs) {
@@ -293,7 +293,7 @@ impl Session {
         if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared.options.directory).await {
             return Err((Cause::Limits, reason));
         }
-        stacks.provide(&mut prepare, self.shared.options.allow_stacks)?;
+        self.provide_stack(&mut prepare).await?;
         self.set_up(prepare, pool).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 
@@ -322,6 +322,7 @@ impl Session {
                 listen_on: spec.far.data_addr.or(self.addresses.here),
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
+                helper: self.shared.options.helper.path().map(Path::to_owned),
             };
             if through_shared_port {
                 // Links are numbered from at most twice the flow; a range that is too wide does no harm.
@@ -446,7 +447,8 @@ impl Session {
             here: prepare.spec.far.data_addr.or(self.addresses.here),
             coordinator: &self.peer,
         };
-        packets::begin(&self.shared.options.captures, &mut self.session_captures, &prepare.spec, connections)
+        let AgentOptions { captures, helper, .. } = &self.shared.options;
+        packets::begin(captures, &mut self.session_captures, helper, &prepare.spec, connections)
     }
 
     async fn finish(&self, trial: Trial) -> Done {

@@ -1,106 +1,72 @@
 //! Settings of this host that a coordinator may change, within the agent's limits.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use host::tune::{self, Allowance, Fault, Journal, RealBackend, TuneError, Tuner, Which};
 use model::{Change, Setting};
 
 use super::session::{EndReason, Session};
+use crate::helper::{Answer, Client, Request, changes_line};
 use crate::proto::message::{FromAgent, Obstacle, ToAgent};
 
 /// How long a coordinator has to confirm that its connection survived a change.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
 
-/// Which settings of the host an agent lets coordinators read and change.
+/// Whether and how an agent lets coordinators change settings of the host.
 #[derive(Debug, Clone)]
 pub struct Tuning {
     /// Whether they may change settings.
     pub allowed: bool,
-    /// The settings that they may read and, if allowed, change.
-    pub allowance: Allowance,
-    /// The journal's directory, if it is not the default one.
-    pub journal: Option<PathBuf>,
     /// How long after the loss of a coordinator its settings are reverted.
     pub grace: Duration,
 }
 
-/// Reverts the settings that killed processes on this host have left; one line for each journal record.
-///
-/// # Errors
-/// The journal cannot be read.
-pub fn recover(journal: &Journal) -> Result<Vec<String>, TuneError> {
-    let found = tune::recover(journal, &RealBackend)?;
-    Ok(found
-        .iter()
-        .map(|found| format!("reverted the settings that '{}' left: {}", found.command, changes_line(&found.changes)))
-        .collect())
-}
-
-/// Changes as one line of text.
-#[must_use]
-pub fn changes_line(changes: &[Change]) -> String {
-    let one = |change: &Change| match &change.note {
-        Some(note) => format!("{} is {} ({note})", change.key, change.now),
-        None => format!("{} is {}", change.key, change.now),
-    };
-    changes.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// The answer for a failed request.
-fn untuned(error: &TuneError) -> FromAgent {
-    let obstacle = match error.fault() {
-        Fault::Wrong => Obstacle::Wrong,
-        Fault::Refused => Obstacle::Refused,
-        Fault::Busy => Obstacle::Busy,
-        Fault::Host => Obstacle::Host,
-    };
-    FromAgent::Untuned { reason: error.to_string(), obstacle }
+/// The answer of an agent to a request that its helper refused.
+fn untuned(answer: Answer) -> FromAgent {
+    match answer {
+        Answer::Refused { reason, obstacle } => FromAgent::Untuned { reason, obstacle },
+        _ => FromAgent::Untuned { reason: "the answer of the helper is out of order".into(), obstacle: Obstacle::Host },
+    }
 }
 
 impl Session {
+    /// Asks the helper, with which the session begins a session of its own at the first request.
+    pub(super) async fn ask(&mut self, request: &Request) -> Answer {
+        if self.helper.is_none() {
+            match Client::connect(&self.shared.options.helper).await {
+                Ok(client) => self.helper = Some(client),
+                Err(error) => return Answer::host(format!("cannot reach the helper of this agent: {error}")),
+            }
+        }
+        match &mut self.helper {
+            Some(helper) => helper.ask(request).await,
+            None => unreachable!("it was just made"),
+        }
+    }
+
     /// Answers a message about settings.
     pub(super) async fn settings(&mut self, message: ToAgent) -> Result<(), EndReason> {
         let answer = match message {
             ToAgent::Tune { settings, keep } => return self.tune(settings, keep).await,
-            ToAgent::Untune => {
-                let changes = self.revert().await;
-                FromAgent::Tuned { changes, confirm: false }
-            }
-            ToAgent::Show { keys } => {
-                let allowance = self.allowance();
-                let shown = blocking(move || tune::show(&RealBackend, &keys, &allowance)).await;
-                shown.map_or_else(|error| untuned(&error), |settings| FromAgent::Shown { settings })
-            }
-            ToAgent::Journal => {
-                let (journal, allowance) = (self.shared.options.tuning.journal.clone(), self.allowance());
-                let entries = blocking(move || tune::entries(&Journal::open(journal.as_deref())?, &allowance)).await;
-                entries.map_or_else(|error| untuned(&error), |entries| FromAgent::Journal { entries })
-            }
+            ToAgent::Untune => FromAgent::Tuned { changes: self.revert().await, confirm: false },
+            ToAgent::Show { keys } => match self.ask(&Request::Show { keys }).await {
+                Answer::Shown { settings } => FromAgent::Shown { settings },
+                other => untuned(other),
+            },
+            ToAgent::Journal => match self.ask(&Request::Journal).await {
+                Answer::Journal { entries } => FromAgent::Journal { entries },
+                other => untuned(other),
+            },
             ToAgent::Revert { id, all, force } => match self.not_allowed() {
                 Some(refusal) => refusal,
-                None => {
-                    let (journal, allowance) = (self.shared.options.tuning.journal.clone(), self.allowance());
-                    let which = match (id, all) {
-                        (Some(id), _) => Which::One(id),
-                        (None, true) => Which::All,
-                        (None, false) => Which::Here,
-                    };
-                    let done = blocking(move || {
-                        tune::revert(&Journal::open(journal.as_deref())?, &RealBackend, &which, force, &allowance)
-                    });
-                    done.await.map_or_else(|error| untuned(&error), |sessions| FromAgent::Reverted { sessions })
-                }
+                None => match self.ask(&Request::RevertLeft { id, all, force }).await {
+                    Answer::Left { sessions } => FromAgent::Reverted { sessions },
+                    other => untuned(other),
+                },
             },
             // A confirmation that is late or was not expected.
             _ => return Ok(()),
         };
         self.wire.send(&answer).await
-    }
-
-    fn allowance(&self) -> Allowance {
-        self.shared.options.tuning.allowance.clone()
     }
 
     fn not_allowed(&self) -> Option<FromAgent> {
@@ -115,36 +81,23 @@ impl Session {
         if let Some(refusal) = self.not_allowed() {
             return self.wire.send(&refusal).await;
         }
-        let tuner = match self.tuner.take() {
-            Some(tuner) => Ok(tuner),
-            None => self.new_tuner().await,
+        let command = format!("{} ({})", self.purpose, self.peer);
+        let (changes, mark, cuts) = match self.ask(&Request::Tune { command, settings }).await {
+            Answer::Tuned { changes, mark, cuts } => (changes, mark, cuts),
+            other => return self.wire.send(&untuned(other)).await,
         };
-        let mut tuner = match tuner {
-            Ok(tuner) => tuner,
-            Err(error) => return self.wire.send(&untuned(&error)).await,
-        };
-        let (tuner, mark, changed, cuts) = blocking(move || {
-            let (mark, cuts) = (tuner.mark(), tuner.cuts(&settings));
-            let changed = tuner.tune(&settings);
-            (tuner, mark, changed, cuts)
-        })
-        .await;
-        self.tuner = Some(tuner);
-        let changes = match changed {
-            Ok(changes) => changes,
-            Err(error) => return self.wire.send(&untuned(&error)).await,
-        };
+        self.changed |= !changes.is_empty();
         self.shared.log(&format!("{}: set: {}", self.peer, changes_line(&changes)));
         // A coordinator in this process cannot lose its connection.
         let confirm = cuts && self.addresses.here.is_some();
         if confirm && !self.confirmed(mark, &changes).await? {
             return Ok(());
         }
-        if keep && let Some(tuner) = &mut self.tuner {
-            if let Err(error) = tuner.keep() {
-                return self.wire.send(&untuned(&error)).await;
+        if keep {
+            match self.ask(&Request::Keep).await {
+                Answer::Kept => self.changed = false,
+                other => return self.wire.send(&untuned(other)).await,
             }
-            self.tuner = None;
         }
         self.wire.send(&if confirm { FromAgent::Kept } else { FromAgent::Tuned { changes, confirm: false } }).await
     }
@@ -166,14 +119,8 @@ impl Session {
         if matches!(confirmed, Ok(Ok(()))) {
             return Ok(true);
         }
-        if let Some(mut tuner) = self.tuner.take() {
-            let (tuner, reverted) = blocking(move || {
-                let reverted = tuner.revert_to(mark);
-                (tuner, reverted)
-            })
-            .await;
-            self.tuner = Some(tuner);
-            self.shared.log(&format!("{}: not confirmed, reverted: {}", self.peer, changes_line(&reverted)));
+        if let Answer::Reverted { changes } = self.ask(&Request::Undo { mark }).await {
+            self.shared.log(&format!("{}: not confirmed, reverted: {}", self.peer, changes_line(&changes)));
         }
         if let Ok(Err(over)) = confirmed {
             return Err(over);
@@ -186,43 +133,39 @@ impl Session {
         Ok(false)
     }
 
-    /// A new tuner, after the settings that killed processes left were reverted.
-    async fn new_tuner(&self) -> Result<Tuner, TuneError> {
-        let journal = self.shared.options.tuning.journal.clone();
-        let (command, allowance) = (format!("{} ({})", self.purpose, self.peer), self.allowance());
-        let (tuner, log) = blocking(move || {
-            let journal = Journal::open(journal.as_deref())?;
-            let log = recover(&journal)?;
-            Ok((Tuner::new(Arc::new(RealBackend), journal, command, Duration::ZERO).within(allowance), log))
-        })
-        .await?;
-        log.iter().for_each(|line| self.shared.log(line));
-        Ok(tuner)
-    }
-
     /// Reverts this session's changes.
-    pub(super) async fn revert(&mut self) -> Vec<Change> {
-        let Some(mut tuner) = self.tuner.take() else { return Vec::new() };
-        let reverted = blocking(move || tuner.revert()).await;
-        if !reverted.is_empty() {
-            self.shared.log(&format!("{}: reverted: {}", self.peer, changes_line(&reverted)));
-        }
-        reverted
+    async fn revert(&mut self) -> Vec<Change> {
+        self.put_back(&Request::Revert).await
     }
 
-    /// Reverts the changes of a lost coordinator after the grace period.
+    /// Reverts this session's changes and unloads its stacks.
+    pub(super) async fn end_helper(&mut self) {
+        self.put_back(&Request::End).await;
+        self.helper = None;
+    }
+
+    async fn put_back(&mut self, request: &Request) -> Vec<Change> {
+        self.changed = false;
+        let Some(helper) = &mut self.helper else { return Vec::new() };
+        let changes = match helper.ask(request).await {
+            Answer::Reverted { changes } => changes,
+            Answer::Refused { reason, .. } => {
+                self.shared.log(&format!("{}: not reverted: {reason}", self.peer));
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        if !changes.is_empty() {
+            self.shared.log(&format!("{}: reverted: {}", self.peer, changes_line(&changes)));
+        }
+        changes
+    }
+
+    /// Waits for the grace period if a lost coordinator has changed settings, then reverts them.
     pub(super) async fn revert_after_grace(&mut self) {
-        if self.tuner.as_ref().is_some_and(|tuner| tuner.mark() > 0) {
+        if self.changed {
             tokio::time::sleep(self.shared.options.tuning.grace).await;
         }
         self.revert().await;
-    }
-}
-
-/// Runs blocking work on another thread, so that pings continue.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

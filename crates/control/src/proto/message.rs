@@ -451,6 +451,9 @@ pub struct Assignment {
     pub directory: PathBuf,
     /// Passive end: the cookie that authenticates data connections, in hex.
     pub cookie: String,
+    /// The socket of the helper that sets options beyond the rights of the worker's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helper: Option<PathBuf>,
 }
 
 /// A message from a worker to its agent.

@@ -3,12 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use model::{EndOptions, SocketFacts, Spec};
 use socket2::{SockRef, Socket, TcpKeepalive};
 
-use super::sys::sockopt;
+use super::sys::sockopt::{self, Buffer};
 use super::tcp_info::TcpInfo;
 use crate::core::EngineError;
 
@@ -19,13 +20,13 @@ pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bo
     if let Some(bytes) = end.sndbuf {
         set(format!("a send buffer of {bytes} bytes"), "", socket.set_send_buffer_size(int(bytes)))?;
         if socket.send_buffer_size().is_ok_and(|got| got < int(bytes).saturating_mul(2)) {
-            force(borrowed, sockopt::Buffer::Send, bytes);
+            force(borrowed, Buffer::Send, bytes);
         }
     }
     if let Some(bytes) = end.rcvbuf {
         set(format!("a receive buffer of {bytes} bytes"), "", socket.set_recv_buffer_size(int(bytes)))?;
         if socket.recv_buffer_size().is_ok_and(|got| got < int(bytes).saturating_mul(2)) {
-            force(borrowed, sockopt::Buffer::Receive, bytes);
+            force(borrowed, Buffer::Receive, bytes);
         }
     }
     if let Some(device) = &end.device {
@@ -38,10 +39,56 @@ pub(crate) fn before_handshake(socket: BorrowedFd<'_>, end: &EndOptions, tcp: bo
     Ok(())
 }
 
-/// Sets a buffer beyond net.core.wmem_max or rmem_max. Without CAP_NET_ADMIN the kernel's bound applies, and the
-/// socket's facts show the result.
-fn force(socket: BorrowedFd<'_>, buffer: sockopt::Buffer, bytes: u64) {
-    let _ = sockopt::force_buffer(socket, buffer, i32::try_from(bytes).unwrap_or(i32::MAX));
+/// Sets a buffer beyond net.core.wmem_max or rmem_max. Without CAP_NET_ADMIN and without [`assist_with`] the kernel's bound
+/// applies, and the socket's facts show the result.
+fn force(socket: BorrowedFd<'_>, buffer: Buffer, bytes: u64) {
+    let option = PrivilegedOption::Buffer(buffer, bytes);
+    if set_privileged(socket, &option).is_err()
+        && let Some(assist) = ASSIST.get()
+    {
+        let _ = assist(socket, &option);
+    }
+}
+
+/// Sets a congestion control. One that is not open to every user, or that the kernel has yet to load, needs CAP_NET_ADMIN, or
+/// [`assist_with`].
+fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let option = PrivilegedOption::Congestion(name);
+    set_privileged(socket, &option).or_else(|error| match ASSIST.get() {
+        Some(assist) => assist(socket, &option),
+        None => Err(error),
+    })
+}
+
+/// A socket option that needs CAP_NET_ADMIN for some values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrivilegedOption<'a> {
+    /// A congestion control of TCP, by its name in the kernel.
+    Congestion(&'a str),
+    /// A buffer of so many bytes, beyond the host's limit.
+    Buffer(Buffer, u64),
+}
+
+/// Sets an option that needs CAP_NET_ADMIN, with the rights of this process.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn set_privileged(socket: BorrowedFd<'_>, option: &PrivilegedOption<'_>) -> io::Result<()> {
+    match option {
+        PrivilegedOption::Congestion(name) => SockRef::from(&socket).set_tcp_congestion(name.as_bytes()),
+        PrivilegedOption::Buffer(buffer, bytes) => {
+            sockopt::force_buffer(socket, *buffer, i32::try_from(*bytes).unwrap_or(i32::MAX))
+        }
+    }
+}
+
+type Assist = dyn Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> io::Result<()> + Send + Sync;
+
+static ASSIST: OnceLock<Box<Assist>> = OnceLock::new();
+
+/// From now on, `assist` sets privileged options that this process may not set. Only the first call counts.
+pub fn assist_with(assist: impl Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> io::Result<()> + Send + Sync + 'static) {
+    let _ = ASSIST.set(Box::new(assist));
 }
 
 /// Sets the options that act on a connected socket.
@@ -56,7 +103,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
             set(format!("TCP_CORK {cork}"), "", socket.set_tcp_cork(cork))?;
         }
         if let Some(name) = &end.cc {
-            set(format!("the congestion control '{name}'"), CC_HINT, socket.set_tcp_congestion(name.as_bytes()))?;
+            set(format!("the congestion control '{name}'"), CC_HINT, set_congestion(borrowed, name))?;
         }
         if let Some(bytes) = end.notsent_lowat {
             set(format!("TCP_NOTSENT_LOWAT {bytes}"), "", socket.set_tcp_notsent_lowat(bytes))?;
@@ -145,12 +192,11 @@ pub(crate) fn facts(socket: BorrowedFd<'_>) -> SocketFacts {
             socket.tcp_congestion().ok().map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
         info.negotiated(&mut facts);
     }
-    facts.forced =
-        [(sockopt::Buffer::Send, facts.sndbuf, "wmem_max"), (sockopt::Buffer::Receive, facts.rcvbuf, "rmem_max")]
-            .into_iter()
-            .any(|(buffer, bytes, bound)| {
-                sockopt::is_set(borrowed, buffer) && bytes.is_some_and(|bytes| bytes > bound_of(bound))
-            });
+    facts.forced = [(Buffer::Send, facts.sndbuf, "wmem_max"), (Buffer::Receive, facts.rcvbuf, "rmem_max")]
+        .into_iter()
+        .any(|(buffer, bytes, bound)| {
+            sockopt::is_set(borrowed, buffer) && bytes.is_some_and(|bytes| bytes > bound_of(bound))
+        });
     facts.busy_poll_us = sockopt::busy_poll_us(borrowed).filter(|us| *us > 0);
     facts.mptcp_subflows = sockopt::mptcp_subflows(borrowed);
     facts

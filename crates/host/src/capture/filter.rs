@@ -3,6 +3,8 @@
 
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 /// One instruction, as struct sock_filter of linux/filter.h has it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +17,7 @@ pub(super) struct Instruction {
 
 /// Which packets to keep: those of one protocol, from or to one of the ports, and from or to the address if it is
 /// known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Protocol number of IP: 6 for TCP, 17 for UDP.
     pub protocol: u8,
@@ -185,11 +187,6 @@ pub(super) fn program(wanted: &Wanted, snaplen: u32) -> Vec<Instruction> {
     program.code
 }
 
-/// The program that keeps nothing.
-pub(super) fn nothing() -> Vec<Instruction> {
-    vec![Instruction { code: RETURN, jt: 0, jf: 0, k: 0 }]
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
@@ -318,6 +315,5 @@ mod tests {
         let wanted = Wanted { protocol: 6, ports: (0..64).collect(), address: None };
         // BPF_MAXINSNS.
         assert!(program(&wanted, 96).len() <= 4_096);
-        assert_eq!(run(&nothing(), IPV4, &[0; 40]), 0);
     }
 }

@@ -15,6 +15,7 @@ mod sys;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,7 +41,7 @@ const ETHERNET: [u16; 2] = [1, 772];
 /// How long the ring is read after the socket was closed: the kernel hands over its last block after [`RETIRE`].
 const DRAIN: Duration = RETIRE.saturating_mul(4);
 /// Minimum bytes read of each packet: the options of its TCP header identify the connection.
-const HEADERS: u32 = 134;
+pub const HEADERS: u32 = 134;
 /// Bytes of packets that wait in memory until their connections are known.
 const EARLY: usize = 4 << 20;
 
@@ -70,11 +71,13 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Starts the capture. A failure is reported by [`finish`](Self::finish).
+    /// Starts the capture, with the packet socket that `open` opens for these packets and this many bytes of each:
+    /// [`packet_socket`], or one of a process with more privileges that calls it. A failure is reported by
+    /// [`finish`](Self::finish).
     #[must_use]
-    pub fn start(request: &CaptureRequest) -> Self {
+    pub fn start(request: &CaptureRequest, open: impl FnOnce(&Wanted, u32) -> Result<OwnedFd, String>) -> Self {
         let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
-        let thread = Job::new(request).and_then(|job| {
+        let thread = Job::new(request, open).and_then(|job| {
             let (stop, own) = (stop.clone(), own.clone());
             let thread = std::thread::Builder::new().name("capture".into());
             thread.spawn(move || job.run(&stop, &own)).map_err(|error| format!("cannot start its thread: {error}"))
@@ -119,12 +122,15 @@ struct Job {
 }
 
 impl Job {
-    fn new(request: &CaptureRequest) -> Result<Self, String> {
+    fn new(
+        request: &CaptureRequest,
+        open: impl FnOnce(&Wanted, u32) -> Result<OwnedFd, String>,
+    ) -> Result<Self, String> {
         let (interface, index) = interface(request)?;
         let loopback = interface == LOOPBACK;
-        let program = filter::program(&request.wanted, request.snaplen.max(HEADERS));
+        let socket = open(&request.wanted, request.snaplen.max(HEADERS))?;
         // On loopback each packet passes twice, on its way out and in.
-        let ring = Ring::open(index, &program, loopback).map_err(|error| refusal(&error))?;
+        let ring = Ring::open(socket, index, loopback).map_err(|error| refusal(&error))?;
         let file = PacketFile::create(&request.file, &interface, request.snaplen, FILE_LIMIT)
             .map_err(|error| format!("cannot make {}: {error}", request.file.display()))?;
         Ok(Self { ring, keeper: Keeper::new(file, request), interface, loopback })
@@ -134,7 +140,7 @@ impl Job {
         let mut closed: Option<Instant> = None;
         while self.keeper.failed.is_none() {
             if closed.is_none() && stop.load(Ordering::SeqCst) {
-                self.keeper.failed = self.ring.close(&filter::nothing()).err();
+                self.keeper.failed = self.ring.close().err();
                 closed = Some(Instant::now());
             }
             self.keeper.learn(own);
@@ -256,6 +262,18 @@ impl Early {
     }
 }
 
+/// A packet socket that receives only these packets, at most `snaplen` bytes of each. It receives none until it is bound, and its
+/// filter cannot be replaced: the process that gets it may have fewer rights than this one. Needs CAP_NET_RAW.
+///
+/// # Errors
+/// The reason and the remedy.
+pub fn packet_socket(wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
+    if wanted.ports.is_empty() {
+        return Err("a capture needs a port".into());
+    }
+    sys::packet_socket(&filter::program(wanted, snaplen)).map_err(|error| refusal(&error))
+}
+
 const LOOPBACK: &str = "lo";
 
 /// Name and number of the interface that the packets use.
@@ -341,7 +359,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let capturing = Capturing::start(&request(folder.path(), address.port()));
+        let capturing = Capturing::start(&request(folder.path(), address.port()), packet_socket);
         let mut near = TcpStream::connect(address).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         // Another connection to the same port.
@@ -381,10 +399,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere =
             CaptureRequest { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..request(folder.path(), 1) };
-        let capture = Capturing::start(&elsewhere).finish();
+        let capture = Capturing::start(&elsewhere, packet_socket).finish();
         assert!(capture.missing.unwrap().contains("no interface") && capture.file.is_none());
         let nowhere = CaptureRequest { file: "/proc/none/a.pcapng".into(), ..request(folder.path(), 1) };
-        let capture = Capturing::start(&nowhere).finish();
+        let capture = Capturing::start(&nowhere, packet_socket).finish();
         let missing = capture.missing.unwrap();
         assert!(missing.contains("/proc/none/a.pcapng") || missing.contains("CAP_NET_RAW"), "{missing}");
         let full = ended(&io::Error::from_raw_os_error(libc::ENOSPC), Path::new("/x/a.pcapng"));

@@ -19,6 +19,8 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// TPACKET_V3 of enum tpacket_versions.
 const VERSION: libc::c_int = 2;
 const ETH_P_ALL: u16 = 0x0003;
+/// ETH_P_802_EX1: the first of the types that IEEE 802 leaves to local experiments.
+const UNUSED: u16 = 0x88b5;
 /// PACKET_OUTGOING of linux/if_packet.h.
 const OUTGOING: u8 = 4;
 /// The block is the program's until this bit is cleared (TP_STATUS_USER).
@@ -72,17 +74,8 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Captures on the interface with that index, with `filter` from the first packet on.
-    pub(super) fn open(interface: u32, filter: &[Instruction], skip_outgoing: bool) -> io::Result<Self> {
-        // Without a protocol it receives nothing until it is bound.
-        // SAFETY: the call takes three numbers.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor, and no other code knows it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        attach(&socket, filter)?;
+    /// Captures on the interface with that index, with a socket of [`packet_socket`].
+    pub(super) fn open(socket: OwnedFd, interface: u32, skip_outgoing: bool) -> io::Result<Self> {
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &VERSION)?;
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
@@ -115,13 +108,13 @@ impl Ring {
         }
         let Some(memory) = NonNull::new(memory.cast()) else { return Err(io::ErrorKind::OutOfMemory.into()) };
         let ring = Self { socket, memory, block: 0 };
-        bind(&ring.socket, interface)?;
+        bind(&ring.socket, interface, ETH_P_ALL)?;
         Ok(ring)
     }
 
-    /// Blocks further packets.
-    pub(super) fn close(&self, nothing: &[Instruction]) -> io::Result<()> {
-        attach(&self.socket, nothing)
+    /// Blocks further packets: those of the protocol that it then waits for do not pass its filter.
+    pub(super) fn close(&self) -> io::Result<()> {
+        bind(&self.socket, 0, UNUSED)
     }
 
     /// Passes each packet of the next block to `each`, and returns the block to the kernel; `false` if none is ready.
@@ -200,18 +193,28 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Replaces the socket's filter.
-fn attach(socket: &OwnedFd, filter: &[Instruction]) -> io::Result<()> {
+/// A packet socket with a filter that stays. Without a protocol it receives nothing until it is bound.
+pub(super) fn packet_socket(filter: &[Instruction]) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes three numbers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor, and no other code knows it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let len = u16::try_from(filter.len()).map_err(io::Error::other)?;
     // The kernel copies the program; struct sock_filter has the layout of an Instruction.
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut().cast() };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+    set(&socket, libc::SOL_SOCKET, libc::SO_LOCK_FILTER, &1_i32)?;
+    Ok(socket)
 }
 
-fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
+/// Receives packets of a protocol on an interface, or on all with 0.
+fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
-        sll_protocol: ETH_P_ALL.to_be(),
+        sll_protocol: protocol.to_be(),
         sll_ifindex: libc::c_int::try_from(interface).map_err(io::Error::other)?,
         sll_hatype: 0,
         sll_pkttype: 0,

@@ -66,7 +66,7 @@ pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
 /// Why there is no ping, and the remedy.
 fn needs_right(error: &str) -> String {
     format!(
-        "ping: thru cannot open an ICMP socket ({error}) and there is no ping program: widen \
+        "ping: thru cannot open an ICMP socket ({error}) and the program ping cannot either: widen \
             net.ipv4.ping_group_range, or give thru CAP_NET_RAW (setcap cap_net_raw+ep)"
     )
 }

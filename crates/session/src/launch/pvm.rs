@@ -23,7 +23,7 @@ pub fn start() -> Result<Offer, Failure> {
 /// Serves as that agent, for a parent with the network identity `identity`.
 pub fn serve(identity: &str) -> Result<u8, Failure> {
     let parent = Task::parent()?;
-    let workers = Workers::Program(own_program()?);
+    let workers = Workers::Program { path: own_program()?, limits: None };
     let publish = move |offer: &Offer| {
         // If the message cannot be sent, the parent has ended, which is noticed elsewhere.
         let _ = parent.send(&offer.line());

@@ -5,15 +5,16 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::agent::{self, Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
+use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
+use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
 
+use super::rights::{self, Wanted};
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
-use crate::files::private_folder;
 use crate::signals::Signals;
-use crate::{agent_keys, setup};
+use crate::{agent_keys, citation, setup};
 
 /// Where an agent's clients may capture packets: `DIR`, `DIR,payload`, or `payload` for the current folder.
 ///
@@ -42,6 +43,10 @@ pub struct ServeOptions<'a> {
     pub concurrent: usize,
     /// Limits for clients.
     pub limits: Limits,
+    /// The user that it becomes if it is root.
+    pub user: Option<&'a str>,
+    /// The socket of a helper that does what needs more rights; `None` starts one if it is needed.
+    pub helper: Option<&'a Path>,
     /// Whether clients may load congestion controls.
     pub allow_stacks: bool,
     /// Where clients may capture packets.
@@ -60,6 +65,8 @@ pub struct ServeOptions<'a> {
     pub peers: PeerOptions<'a>,
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
+    /// Called after the rights are lowered, and before the process has other threads.
+    pub lowered: fn(),
 }
 
 /// Serves until one client has measured (with `once`) or a signal comes.
@@ -76,30 +83,32 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         listen => listen.to_vec(),
     };
     options.check_open(&addresses, &peer_addresses)?;
-    check_captures(&options.captures)?;
-    let mut signals = Signals::catch()?;
-    let directory = setup::socket_directory()?;
     options.recover()?;
+    // All that only this user can read, before it becomes another one.
     let key = agent_keys::of_agent(options.key_file, options.peers.log)?;
+    let users = options.peers.read_users()?;
+    let selftest = citation::of_last();
+    let lowered = rights::lower(&options.rights(allowance, &addresses), options.peers.log)?;
+    (options.lowered)();
+    lowered.helper.assist_here();
+    let mut signals = Signals::catch()?;
     let machine = Machine::new(options.concurrent);
-    let peer_servers = PeerServers::start(&options.peers, &peer_addresses, &machine)?;
+    let peer_servers = PeerServers::start(&options.peers, users, &peer_addresses, &machine)?;
     let options = AgentOptions {
         token,
         machine,
+        workers: lowered.workers(&options.limits)?,
+        helper: lowered.helper.clone(),
+        selftest,
         limits: options.limits,
         allow_stacks: options.allow_stacks,
-        tuning: Tuning {
-            allowed: !options.tuning.is_empty(),
-            allowance,
-            journal: options.journal,
-            grace: options.grace,
-        },
+        tuning: Tuning { allowed: !options.tuning.is_empty(), grace: options.grace },
         once: options.once,
         captures: options.captures,
         vanished_after: options.vanished_after,
         listening: options.listening,
         log: Box::new(options.peers.log),
-        ..setup::local_options(directory.path())?
+        ..setup::local_options(lowered.folder.path())?
     };
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
@@ -108,7 +117,10 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
             _ = signals.next() => Ok(()),
         }
     });
+    // Sessions end with the runtime, and the helper that was started here after them.
+    drop(runtime);
     peer_servers.stop();
+    drop(lowered);
     served
 }
 
@@ -146,9 +158,36 @@ impl ServeOptions<'_> {
         }
     }
 
+    /// What its flags say about its rights.
+    fn rights(&self, allowance: Allowance, addresses: &[SocketAddr]) -> Wanted<'_> {
+        let packets = match self.captures {
+            Captures::In { payload: true, .. } => Packets::Whole,
+            Captures::In { payload: false, .. } => Packets::Headers,
+            Captures::Refused | Captures::AsRequested => Packets::None,
+        };
+        Wanted {
+            user: self.user,
+            helper: self.helper,
+            powers: Powers {
+                tuning: !self.tuning.is_empty(),
+                allowance,
+                journal: self.journal.clone(),
+                stacks: self.allow_stacks,
+                stacks_for_any_user: false,
+                packets,
+                congestion: true,
+                buffers: self.token_file.is_some(),
+            },
+            tuning: self.tuning,
+            low_ports: addresses.iter().any(|address| is_low(address.port()))
+                || self.peers.programs.iter().any(|peer| is_low(peer.port)),
+            captures: &self.captures,
+        }
+    }
+
     /// Restores settings that a killed owner left, even if this agent changes none itself.
     fn recover(&self) -> Result<(), Failure> {
-        match Journal::open(self.journal.as_deref()).and_then(|journal| agent::recover(&journal)) {
+        match Journal::open(self.journal.as_deref()).and_then(|journal| recover(&journal)) {
             Ok(lines) => lines.iter().for_each(|line| (self.peers.log)(line)),
             Err(error) if !self.tuning.is_empty() => return Err(Failure::host(error)),
             Err(_) => {}
@@ -157,16 +196,13 @@ impl ServeOptions<'_> {
     }
 }
 
-/// Makes the folder of captures and checks that files can be written into it.
-fn check_captures(captures: &Captures) -> Result<(), Failure> {
-    let Captures::In { folder, .. } = captures else { return Ok(()) };
-    private_folder(folder).and_then(|()| tempfile::tempfile_in(folder)).map(drop).map_err(|error| {
-        Failure::usage(format!("`allow-capture={}`: {error}; use a writable folder", folder.display()))
-    })
+/// Whether a port needs CAP_NET_BIND_SERVICE, unless the host's administrator has changed that.
+fn is_low(port: u16) -> bool {
+    (1..1024).contains(&port)
 }
 
 /// The settings that clients may change: network settings, and those of the patterns.
-fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
+pub(super) fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
     let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("`allow-tuning='{text}'`: {why}")));
     patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }

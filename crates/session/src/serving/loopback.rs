@@ -57,6 +57,7 @@ fn serve(ready: Sender<Result<SocketAddr, Failure>>, stopped: oneshot::Receiver<
     let options = AgentOptions {
         allow_stacks: false,
         tuning: Tuning { allowed: false, ..own.tuning },
+        helper: control::helper::Helper::Here(std::sync::Arc::new(control::helper::Powers::none())),
         limits: Limits::default(),
         listening: Box::new(move |addresses| {
             let _ = addresses.iter().try_for_each(|address| ready.send(Ok(*address)));

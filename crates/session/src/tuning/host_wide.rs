@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::agent::recover;
+use control::helper::recover;
 use host::tune::{Fault, Journal, RealBackend, Tuner};
 use model::{Change, Setting};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use control::ControlError;
-use control::agent::recover;
 use control::coordinator::{End, Target};
+use control::helper::recover;
 use host::tune::{self, Allowance, Journal, RealBackend, Which};
 use model::{Family, JournalEntry, Reverted, SettingNow};
 

@@ -8,6 +8,7 @@ pub mod curve;
 pub mod demo;
 pub mod export;
 pub mod generate;
+pub mod helper;
 pub mod host;
 pub mod import;
 pub mod lab;
@@ -27,16 +28,21 @@ pub mod transfer;
 pub mod tune;
 pub mod watch;
 pub mod why;
+pub mod worker;
 
 use clap::CommandFactory;
 use session::Failure;
 
 use crate::args::{Args, Command};
 
-/// Runs the requested subcommand; `Ok` holds the exit code.
-pub fn run(args: Args) -> Result<u8, Failure> {
+/// Runs the requested subcommand; `Ok` holds the exit code. `watch_input` starts the thread that ends this process with its input;
+/// an agent lowers its rights before.
+pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
+    if !matches!(args.command, Command::Serve(_)) {
+        watch_input();
+    }
     match args.command {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => serve::run(&args, watch_input),
         Command::Curve(args) => curve::run(&args),
         Command::Stream(args) => stream::run(&args),
         Command::Rr(args) => rr::run(&args),
@@ -63,6 +69,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Command::Generate(args) => generate::run(&args, Args::command()),
         Command::Launched(args) => launched::run(&args),
         Command::Settle(args) => settle::run(&args),
-        Command::Worker => control::worker::serve_stdio().map(|()| 0).map_err(Failure::other),
+        Command::Worker(args) => worker::run(&args),
+        Command::Helper(args) => helper::run(&args),
     }
 }

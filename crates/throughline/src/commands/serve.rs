@@ -96,6 +96,15 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
+    /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that --allow-... flags
+    /// need. `root` keeps all of them [default: thru if there is such a user, else nobody].
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// Socket of a `thru helper` that does what needs privileges [default: an agent of root starts its own].
+    #[arg(long, value_name = "SOCKET")]
+    helper: Option<PathBuf>,
+
     /// Print the addresses that it listens on to standard output, one per line. For processes that `thru` starts itself.
     #[arg(long, hide = true)]
     announce: bool,
@@ -146,8 +155,8 @@ impl ServeArgs {
     }
 }
 
-/// Runs it.
-pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
+/// Runs it. `lowered` is called after the agent's rights are lowered, and before it has threads.
+pub fn run(args: &ServeArgs, lowered: fn()) -> Result<u8, Failure> {
     if args.inetd {
         return serving::serve_input(&args.peer_options());
     }
@@ -164,6 +173,8 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
             rate_bps: args.max_rate.map(|rate| rate.0),
             ..Limits::default()
         },
+        user: args.user.as_deref(),
+        helper: args.helper.as_deref(),
         allow_stacks: args.allow_stacks,
         captures: args.allow_capture.clone().unwrap_or_default(),
         tuning: &args.allow_tuning,
@@ -173,6 +184,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         open: args.open,
         peers: args.peer_options(),
         listening: if args.announce { Box::new(announce) } else { Box::new(|_| {}) },
+        lowered,
     })?;
     Ok(0)
 }

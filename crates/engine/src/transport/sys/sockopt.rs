@@ -25,7 +25,7 @@ pub(crate) fn set_max_pacing_rate(fd: impl AsFd, bytes_per_second: u64) -> io::R
 
 /// A buffer of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Buffer {
+pub enum Buffer {
     /// What waits to be sent.
     Send,
     /// What waits to be read.

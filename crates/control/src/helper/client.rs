@@ -1,0 +1,120 @@
+//! The agent's side of its helper.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use engine::transport::local::{recv_fd, send_fd};
+use engine::transport::{Buffer, PrivilegedOption};
+use host::capture::Wanted;
+use tokio::io::AsyncWriteExt;
+
+use super::message::{Answer, PacketRequest, Request, SESSION, SocketOption};
+use super::session::Session;
+use super::{Helper, sockets};
+use crate::wire::Wire;
+
+/// The byte with which a socket is passed.
+const LISTENER: u8 = b'L';
+
+/// A session with a helper. Dropping it makes the helper put everything back.
+pub(crate) struct Client(Wire<Request, Answer>);
+
+impl Client {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// The helper cannot be reached.
+    pub(crate) async fn connect(helper: &Helper) -> io::Result<Self> {
+        match helper {
+            Helper::Here(powers) => {
+                let (mine, theirs) = tokio::io::duplex(64 << 10);
+                tokio::spawn(Session::new(powers.clone()).serve_here(theirs));
+                Ok(Self(Wire::quiet(mine)))
+            }
+            Helper::At(path) => {
+                let mut stream = tokio::net::UnixStream::connect(path).await?;
+                stream.write_all(&[SESSION]).await?;
+                let wire = Wire::start(stream, &Request::Ping);
+                wire.trust();
+                Ok(Self(wire))
+            }
+        }
+    }
+
+    /// The answer to a request. A helper that is gone refuses.
+    pub(crate) async fn ask(&mut self, request: &Request) -> Answer {
+        if let Err(over) = self.0.send(request).await {
+            return gone(&over);
+        }
+        loop {
+            match self.0.recv().await {
+                Ok(Answer::Ping) => {}
+                Ok(answer) => return answer,
+                Err(over) => return gone(&over),
+            }
+        }
+    }
+}
+
+fn gone(over: &str) -> Answer {
+    Answer::host(format!("the helper of this agent has ended ({over}): restart the agent"))
+}
+
+/// The connection of an agent to the helper that it has started. The helper ends when it is closed.
+#[derive(Debug)]
+pub struct Lifeline(UnixStream);
+
+impl Lifeline {
+    /// A lifeline, and the helper's end of it.
+    ///
+    /// # Errors
+    /// The kernel makes no sockets.
+    pub fn pair() -> io::Result<(Self, UnixStream)> {
+        let (mine, theirs) = UnixStream::pair()?;
+        Ok((Self(mine), theirs))
+    }
+
+    /// Passes the helper the socket on which it listens.
+    ///
+    /// # Errors
+    /// The helper has ended.
+    pub fn pass(&self, listener: &UnixListener) -> io::Result<()> {
+        send_fd(&self.0, listener.as_fd(), &[LISTENER])
+    }
+}
+
+/// What [`Lifeline::pass`] passes; `None` if the agent ended before.
+pub(super) fn receive_listener(agent: &UnixStream) -> io::Result<Option<UnixListener>> {
+    let (_, passed) = recv_fd(agent, &mut [0])?;
+    Ok(passed.map(UnixListener::from))
+}
+
+/// Sets a socket option with the rights of the helper at `path`.
+///
+/// # Errors
+/// The helper refuses it, or cannot be reached.
+pub(crate) fn set_option(path: &Path, socket: BorrowedFd<'_>, option: &PrivilegedOption<'_>) -> io::Result<()> {
+    let option = match *option {
+        PrivilegedOption::Congestion(name) => SocketOption::Congestion { name: name.into() },
+        PrivilegedOption::Buffer(Buffer::Send, bytes) => SocketOption::SendBuffer { bytes },
+        PrivilegedOption::Buffer(Buffer::Receive, bytes) => SocketOption::ReceiveBuffer { bytes },
+    };
+    match sockets::ask(path, &Request::Set(option), Some(socket))? {
+        (Answer::Set, _) => Ok(()),
+        (Answer::Refused { reason, .. }, _) => Err(io::Error::other(reason)),
+        _ => Err(io::Error::other("the answer of the helper is out of order")),
+    }
+}
+
+/// Requests a packet socket from the helper at `path`.
+pub(super) fn packet_socket(path: &Path, wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
+    let request = Request::Open(PacketRequest { wanted: wanted.clone(), snaplen });
+    match sockets::ask(path, &request, None) {
+        Ok((Answer::Opened, Some(socket))) => Ok(socket),
+        Ok((Answer::Refused { reason, .. }, _)) => Err(reason),
+        Ok(_) => Err("the answer of the helper is out of order".into()),
+        Err(error) => Err(format!("the helper at {}: {error}", path.display())),
+    }
+}

@@ -1,0 +1,85 @@
+//! Requests that pass a socket. Each has a connection of its own: a message with a socket must not be read ahead.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::transport::local::{recv_fd, send_fd};
+use engine::transport::{Buffer, PrivilegedOption, set_privileged};
+
+use super::Powers;
+use super::message::{Answer, PacketRequest, Request, SOCKET, SocketOption};
+use crate::proto::frame::{Decoder, encode};
+use crate::proto::message::{Message, Obstacle};
+
+/// Time limit for a request, and for its answer.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Sends a request to the helper at `path`, with a socket if it has one, and returns the answer with the socket that came with it.
+/// Blocks.
+pub(super) fn ask(
+    path: &Path,
+    request: &Request,
+    socket: Option<BorrowedFd<'_>>,
+) -> io::Result<(Answer, Option<OwnedFd>)> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.write_all(&[SOCKET])?;
+    send(&stream, request, socket)?;
+    receive(&stream)
+}
+
+/// Answers the request of a connection. Blocks.
+pub(super) fn answer(powers: &Powers, stream: &UnixStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    match receive::<Request>(stream)? {
+        (Request::Open(PacketRequest { wanted, snaplen }), None) => match powers.packet_socket(&wanted, snaplen) {
+            Ok(socket) => send(stream, &Answer::Opened, Some(socket.as_fd())),
+            Err(reason) => send(stream, &Answer::host(reason), None),
+        },
+        (Request::Set(option), Some(socket)) => send(stream, &powers.set_option(socket.as_fd(), &option), None),
+        _ => send(stream, &Answer::host("the request is out of order"), None),
+    }
+}
+
+impl Powers {
+    fn set_option(&self, socket: BorrowedFd<'_>, option: &SocketOption) -> Answer {
+        let (allowed, option) = match option {
+            SocketOption::Congestion { name } => (self.congestion, PrivilegedOption::Congestion(name)),
+            SocketOption::SendBuffer { bytes } => (self.buffers, PrivilegedOption::Buffer(Buffer::Send, *bytes)),
+            SocketOption::ReceiveBuffer { bytes } => (self.buffers, PrivilegedOption::Buffer(Buffer::Receive, *bytes)),
+        };
+        if !allowed {
+            let reason = "this helper does not set such options: start it with `allow-cc`, or `allow-buffers`".into();
+            return Answer::Refused { reason, obstacle: Obstacle::Refused };
+        }
+        set_privileged(socket, &option).map_or_else(Answer::host, |()| Answer::Set)
+    }
+}
+
+fn send<M: Message>(mut stream: &UnixStream, message: &M, socket: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let frame = encode(message).map_err(io::Error::other)?;
+    match socket {
+        Some(socket) => send_fd(stream, socket, &frame),
+        None => stream.write_all(&frame),
+    }
+}
+
+/// A message, and the socket that came with it.
+fn receive<M: Message>(stream: &UnixStream) -> io::Result<(M, Option<OwnedFd>)> {
+    stream.set_read_timeout(Some(LIMIT))?;
+    let mut decoder = Decoder::new(M::MAX_FRAME);
+    let (mut bytes, mut socket) = (vec![0; 4 << 10], None);
+    loop {
+        let (count, passed) = recv_fd(stream, &mut bytes)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        socket = passed.or(socket);
+        decoder.push(&bytes[..count]);
+        if let Some(message) = decoder.take().map_err(io::Error::other)? {
+            return Ok((message, socket));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `thru helper`: what needs privileges, for an agent without them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use control::helper::Packets;
+use session::Failure;
+use session::serving::{self, HelperServer};
+
+/// Flags of `thru helper`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An agent that root starts (`thru serve`) starts its own helper. This command is for an agent that a
+service manager starts as another user:
+  thru helper --listen /run/throughline/helper.sock --user thru --allow-tuning
+  thru serve --helper /run/throughline/helper.sock --allow-tuning --token-file FILE
+
+It restores what an agent has changed when the agent ends, is killed, or hangs."
+)]
+pub struct HelperArgs {
+    /// Socket to make, for the agent of --user.
+    #[arg(long, value_name = "SOCKET", required_unless_present = "with_agent")]
+    listen: Option<PathBuf>,
+
+    /// The user whose agent may connect.
+    #[arg(long, value_name = "NAME", default_value = "thru")]
+    user: String,
+
+    /// Change network settings. PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    allow_tuning: Vec<String>,
+
+    /// Folder of the journal of changed settings [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
+    #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
+    journal: Option<PathBuf>,
+
+    /// Load congestion controls of `thru stacks`. Any user can choose one while it is loaded.
+    #[arg(long)]
+    allow_stacks: bool,
+
+    /// Open packet sockets that receive the headers of a measurement's packets, or with =payload whole packets.
+    #[arg(long, value_name = "payload", num_args = 0..=1, default_missing_value = "headers", require_equals = true, value_parser = ["headers", "payload"])]
+    allow_capture: Option<String>,
+
+    /// Set congestion controls that are not open to every user, on the agent's sockets.
+    #[arg(long)]
+    allow_cc: bool,
+
+    /// Set socket buffers beyond the host's limits, on the agent's sockets.
+    #[arg(long)]
+    allow_buffers: bool,
+
+    /// Serve the agent at the other end of standard input, and end with it.
+    #[arg(long, hide = true, conflicts_with = "listen")]
+    with_agent: bool,
+}
+
+/// Runs it.
+pub fn run(args: &HelperArgs) -> Result<u8, Failure> {
+    serving::help(HelperServer {
+        listen: args.listen.as_deref(),
+        user: &args.user,
+        tuning: &args.allow_tuning,
+        journal: args.journal.clone(),
+        stacks: args.allow_stacks,
+        packets: match args.allow_capture.as_deref() {
+            None => Packets::None,
+            Some("payload") => Packets::Whole,
+            Some(_) => Packets::Headers,
+        },
+        congestion: args.allow_cc,
+        buffers: args.allow_buffers,
+        log: |text| errln!("thru helper: {text}"),
+    })?;
+    Ok(0)
+}
