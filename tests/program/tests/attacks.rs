@@ -6,3 +6,4 @@ mod hostile_agent;
 mod hostile_client;
 mod local_user;
 mod on_path;
+mod privileges;

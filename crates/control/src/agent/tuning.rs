@@ -34,7 +34,9 @@ impl Session {
         if self.helper.is_none() {
             match Client::connect(&self.shared.options.helper).await {
                 Ok(client) => self.helper = Some(client),
-                Err(error) => return Answer::host(format!("cannot reach the helper of this agent: {error}")),
+                Err(error) => {
+                    return Answer::host(format!("cannot reach the helper of this agent: {error}; restart the agent"));
+                }
             }
         }
         match &mut self.helper {
