@@ -187,6 +187,10 @@ impl ServeOptions<'_> {
 
     /// Restores settings that a killed owner left, even if this agent changes none itself.
     fn recover(&self) -> Result<(), Failure> {
+        // A helper of its own has the journal.
+        if self.helper.is_some() {
+            return Ok(());
+        }
         match Journal::open(self.journal.as_deref()).and_then(|journal| recover(&journal)) {
             Ok(lines) => lines.iter().for_each(|line| (self.peers.log)(line)),
             Err(error) if !self.tuning.is_empty() => return Err(Failure::host(error)),
