@@ -169,7 +169,7 @@ impl PeerServers {
     /// Starts a server for each program and returns when all listen.
     fn start(
         options: &PeerOptions<'_>,
-        users: Option<Arc<Users>>,
+        users: Option<&Arc<Users>>,
         addresses: &[IpAddr],
         machine: &Machine,
     ) -> Result<Self, Failure> {
@@ -182,7 +182,7 @@ impl PeerServers {
             let listening = move |_| {
                 let _ = started_listening.send(Ok(()));
             };
-            let service = Arc::new(service(options, peer, users.clone(), machine.clone(), own, listening));
+            let service = Arc::new(service(options, peer, users.cloned(), machine.clone(), own, listening));
             let (program, serving) = (peer.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {

@@ -85,11 +85,11 @@ pub fn journal() -> Option<PathBuf> {
 
 /// A folder for sockets between processes of this machine; it is removed when dropped.
 pub fn socket_directory() -> Result<Scratch, Failure> {
-    Scratch::new().map_err(no_socket_directory)
+    Scratch::new().map_err(|error| no_socket_directory(&error))
 }
 
 /// The failure to make such a folder.
-pub(crate) fn no_socket_directory(error: io::Error) -> Failure {
+pub(crate) fn no_socket_directory(error: &io::Error) -> Failure {
     Failure::host(format!("cannot make a folder for sockets: {error}; set TMPDIR to a writable folder"))
 }
 

@@ -121,7 +121,12 @@ impl Agent {
     /// Process numbers of its measuring processes.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
-        children(self.pid())
+        // An agent of root has a helper, too.
+        let subcommand = |pid: u32| {
+            let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.split('\0').nth(1).map(str::to_owned)
+        };
+        children(self.pid()).into_iter().filter(|pid| subcommand(*pid).as_deref() == Some("worker")).collect()
     }
 
     /// Open descriptors (proc(5), fd).

@@ -159,7 +159,7 @@ impl Message for Answer {
 
 impl Answer {
     /// A refusal because of the host, or of the helper itself.
-    pub(crate) fn host(reason: impl ToString) -> Self {
-        Self::Refused { reason: reason.to_string(), obstacle: Obstacle::Host }
+    pub(crate) fn host(reason: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), obstacle: Obstacle::Host }
     }
 }

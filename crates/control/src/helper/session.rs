@@ -166,7 +166,7 @@ impl Session {
             .and_then(|request| request.ok_or_else(|| stacks::unknown(stack)))
             .and_then(|request| request.with_rules(rules))
             .and_then(|request| self.stacks.ensure(&request, self.powers.stacks_for_any_user));
-        name.map_or_else(|error: StackError| Answer::host(error), |name| Answer::Loaded { name })
+        name.map_or_else(|error: StackError| Answer::host(error.to_string()), |name| Answer::Loaded { name })
     }
 }
 

@@ -54,7 +54,7 @@ impl Powers {
             let reason = "this helper does not set such options: start it with `allow-cc`, or `allow-buffers`".into();
             return Answer::Refused { reason, obstacle: Obstacle::Refused };
         }
-        set_privileged(socket, &option).map_or_else(Answer::host, |()| Answer::Set)
+        set_privileged(socket, &option).map_or_else(|error| Answer::host(error.to_string()), |()| Answer::Set)
     }
 }
 

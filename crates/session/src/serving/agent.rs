@@ -93,7 +93,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     lowered.helper.assist_here();
     let mut signals = Signals::catch()?;
     let machine = Machine::new(options.concurrent);
-    let peer_servers = PeerServers::start(&options.peers, users, &peer_addresses, &machine)?;
+    let peer_servers = PeerServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine)?;
     let options = AgentOptions {
         token,
         machine,

@@ -174,7 +174,7 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
     };
     confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
     let folder = if own_user { Scratch::anywhere() } else { Scratch::new() };
-    let folder = folder.map_err(setup::no_socket_directory)?;
+    let folder = folder.map_err(|error| setup::no_socket_directory(&error))?;
     let helper = match &started {
         Some(started) => started.listen(folder.path().join(SOCKET))?,
         None => wanted.helper_here(),
@@ -233,25 +233,25 @@ fn become_user(user: &User, kept: CapabilitySet, captures: &Captures, log: impl 
 
 /// Starts a helper for this agent alone.
 fn start_helper(flags: &[OsString]) -> Result<Started, Failure> {
-    let (lifeline, theirs) = Lifeline::pair().map_err(no_helper)?;
+    let (lifeline, theirs) = Lifeline::pair().map_err(|error| no_helper(&error))?;
     let mut command = Command::new(own_program()?);
     command.arg("helper").arg("--with-agent").args(flags);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
     // Ctrl-C is for the agent; the helper ends when the agent has ended.
-    let process = command.process_group(0).spawn().map_err(no_helper)?;
+    let process = command.process_group(0).spawn().map_err(|error| no_helper(&error))?;
     Ok(Started { process, lifeline: Some(lifeline) })
 }
 
-fn no_helper(error: io::Error) -> Failure {
+fn no_helper(error: &io::Error) -> Failure {
     Failure::host(format!("cannot start the helper of this agent: {error}"))
 }
 
 impl Started {
     /// Makes the socket on which the helper listens.
     fn listen(&self, path: PathBuf) -> Result<Helper, Failure> {
-        let listener = UnixListener::bind(&path).map_err(no_helper)?;
+        let listener = UnixListener::bind(&path).map_err(|error| no_helper(&error))?;
         if let Some(lifeline) = &self.lifeline {
-            lifeline.pass(&listener).map_err(no_helper)?;
+            lifeline.pass(&listener).map_err(|error| no_helper(&error))?;
         }
         Ok(Helper::At(path))
     }
