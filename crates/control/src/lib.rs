@@ -14,6 +14,12 @@ mod tls;
 mod wire;
 pub mod worker;
 
+/// Doors for coverage-guided tests of what bounds an agent's clients. Only for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::agent::fuzzing::{gate, limits, queue};
+}
+
 pub use access::{Access, KnownKeys, Recognized};
 pub use error::ControlError;
 pub use limits::raise_file_limit;

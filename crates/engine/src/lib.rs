@@ -11,5 +11,12 @@ pub mod pattern;
 pub mod runner;
 pub mod transport;
 
+/// Doors for coverage-guided tests: what decodes the bytes of peers, for bytes of any kind. Only for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::pattern::fuzzing::{datagrams, sequence, stream};
+    pub use crate::transport::fuzzing::{signals, tcp_info};
+}
+
 pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, random, wall_error};
 pub use runner::{LegTally, run};

@@ -13,6 +13,8 @@
 pub mod capture;
 pub mod clock;
 pub mod conditions;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod inventory;
 pub mod netlink;
 pub mod observe;

@@ -12,6 +12,8 @@
 
 mod elf;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod kept;
 mod kernel;
 mod loader;
