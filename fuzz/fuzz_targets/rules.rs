@@ -3,4 +3,4 @@
 
 use throughline_fuzz::memory::bounded;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 64 << 10, 256, || stacks::fuzzing::rules(bytes)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 256 << 10, 256, || stacks::fuzzing::rules(bytes)));

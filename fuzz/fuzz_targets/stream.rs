@@ -3,4 +3,4 @@
 
 use throughline_fuzz::memory::bounded;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 512 << 10, 4, || engine::fuzzing::stream(bytes)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 1 << 20, 4, || engine::fuzzing::stream(bytes)));

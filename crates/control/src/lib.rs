@@ -15,9 +15,24 @@ mod wire;
 pub mod worker;
 
 /// Doors for coverage-guided tests of what bounds an agent's clients. Only for `fuzz/`.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing {
     pub use crate::agent::fuzzing::{gate, limits, queue};
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn every_input_of_the_corpus_is_survived() {
+            let doors: [(&str, fn(&[u8])); 3] =
+                [("gate", super::gate), ("limits", super::limits), ("queue", super::queue)];
+            for (target, door) in doors {
+                let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+                let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+                assert!(!files.is_empty(), "{target}");
+                files.iter().for_each(|file| door(&std::fs::read(file).unwrap()));
+            }
+        }
+    }
 }
 
 pub use access::{Access, KnownKeys, Recognized};

@@ -44,3 +44,18 @@ fn walk(attributes: Attributes<'_>, depth: u32) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_input_of_the_corpus_is_survived() {
+        let doors: [(&str, fn(&[u8])); 3] =
+            [("netlink", super::netlink), ("packets", super::packets), ("ring_block", super::block)];
+        for (target, door) in doors {
+            let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+            let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+            assert!(!files.is_empty(), "{target}");
+            files.iter().for_each(|file| door(&std::fs::read(file).unwrap()));
+        }
+    }
+}

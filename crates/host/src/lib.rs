@@ -13,7 +13,7 @@
 pub mod capture;
 pub mod clock;
 pub mod conditions;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod inventory;
 pub mod netlink;

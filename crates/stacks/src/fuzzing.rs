@@ -27,3 +27,17 @@ pub fn rules(bytes: &[u8]) {
         assert!((1..=1_000_000_000).contains(&rule.increase_permille) && (1..=999).contains(&rule.decrease_permille));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_input_of_the_corpus_is_survived() {
+        let doors: [(&str, fn(&[u8])); 2] = [("object", super::object), ("rules", super::rules)];
+        for (target, door) in doors {
+            let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+            let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+            assert!(!files.is_empty(), "{target}");
+            files.iter().for_each(|file| door(&std::fs::read(file).unwrap()));
+        }
+    }
+}

@@ -12,7 +12,7 @@
 
 mod elf;
 mod error;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod kept;
 mod kernel;

@@ -94,7 +94,7 @@ impl Gate {
     }
 
     /// Panics if more than `most` connections are counted, or the memory is not bounded.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn check(&self, most: usize) {
         let state = self.lock();
         let held = state.unauthenticated.values().map(BTreeMap::len).collect::<Vec<_>>();

@@ -5,7 +5,7 @@
 mod addresses;
 mod data_acceptor;
 mod facts;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gate;
 mod greeting;

@@ -113,7 +113,7 @@ impl State {
 
 impl QueuePosition {
     /// Whether it has a slot.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn is_granted(&self) -> bool {
         self.granted
     }

@@ -9,7 +9,7 @@ mod credit;
 mod crr;
 mod datagrams;
 mod definition;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod leg;
 mod machine;

@@ -29,6 +29,10 @@ impl Sequence {
     /// Classifies `number` and remembers it.
     #[inline]
     pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
+        // No sender counts that far, and it has no next number.
+        if number == u64::MAX {
+            return Arrival::Duplicate;
+        }
         if number >= self.next {
             // Clear what falls out of the window; after a gap of a whole window that is everything.
             if number - self.next >= WINDOW {
@@ -83,6 +87,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn the_last_number_there_is_changes_nothing() {
+        let mut sequence = Sequence::new();
+        let arrivals = [3, u64::MAX, 3, u64::MAX - 1, u64::MAX].map(|number| sequence.arrive(number));
+        assert_eq!(arrivals.map(|arrival| arrival == Arrival::New), [true, false, false, true, false]);
+        assert_eq!(sequence.next(), u64::MAX);
+    }
 
     proptest! {
         #[test]

@@ -14,7 +14,7 @@ mod datagram;
 mod delayed_reads;
 mod flow;
 pub mod foreign;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod greetings;
 mod handshake;

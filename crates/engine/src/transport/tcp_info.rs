@@ -42,7 +42,7 @@ impl TcpInfo {
     }
 
     /// An answer of any length, as a kernel might give it.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
         let mut bytes = [0; TCP_INFO_ROOM];
         bytes.iter_mut().zip(answer).for_each(|(byte, answered)| *byte = *answered);

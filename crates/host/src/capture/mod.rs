@@ -8,7 +8,7 @@
 
 mod file;
 mod filter;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod own;
 mod packet;

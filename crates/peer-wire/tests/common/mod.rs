@@ -27,7 +27,8 @@ pub(crate) struct Connection {
 /// bytes follow each other as the packets do.
 pub(crate) fn recording(name: &str, server_port: u16) -> Recording {
     // Also for the crate in ../../fuzz, which has a folder of its own.
-    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|above| above.join("crates/peer-wire/tests/data"));
+    let mut above =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|above| above.join("crates/peer-wire/tests/data"));
     let path = above.find(|folder| folder.is_dir()).unwrap().join(format!("{name}.pcap"));
     let mut reader = PcapReader::new(std::fs::File::open(&path).unwrap()).unwrap();
     let mut recording = Recording::default();

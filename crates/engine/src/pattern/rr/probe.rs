@@ -178,7 +178,8 @@ impl<C: Channel> Machine<C> for Prober {
             let room = if C::KIND == Kind::Datagram {
                 env.rx.len()
             } else {
-                self.flight.outstanding() * self.reply - self.reply_received
+                // The buffer holds one large reply, not as many as may be outstanding.
+                (self.flight.outstanding() * self.reply - self.reply_received).min(env.rx.len())
             };
             match channel.recv(&mut env.rx[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
