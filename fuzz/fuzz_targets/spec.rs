@@ -5,7 +5,7 @@ use throughline_fuzz::memory::bounded;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    bounded(bytes, 1 << 20, 512, || {
+    bounded(bytes, 2 << 20, 2_048, || {
         let _ = session::plan::read_spec("spec.toml", text.into_owned());
         if let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(bytes)
             && let Ok(draft) = session::draft::SpecDraft::from_json(&object)

@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests: what decodes packets and the kernel's answers, for bytes of any kind. Only for `fuzz/`.
+//! Entry points for coverage-guided tests: what decodes packets and the kernel's answers, for bytes of any kind. Only for `fuzz/`.
 
 use std::collections::BTreeMap;
 
@@ -47,15 +47,17 @@ fn walk(attributes: Attributes<'_>, depth: u32) {
 
 #[cfg(test)]
 mod tests {
+    type Entry = fn(&[u8]);
+
     #[test]
     fn every_input_of_the_corpus_is_survived() {
-        let doors: [(&str, fn(&[u8])); 3] =
+        let entries: [(&str, Entry); 3] =
             [("netlink", super::netlink), ("packets", super::packets), ("ring_block", super::block)];
-        for (target, door) in doors {
+        for (target, entry) in entries {
             let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
             let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
             assert!(!files.is_empty(), "{target}");
-            files.iter().for_each(|file| door(&std::fs::read(file).unwrap()));
+            files.iter().for_each(|file| entry(&std::fs::read(file).unwrap()));
         }
     }
 }

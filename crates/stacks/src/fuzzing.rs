@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests: what reads a user's files, for bytes of any kind. Only for `fuzz/`.
+//! Entry points for coverage-guided tests: what reads a user's files, for bytes of any kind. Only for `fuzz/`.
 
 use crate::object::Object;
 use crate::rules;
@@ -30,14 +30,16 @@ pub fn rules(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    type Entry = fn(&[u8]);
+
     #[test]
     fn every_input_of_the_corpus_is_survived() {
-        let doors: [(&str, fn(&[u8])); 2] = [("object", super::object), ("rules", super::rules)];
-        for (target, door) in doors {
+        let entries: [(&str, Entry); 2] = [("object", super::object), ("rules", super::rules)];
+        for (target, entry) in entries {
             let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
             let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
             assert!(!files.is_empty(), "{target}");
-            files.iter().for_each(|file| door(&std::fs::read(file).unwrap()));
+            files.iter().for_each(|file| entry(&std::fs::read(file).unwrap()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests of what bounds an agent's clients: the limits of a trial, the budget of connections,
+//! Entry points for coverage-guided tests of what bounds an agent's clients: the limits of a trial, the budget of connections,
 //! and the queue. They hold the state that a real agent has, and no socket, clock or process.
 
 use std::collections::HashMap;

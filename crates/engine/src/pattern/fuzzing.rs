@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests of what runs during a trial: the machines of all patterns over a channel whose other
+//! Entry points for coverage-guided tests of what runs during a trial: the machines of all patterns over a channel whose other
 //! end says what the input says.
 
 use std::cell::RefCell;
@@ -215,5 +215,23 @@ pub fn sequence(bytes: &[u8]) {
         let again = sequence.arrive(number);
         assert!(first != Arrival::New || again == Arrival::Duplicate, "{number} came twice: {again:?}");
         assert!((next > number || number == u64::MAX) && sequence.next() == next, "{number}: {next}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_may_claim_any_time_that_a_grant_waited() {
+        // Kind, datagrams passed, leg, room, drops, time, received.
+        let credit =
+            [&[9][..], &[0; 8], &1_u32.to_be_bytes(), &8_u64.to_be_bytes(), &[0; 8], &[0xff; 8], &[0; 12]].concat();
+        datagrams(&[&[0, 0x40, 0xff][..], &credit].concat());
+    }
+
+    #[test]
+    fn replies_to_several_requests_may_exceed_the_buffer() {
+        stream(&[&[12, 0xa1][..], &[b'x'; 300]].concat());
     }
 }

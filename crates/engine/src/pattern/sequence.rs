@@ -1,5 +1,7 @@
 //! Which datagrams have arrived: new, duplicate or late.
 
+use std::ops::Range;
+
 /// Remembers the last 65,536 sequence numbers, so that a duplicate is not taken for a new datagram.
 pub(crate) struct Sequence {
     /// One past the highest number seen.
@@ -38,9 +40,7 @@ impl Sequence {
             if number - self.next >= WINDOW {
                 self.seen.fill(0);
             } else {
-                for skipped in self.next..number {
-                    self.clear(skipped);
-                }
+                self.clear(self.next..number);
             }
             self.next = number + 1;
             self.set(number);
@@ -71,9 +71,15 @@ impl Sequence {
         self.seen[word] |= bit;
     }
 
-    fn clear(&mut self, number: u64) {
-        let (word, bit) = Self::slot(number);
-        self.seen[word] &= !bit;
+    /// Clears by words where it can: a sender may leave a large gap before each datagram.
+    fn clear(&mut self, numbers: Range<u64>) {
+        let mut number = numbers.start;
+        while number < numbers.end {
+            let (word, bit) = Self::slot(number);
+            let whole = bit == 1 && numbers.end - number >= 64;
+            self.seen[word] &= if whole { 0 } else { !bit };
+            number += if whole { 64 } else { 1 };
+        }
     }
 
     fn is_set(&self, number: u64) -> bool {

@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests of what this end decodes before or beside a trial.
+//! Entry points for coverage-guided tests of what this end decodes before or beside a trial.
 
 use model::SocketFacts;
 

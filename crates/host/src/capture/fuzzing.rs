@@ -1,4 +1,4 @@
-//! Doors for coverage-guided tests of what a capture reads, as root, of any packet that passes.
+//! Entry points for coverage-guided tests of what a capture reads, as root, of any packet that passes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
