@@ -229,9 +229,4 @@ mod tests {
             [&[9][..], &[0; 8], &1_u32.to_be_bytes(), &8_u64.to_be_bytes(), &[0; 8], &[0xff; 8], &[0; 12]].concat();
         datagrams(&[&[0, 0x40, 0xff][..], &credit].concat());
     }
-
-    #[test]
-    fn replies_to_several_requests_may_exceed_the_buffer() {
-        stream(&[&[12, 0xa1][..], &[b'x'; 300]].concat());
-    }
 }
