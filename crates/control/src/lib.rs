@@ -16,6 +16,29 @@ mod tls;
 mod wire;
 pub mod worker;
 
+/// Entry points for coverage-guided tests of what bounds an agent's clients. Only for `fuzz/`.
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing {
+    pub use crate::agent::fuzzing::{gate, limits, queue};
+
+    #[cfg(test)]
+    mod tests {
+        type Entry = fn(&[u8]);
+
+        #[test]
+        fn every_input_of_the_corpus_is_survived() {
+            let entries: [(&str, Entry); 3] =
+                [("gate", super::gate), ("limits", super::limits), ("queue", super::queue)];
+            for (target, entry) in entries {
+                let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+                let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+                assert!(!files.is_empty(), "{target}");
+                files.iter().for_each(|file| entry(&std::fs::read(file).unwrap()));
+            }
+        }
+    }
+}
+
 pub use access::{Access, KnownKeys, Recognized};
 pub use error::ControlError;
 pub use limits::raise_file_limit;

@@ -11,5 +11,34 @@ pub mod pattern;
 pub mod runner;
 pub mod transport;
 
+/// Entry points for coverage-guided tests: what decodes the bytes of peers, for bytes of any kind. Only for `fuzz/`.
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing {
+    pub use crate::pattern::fuzzing::{datagrams, sequence, stream};
+    pub use crate::transport::fuzzing::{signals, tcp_info};
+
+    #[cfg(test)]
+    mod tests {
+        type Entry = fn(&[u8]);
+
+        #[test]
+        fn every_input_of_the_corpus_is_survived() {
+            let entries: [(&str, Entry); 5] = [
+                ("datagrams", super::datagrams),
+                ("sequence", super::sequence),
+                ("signals", super::signals),
+                ("stream", super::stream),
+                ("tcp_info", super::tcp_info),
+            ];
+            for (target, entry) in entries {
+                let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+                let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+                assert!(!files.is_empty(), "{target}");
+                files.iter().for_each(|file| entry(&std::fs::read(file).unwrap()));
+            }
+        }
+    }
+}
+
 pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, random, wall_error};
 pub use runner::{LegTally, run};

@@ -14,6 +14,8 @@ pub mod capture;
 pub mod clock;
 pub mod conditions;
 pub mod confine;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod inventory;
 pub mod netlink;
 pub mod observe;

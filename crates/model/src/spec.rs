@@ -330,6 +330,9 @@ impl Spec {
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("`probe={}`", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
+        if let Some(outstanding) = self.outstanding.filter(|most| !(1..=Self::PROBES_OUTSTANDING).contains(most)) {
+            return refuse(format!("{outstanding} requests at a time"), "use 1 to 8 on a connection");
+        }
         if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
                 format!("`observe-interval` of {} ns", self.observe_interval_ns),
@@ -403,6 +406,8 @@ mod tests {
             Spec { stop: Stop::Blocks(0), ..good.clone() },
             Spec { interval_ns: 1_000, ..good.clone() },
             Spec { stall_ns: 0, ..good.clone() },
+            Spec { outstanding: Some(0), ..good.clone() },
+            Spec { outstanding: Some(u32::MAX), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
             Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None, fetch_bytes: None }), ..good.clone() },
         ];

@@ -22,8 +22,9 @@ pub(crate) fn section<'a>(file: &'a [u8], name: &str) -> Result<Option<&'a [u8]>
     for index in 0..count {
         let header = header(index).ok_or(CUT)?;
         let start = number(header, 0, 4).ok_or(CUT)?;
-        let called = names.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next());
-        if called == Some(name.as_bytes()) {
+        // Without a search for the end of each name: a file can have 65,535 names without one.
+        let rest = names.get(start..).and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        if rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == 0)) {
             return contents(header).map(Some).ok_or(CUT);
         }
     }
@@ -52,6 +53,7 @@ mod tests {
         assert_eq!(section(file, "license"), Ok(Some(b"Dual MIT/GPL\0".as_slice())));
         assert_eq!(section(file, "licence"), Ok(None));
         assert!(section(b"#!/bin/sh", "license").is_err());
+        assert_eq!(section(file, "licens"), Ok(None), "not by the start of a name");
     }
 
     proptest! {

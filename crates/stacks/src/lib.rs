@@ -12,6 +12,8 @@
 
 mod elf;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod kept;
 mod kernel;
 mod loader;

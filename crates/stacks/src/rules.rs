@@ -76,7 +76,7 @@ pub fn read_rules(path: &Path) -> Result<Vec<StackRule>, StackError> {
     parse(&text).map_err(wrong)
 }
 
-fn parse(text: &str) -> Result<Vec<StackRule>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<StackRule>, String> {
     let sections: BTreeMap<String, Section> = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut rules = Vec::new();
     for (name, section) in sections {

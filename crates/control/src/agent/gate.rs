@@ -93,6 +93,16 @@ impl Gate {
         allowed
     }
 
+    /// Panics if more than `most` connections are counted, or the memory is not bounded.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn check(&self, most: usize) {
+        let state = self.lock();
+        let held = state.unauthenticated.values().map(BTreeMap::len).collect::<Vec<_>>();
+        assert!(state.count <= most && held.iter().sum::<usize>() == state.count, "{held:?}, {} counted", state.count);
+        assert!(held.iter().all(|own| (1..=self.max_per_source).contains(own)), "{held:?}");
+        assert!(state.handshakes.len() <= MAX_TOTAL, "{} addresses", state.handshakes.len());
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,6 +5,8 @@
 mod addresses;
 mod data_acceptor;
 mod facts;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
 mod limits;

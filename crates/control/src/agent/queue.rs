@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// A granted position, if no one waits and a slot is free.
-    fn enter_at_once(self: &Arc<Self>) -> Option<QueuePosition> {
+    pub(super) fn enter_at_once(self: &Arc<Self>) -> Option<QueuePosition> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.running >= self.slots {
             return None;
@@ -112,8 +112,14 @@ impl State {
 }
 
 impl QueuePosition {
+    /// Whether it has a slot.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn is_granted(&self) -> bool {
+        self.granted
+    }
+
     /// Tries to take a slot; `Err` is the number of clients in front.
-    fn enter(&mut self) -> Result<(), usize> {
+    pub(super) fn enter(&mut self) -> Result<(), usize> {
         let mut state = self.queue.lock();
         let position = state.waiting.binary_search(&self.place).unwrap_or(0);
         if position == 0 && state.running < self.queue.slots {

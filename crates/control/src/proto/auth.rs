@@ -93,7 +93,8 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let pairs = digits.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
+    // A sign would pass for a digit below.
+    if !pairs.remainder().is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
@@ -163,5 +164,6 @@ mod tests {
         assert_eq!(unhex(&hex(&[0, 1, 254, 255])), Some(vec![0, 1, 254, 255]));
         assert_eq!(unhex("abc"), None);
         assert_eq!(unhex("xy"), None);
+        assert_eq!(unhex("+f"), None);
     }
 }

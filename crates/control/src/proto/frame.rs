@@ -43,6 +43,8 @@ pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, FrameError> {
 #[derive(Debug)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    /// Bytes at the front that were taken. They are removed when more are pushed: once for each push, not for each message.
+    taken: usize,
     /// The largest frame accepted.
     pub limit: usize,
 }
@@ -51,27 +53,25 @@ impl Decoder {
     /// A decoder that accepts frames of up to `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit }
+        Self { bytes: Vec::new(), taken: 0, limit }
     }
 
     /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..std::mem::take(&mut self.taken));
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The next complete message, if there is one. After an error the stream cannot be used any more.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
-        let Some(prefix) = self.bytes.first_chunk::<4>() else { return Ok(None) };
+        let Some((prefix, rest)) = self.bytes[self.taken..].split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*prefix) as usize;
         if length > self.limit {
             return Err(FrameError::TooLong { length, limit: self.limit });
         }
-        if self.bytes.len() < 4 + length {
-            return Ok(None);
-        }
-        let message =
-            serde_json::from_slice(&self.bytes[4..4 + length]).map_err(|error| FrameError::Content(error.to_string()));
-        self.bytes.drain(..4 + length);
+        let Some(content) = rest.get(..length) else { return Ok(None) };
+        let message = serde_json::from_slice(content).map_err(|error| FrameError::Content(error.to_string()));
+        self.taken += 4 + length;
         message.map(Some)
     }
 }

@@ -36,7 +36,7 @@ impl DatagramSender {
     pub(super) fn new(part: &Part) -> Self {
         let left = match part.stop {
             LegStop::Bytes(bytes) => Some(bytes),
-            LegStop::Transactions(count) => Some(count * part.block as u64),
+            LegStop::Transactions(count) => Some(count.saturating_mul(part.block as u64)),
             LegStop::Clock => None,
         };
         Self {
@@ -86,7 +86,7 @@ impl DatagramSender {
                 Ok(count) => match Signal::decode(&rx[..count], channel.nonce()) {
                     Some(Signal::Credit { leg, passed, room, received, drops, waited_ns }) => {
                         let now = now_ns();
-                        let waited_ns = waited_ns + channel.waited_ns();
+                        let waited_ns = channel.waited_ns().saturating_add(waited_ns);
                         credit.granted(leg, Grant { passed, room, received, drops, waited_ns }, now);
                     }
                     Some(signal) => {
@@ -209,7 +209,7 @@ impl DatagramReceiver {
         match self.stop {
             LegStop::Clock => env.signals.stopping() && !self.empties,
             LegStop::Bytes(bytes) => self.bytes >= bytes,
-            LegStop::Transactions(count) => self.bytes >= count * self.block as u64,
+            LegStop::Transactions(count) => self.bytes >= count.saturating_mul(self.block as u64),
         }
     }
 

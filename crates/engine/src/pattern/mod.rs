@@ -9,6 +9,8 @@ mod credit;
 mod crr;
 mod datagrams;
 mod definition;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod leg;
 mod machine;
 mod pacer;

@@ -1,5 +1,7 @@
 //! Which datagrams have arrived: new, duplicate or late.
 
+use std::ops::Range;
+
 /// Remembers the last 65,536 sequence numbers, so that a duplicate is not taken for a new datagram.
 pub(crate) struct Sequence {
     /// One past the highest number seen.
@@ -29,14 +31,16 @@ impl Sequence {
     /// Classifies `number` and remembers it.
     #[inline]
     pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
+        // No sender counts that far, and it has no next number.
+        if number == u64::MAX {
+            return Arrival::Duplicate;
+        }
         if number >= self.next {
             // Clear what falls out of the window; after a gap of a whole window that is everything.
             if number - self.next >= WINDOW {
                 self.seen.fill(0);
             } else {
-                for skipped in self.next..number {
-                    self.clear(skipped);
-                }
+                self.clear(self.next..number);
             }
             self.next = number + 1;
             self.set(number);
@@ -67,9 +71,15 @@ impl Sequence {
         self.seen[word] |= bit;
     }
 
-    fn clear(&mut self, number: u64) {
-        let (word, bit) = Self::slot(number);
-        self.seen[word] &= !bit;
+    /// Clears by words where it can: a sender may leave a large gap before each datagram.
+    fn clear(&mut self, numbers: Range<u64>) {
+        let mut number = numbers.start;
+        while number < numbers.end {
+            let (word, bit) = Self::slot(number);
+            let whole = bit == 1 && numbers.end - number >= 64;
+            self.seen[word] &= if whole { 0 } else { !bit };
+            number += if whole { 64 } else { 1 };
+        }
     }
 
     fn is_set(&self, number: u64) -> bool {
@@ -83,6 +93,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn the_last_number_there_is_changes_nothing() {
+        let mut sequence = Sequence::new();
+        let arrivals = [3, u64::MAX, 3, u64::MAX - 1, u64::MAX].map(|number| sequence.arrive(number));
+        assert_eq!(arrivals.map(|arrival| arrival == Arrival::New), [true, false, false, true, false]);
+        assert_eq!(sequence.next(), u64::MAX);
+    }
 
     proptest! {
         #[test]

@@ -188,7 +188,7 @@ impl Signal {
     }
 
     /// The signal in 72 bytes with the magic, of any connection.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let number = u64::from_be_bytes(bytes[16..24].try_into().ok()?);
         Some(match bytes[15] {
             1 => Self::Hello(bytes[24..56].try_into().ok()?),

@@ -14,6 +14,8 @@ mod datagram;
 mod delayed_reads;
 mod flow;
 pub mod foreign;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod greetings;
 mod handshake;
 mod hello_exchange;

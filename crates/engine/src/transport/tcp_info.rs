@@ -41,6 +41,15 @@ impl TcpInfo {
         Self { bytes, length }.complete()
     }
 
+    /// An answer of any length, as a kernel might give it.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn read(answer: &[u8]) -> Option<Self> {
+        let mut bytes = [0; TCP_INFO_ROOM];
+        bytes.iter_mut().zip(answer).for_each(|(byte, answered)| *byte = *answered);
+        // A newer kernel's answer may be longer than the room.
+        Self { bytes, length: answer.len() }.complete()
+    }
+
     fn complete(self) -> Option<Self> {
         (self.length >= OLDEST).then_some(self)
     }

@@ -8,6 +8,8 @@
 
 mod file;
 mod filter;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod own;
 mod packet;
 mod sequence;

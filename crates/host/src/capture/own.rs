@@ -9,6 +9,9 @@ use super::packet::{Ends, Fragment, Piece};
 /// Fragmented packets whose first fragment was seen and whose others may still arrive.
 const FRAGMENTED: usize = 1_024;
 
+/// Connections that are known at most once subflows have joined: anyone may send a packet that seems to open one.
+const JOINED: usize = 4_096;
+
 /// The sockets of a trial at this end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Own {
@@ -60,7 +63,7 @@ impl Sorter {
             return true;
         }
         // A further subflow goes to the port of the first one, and shares at least one address with a known one.
-        let joined = joins && self.own.multipath;
+        let joined = joins && self.own.multipath && self.own.connections.len() < JOINED;
         let beside = |[here, there]: &[SocketAddr; 2]| {
             let port = there.port() == to.port() || here.port() == to.port();
             let ips = [here.ip(), there.ip()];
@@ -110,17 +113,34 @@ mod tests {
         assert!(sorter.has(&later(7)) && !sorter.has(&later(8)));
     }
 
+    /// A SYN with a TCP option.
+    fn subflow(option: &[u8]) -> Vec<u8> {
+        let mut packet = v4(2);
+        packet.truncate(40);
+        packet[32] = (5 + option.len() as u8 / 4) << 4;
+        packet.extend(option);
+        packet
+    }
+
+    /// Four times no-operation, and MP_JOIN of a SYN (RFC 8684, 3.2).
+    const JOIN: [u8; 16] = [1, 1, 1, 1, 30, 12, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+    #[test]
+    fn a_flood_of_subflows_takes_no_more_memory() {
+        let first = own(&[["10.0.0.9:5000", "10.0.0.2:6280"]]);
+        let mut sorter = Sorter::new(&Own { multipath: true, ..first });
+        let mut packet = subflow(&JOIN);
+        for port in 1..=u16::MAX {
+            packet[20..22].copy_from_slice(&port.to_be_bytes());
+            sorter.has(&packet);
+        }
+        assert_eq!(sorter.own.connections.len(), JOINED);
+    }
+
     #[test]
     fn a_subflow_joins_by_its_option_only() {
-        let subflow = |option: &[u8]| {
-            let mut packet = v4(2);
-            packet.truncate(40);
-            packet[32] = (5 + option.len() as u8 / 4) << 4;
-            packet.extend(option);
-            packet
-        };
-        // From another address of this host: no-operation twice and MP_JOIN of a SYN (RFC 8684, 3.2), or MP_CAPABLE.
-        let join = subflow(&[1, 1, 1, 1, 30, 12, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        // From another address of this host: MP_JOIN, or MP_CAPABLE.
+        let join = subflow(&JOIN);
         let capable = subflow(&[1, 1, 1, 1, 30, 4, 0x01, 0]);
         let first = own(&[["10.0.0.9:5000", "10.0.0.2:6280"]]);
         let mut sorter = Sorter::new(&Own { multipath: true, ..first.clone() });

@@ -129,12 +129,7 @@ impl Ring {
         {
             // SAFETY: as long as the status says so, the block is this side's: the kernel does not write to it.
             let block = unsafe { std::slice::from_raw_parts(start, BLOCK) };
-            let mut at = word(block, BLOCK_FIRST) as usize;
-            for _ in 0..word(block, BLOCK_PACKETS) {
-                let Some((frame, next)) = frame(block, at) else { break };
-                each(frame);
-                at += next;
-            }
+            packets_of(block, each);
         }
         status.store(0, Ordering::Release);
         self.block = (self.block + 1) % BLOCKS;
@@ -163,6 +158,23 @@ impl Drop for Ring {
         unsafe {
             libc::munmap(self.memory.as_ptr().cast(), BLOCK * BLOCKS);
         }
+    }
+}
+
+/// Passes each packet of a block to `each`, as far as they lie within it.
+pub(super) fn packets_of(block: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
+    if block.len() < BLOCK_FIRST + size_of::<u32>() {
+        return;
+    }
+    let mut at = word(block, BLOCK_FIRST) as usize;
+    for _ in 0..word(block, BLOCK_PACKETS) {
+        let Some((frame, next)) = frame(block, at) else { break };
+        each(frame);
+        // The last packet has no next one.
+        if next == 0 {
+            break;
+        }
+        at += next;
     }
 }
 

@@ -26,7 +26,10 @@ pub(crate) struct Connection {
 /// Reads the recording called `name`, of a server that listened on `server_port`. Loopback loses and reorders nothing, so that the
 /// bytes follow each other as the packets do.
 pub(crate) fn recording(name: &str, server_port: u16) -> Recording {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(format!("{name}.pcap"));
+    // Also for the crate in ../../fuzz, which has a folder of its own.
+    let mut above =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|above| above.join("crates/peer-wire/tests/data"));
+    let path = above.find(|folder| folder.is_dir()).unwrap().join(format!("{name}.pcap"));
     let mut reader = PcapReader::new(std::fs::File::open(&path).unwrap()).unwrap();
     let mut recording = Recording::default();
     let mut places: BTreeMap<u16, usize> = BTreeMap::new();

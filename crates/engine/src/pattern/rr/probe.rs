@@ -109,6 +109,15 @@ impl Prober {
         Ok(None)
     }
 
+    /// How much to receive into a buffer: not more than what was requested, so that nothing beyond it is taken.
+    fn room(&self, kind: Kind, buffer: usize) -> usize {
+        match kind {
+            Kind::Datagram => buffer,
+            // The buffer holds one large reply, not as many as may be outstanding.
+            _ => (self.flight.outstanding() * self.reply - self.reply_received).min(buffer),
+        }
+    }
+
     /// Handles what a call received.
     fn take_replies<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>, count: usize) -> Option<Turn> {
         let now = now_ns();
@@ -175,11 +184,7 @@ impl<C: Channel> Machine<C> for Prober {
             if self.flight.outstanding() == 0 {
                 return Ok(Turn::Sleep(due));
             }
-            let room = if C::KIND == Kind::Datagram {
-                env.rx.len()
-            } else {
-                self.flight.outstanding() * self.reply - self.reply_received
-            };
+            let room = self.room(C::KIND, env.rx.len());
             match channel.recv(&mut env.rx[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
@@ -201,5 +206,37 @@ impl<C: Channel> Machine<C> for Prober {
             }
         }
         Ok(Turn::Again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Direction, Role};
+
+    use super::*;
+    use crate::pattern::Pace;
+
+    #[test]
+    fn replies_to_several_requests_may_exceed_the_buffer() {
+        let spec = Spec { outstanding: Some(4), ..Spec::new("tcp", "rr") };
+        let part = Part {
+            role: Role::Active,
+            direction: Direction::Send,
+            block: 1,
+            reply: 100,
+            stop: LegStop::Clock,
+            leg: 0,
+            last: true,
+            pace: Some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, min_gap_ns: 0.0 }),
+            drain: None,
+            to_receiver: false,
+            shares: true,
+            spins: false,
+            singly: true,
+            opening: 0,
+        };
+        let mut prober = Prober::new(&spec, &part).unwrap();
+        (1..=4).for_each(|now_ns| prober.flight.sent(now_ns));
+        assert_eq!([1_000, 400, 200].map(|buffer| prober.room(Kind::Stream, buffer)), [400, 400, 200]);
     }
 }

@@ -1,0 +1,4 @@
+//! The codec of nttcp, in every role.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| throughline_fuzz::peers::session("nttcp", bytes));

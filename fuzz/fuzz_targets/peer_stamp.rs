@@ -1,0 +1,4 @@
+//! The codec of stamp, in every role.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| throughline_fuzz::peers::session("stamp", bytes));

@@ -1,0 +1,17 @@
+//! A plan, in its lab and between real hosts.
+#![no_main]
+
+use std::collections::BTreeMap;
+
+use throughline_fuzz::memory::bounded;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    for in_lab in [false, true] {
+        let read = || session::plan::read("plan.toml", text.clone().into_owned(), &BTreeMap::new(), in_lab);
+        // The cells of a plan are bounded, not its memory per byte.
+        if let Ok(parsed) = bounded(bytes, 256 << 20, 256, read) {
+            assert_eq!(parsed.cells.len(), parsed.specs.len());
+        }
+    }
+});

@@ -1,0 +1,6 @@
+//! Clients that wait for the machine, and leave.
+#![no_main]
+
+use throughline_fuzz::memory::bounded;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 64 << 10, 256, || control::fuzzing::queue(bytes)));

@@ -1,0 +1,16 @@
+//! A file with one spec, and the same as JSON.
+#![no_main]
+
+use throughline_fuzz::memory::bounded;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    bounded(bytes, 2 << 20, 2_048, || {
+        let _ = session::plan::read_spec("spec.toml", text.into_owned());
+        if let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(bytes)
+            && let Ok(draft) = session::draft::SpecDraft::from_json(&object)
+        {
+            let _ = draft.finish();
+        }
+    });
+});

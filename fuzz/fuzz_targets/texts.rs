@@ -1,0 +1,28 @@
+//! Short texts: an agent's address, key and token, the offer of a launcher, sizes, rates and times.
+#![no_main]
+
+use control::coordinator::check_host;
+use control::proto::auth::{Token, hex, unhex};
+use control::proto::fingerprint::Fingerprint;
+use model::units::{BitRate, ByteSize, Nanos, Ratio};
+use session::launch::Offer;
+use session::values;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let text = &*String::from_utf8_lossy(bytes);
+    let _ = (check_host(text), Token::new(text));
+    if let Some(bytes) = unhex(text) {
+        assert_eq!(hex(&bytes), text.to_lowercase());
+    }
+    if let Ok(key) = text.parse::<Fingerprint>() {
+        assert_eq!(key.to_string(), text);
+    }
+    if let Some(offer) = Offer::parse(text) {
+        assert_eq!(Offer::parse(&offer.line()), Some(offer));
+    }
+    let _ = (text.parse::<ByteSize>(), text.parse::<BitRate>(), text.parse::<Nanos>(), text.parse::<Ratio>());
+    let _ = (values::name(text), values::host(text), values::address(text), values::variable(text));
+    let _ = (text.parse::<values::Cores>(), text.parse::<values::Congestion>(), text.parse::<values::RequestRate>());
+    let _ = (text.parse::<values::SetFlag>(), text.parse::<values::EngineFlag>(), text.parse::<values::Switch>());
+    let _ = stacks::Request::parse(text);
+});
