@@ -61,5 +61,6 @@ mkdir -p target/fuzz
 say "$seconds s for each of ${#targets[@]} targets, $(nproc) at once"
 export -f run_target statistic edges
 export programs LONGEST SLOWEST MEMORY
+# shellcheck disable=SC2016 # the inner shell expands its arguments
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'run_target "$1" "$2"' run_target '{}' "$seconds" ||
     die "a target did not survive an input"
