@@ -86,9 +86,13 @@ pub fn become_user(user: &User, kept: CapabilitySet) -> io::Result<()> {
 pub fn keep_capabilities(kept: CapabilitySet) -> io::Result<()> {
     check_alone()?;
     clear_ambient_capability_set()?;
-    let kept = capabilities(None)?.permitted & kept;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })?;
+    let now = capabilities(None)?;
+    let (kept, none) = (now.permitted & kept, CapabilitySet::empty());
+    let wanted = CapabilitySets { effective: kept, permitted: kept, inheritable: none };
+    // A service manager's filter of system calls may refuse the call; then it has taken the capabilities as well.
+    if now != wanted {
+        set_capabilities(None, wanted)?;
+    }
     Ok(set_no_new_privs(true)?)
 }
 

@@ -46,8 +46,8 @@ pub(super) struct Connections<'a> {
     pub(super) coordinator: &'a str,
 }
 
-/// Starts the capture that `spec` requests, with a packet socket of the helper; `None` without a request. A file that will be fetched is added to
-/// `session_captures`.
+/// Starts the capture that `spec` requests, with a packet socket of the helper; `None` without a request. A file that will be
+/// fetched is added to `session_captures`.
 pub(super) fn begin(
     captures: &Captures,
     session_captures: &mut SessionCaptures,

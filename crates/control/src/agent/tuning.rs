@@ -85,7 +85,10 @@ impl Session {
         }
         let command = format!("{} ({})", self.purpose, self.peer);
         let (changes, mark, cuts) = match self.ask(&Request::Tune { command, settings }).await {
-            Answer::Tuned { changes, mark, cuts } => (changes, mark, cuts),
+            Answer::Tuned { changes, mark, cuts, recovered } => {
+                recovered.iter().for_each(|line| self.shared.log(line));
+                (changes, mark, cuts)
+            }
             other => return self.wire.send(&untuned(other)).await,
         };
         self.changed |= !changes.is_empty();
@@ -122,6 +125,7 @@ impl Session {
             return Ok(true);
         }
         if let Answer::Reverted { changes } = self.ask(&Request::Undo { mark }).await {
+            self.changed = mark > 0;
             self.shared.log(&format!("{}: not confirmed, reverted: {}", self.peer, changes_line(&changes)));
         }
         if let Ok(Err(over)) = confirmed {

@@ -19,7 +19,11 @@ use crate::wire::Wire;
 const LISTENER: u8 = b'L';
 
 /// A session with a helper. Dropping it makes the helper put everything back.
-pub(crate) struct Client(Wire<Request, Answer>);
+pub(crate) struct Client {
+    wire: Wire<Request, Answer>,
+    /// Requests without an answer: a caller that was cancelled has left its own.
+    unanswered: usize,
+}
 
 impl Client {
     /// Opens a session.
@@ -31,27 +35,37 @@ impl Client {
             Helper::Here(powers) => {
                 let (mine, theirs) = tokio::io::duplex(64 << 10);
                 tokio::spawn(Session::new(powers.clone()).serve_here(theirs));
-                Ok(Self(Wire::quiet(mine)))
+                Ok(Self::over(Wire::quiet(mine)))
             }
             Helper::At(path) => {
                 let mut stream = tokio::net::UnixStream::connect(path).await?;
                 stream.write_all(&[SESSION]).await?;
                 let wire = Wire::start(stream, &Request::Ping);
                 wire.trust();
-                Ok(Self(wire))
+                Ok(Self::over(wire))
             }
         }
     }
 
+    fn over(wire: Wire<Request, Answer>) -> Self {
+        Self { wire, unanswered: 0 }
+    }
+
     /// The answer to a request. A helper that is gone refuses.
     pub(crate) async fn ask(&mut self, request: &Request) -> Answer {
-        if let Err(over) = self.0.send(request).await {
+        if let Err(over) = self.wire.send(request).await {
             return gone(&over);
         }
+        self.unanswered += 1;
         loop {
-            match self.0.recv().await {
-                Ok(Answer::Ping) => {}
-                Ok(answer) => return answer,
+            match self.wire.recv().await {
+                Ok(Answer::Ping) => continue,
+                Ok(answer) => {
+                    self.unanswered -= 1;
+                    if self.unanswered == 0 {
+                        return answer;
+                    }
+                }
                 Err(over) => return gone(&over),
             }
         }
@@ -116,5 +130,29 @@ pub(super) fn packet_socket(path: &Path, wanted: &Wanted, snaplen: u32) -> Resul
         Ok((Answer::Refused { reason, .. }, _)) => Err(reason),
         Ok(_) => Err("the answer of the helper is out of order".into()),
         Err(error) => Err(format!("the helper at {}: {error}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Powers;
+    use super::*;
+
+    #[test]
+    fn the_answer_of_a_cancelled_request_is_not_taken_for_the_next_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = Client::connect(&Helper::Here(Arc::new(Powers::none()))).await.unwrap();
+            let show = Request::Show { keys: vec!["sysctl.net.core.somaxconn".into()] };
+            tokio::select! {
+                biased;
+                answer = client.ask(&show) => panic!("{answer:?} before the helper had a turn"),
+                () = std::future::ready(()) => {}
+            }
+            assert_eq!(client.ask(&Request::Revert).await, Answer::Reverted { changes: Vec::new() });
+            assert!(matches!(client.ask(&show).await, Answer::Shown { settings } if settings.len() == 1));
+        });
     }
 }

@@ -106,6 +106,8 @@ pub(crate) enum Answer {
         mark: usize,
         /// Whether one of them may cut the agent's connections.
         cuts: bool,
+        /// What killed processes had left and was reverted before, a line each.
+        recovered: Vec<String>,
     },
     /// Settings were restored.
     Reverted {

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use engine::transport::PrivilegedOption;
 use host::capture::{HEADERS, Wanted, packet_socket};
-use host::tune::{Allowance, Journal};
+use host::tune::{Allowance, Journal, TuneError};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Notify;
 
@@ -147,26 +147,25 @@ pub enum Listening {
 }
 
 struct Shared {
-    options: HelperOptions,
     powers: Arc<Powers>,
+    log: Box<dyn Fn(&str) + Send + Sync>,
     connections: AtomicUsize,
     unused: Notify,
 }
 
-/// Serves agents until its agent has ended or the caller drops the future. First it restores the settings that a killed owner
-/// left.
+/// Serves agents until its agent has ended or the caller drops the future. A helper that no agent has started first restores the
+/// settings that a killed owner left; otherwise its agent has.
 ///
 /// # Errors
 /// The journal or the socket cannot be used.
 pub async fn serve(options: HelperOptions, listening: Listening) -> io::Result<()> {
-    if options.powers.tuning {
-        let journal = Journal::open(options.powers.journal.as_deref()).map_err(io::Error::other)?;
-        recover(&journal).map_err(io::Error::other)?.iter().for_each(|line| (options.log)(line));
-    }
-    let powers = Arc::new(options.powers.clone());
-    let shared = Arc::new(Shared { options, powers, connections: AtomicUsize::new(0), unused: Notify::new() });
+    let (powers, connections, unused) = (Arc::new(options.powers), AtomicUsize::new(0), Notify::new());
+    let shared = Arc::new(Shared { powers, log: options.log, connections, unused });
     let agent = match listening {
-        Listening::On(listener) => return shared.accept(listener).await,
+        Listening::On(listener) => {
+            shared.recover().map_err(io::Error::other)?;
+            return shared.accept(listener).await;
+        }
         Listening::With(agent) => agent,
     };
     let receiving = agent.try_clone()?;
@@ -186,6 +185,13 @@ pub async fn serve(options: HelperOptions, listening: Listening) -> io::Result<(
 }
 
 impl Shared {
+    fn recover(&self) -> Result<(), TuneError> {
+        if self.powers.tuning {
+            recover(&Journal::open(self.powers.journal.as_deref())?)?.iter().for_each(|line| (self.log)(line));
+        }
+        Ok(())
+    }
+
     async fn accept(self: &Arc<Self>, listener: UnixListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(listener)?;
@@ -194,7 +200,7 @@ impl Shared {
                 Ok((stream, _)) => self.clone().admit(stream),
                 // Most likely out of file descriptors: wait until some are closed.
                 Err(error) => {
-                    (self.options.log)(&format!("cannot accept: {error}"));
+                    (self.log)(&format!("cannot accept: {error}"));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -204,7 +210,7 @@ impl Shared {
     fn admit(self: Arc<Self>, stream: tokio::net::UnixStream) {
         self.connections.fetch_add(1, Ordering::SeqCst);
         tokio::spawn(async move {
-            session::receive(&self.powers, stream, &self.options.log).await;
+            session::receive(&self.powers, stream, &self.log).await;
             self.connections.fetch_sub(1, Ordering::SeqCst);
             self.unused.notify_one();
         });

@@ -123,16 +123,17 @@ impl Session {
         if let Some(refusal) = self.not_allowed() {
             return Ok(refusal);
         }
+        let mut recovered = Vec::new();
         if self.tuner.is_none() {
             let journal = self.journal()?;
             // What killed processes left must not count as the host's own settings.
-            recover(&journal)?;
+            recovered = recover(&journal)?;
             let tuner = Tuner::new(Arc::new(RealBackend), journal, command, Duration::ZERO);
             self.tuner = Some(tuner.within(self.powers.allowance.clone()));
         }
         let Some(tuner) = &mut self.tuner else { unreachable!("it was just made") };
         let (mark, cuts) = (tuner.mark(), tuner.cuts(settings));
-        Ok(Answer::Tuned { changes: tuner.tune(settings)?, mark, cuts })
+        Ok(Answer::Tuned { changes: tuner.tune(settings)?, mark, cuts, recovered })
     }
 
     fn revert_left(&self, id: Option<String>, all: bool, force: bool) -> Result<Answer, TuneError> {

@@ -172,7 +172,9 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
         Some(user) => become_user(user, kept, wanted.captures, &log)?,
         None => make_captures(wanted.captures, None).map(|()| false)?,
     };
-    confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
+    if !own_user {
+        confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
+    }
     let folder = if own_user { Scratch::anywhere() } else { Scratch::new() };
     let folder = folder.map_err(|error| setup::no_socket_directory(&error))?;
     let helper = match &started {
