@@ -96,8 +96,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
-    /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that --allow-... flags
-    /// need. `root` keeps all of them [default: thru if there is such a user, else nobody].
+    /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that its other
+    /// flags need. `root` keeps all of them [default: thru if there is such a user, else nobody].
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
