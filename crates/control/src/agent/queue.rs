@@ -1,7 +1,9 @@
 //! The queue of measurements on this host: one at a time (or as many as configured), in the order of the requests. Clients of
-//! different addresses take turns, so that one address cannot fill the queue before the others.
+//! different addresses take turns, so that one address cannot fill the queue before the others. Clients that watch the host have no
+//! place in it, but they share its readings, and get fewer while others measure.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +13,11 @@ use tokio::sync::watch;
 /// Shortest interval of the reports to one waiting client: many clients that get each change would disturb the running
 /// measurement.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time between two readings of the host's counters for all watchers together, on an idle host and during a measurement: a reading
+/// takes time on a core.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+const WATCH_INTERVAL_IN_USE: Duration = Duration::from_secs(1);
 
 /// The queue of one agent.
 pub(crate) struct Queue {
@@ -27,6 +34,8 @@ struct State {
     round: u64,
     /// In the order in which they are granted.
     waiting: Vec<Place>,
+    /// Watchers of each address.
+    watching: HashMap<Option<IpAddr>, u32>,
 }
 
 /// Where a position is in the queue: by round, then by ticket. In each round every address has one position.
@@ -64,6 +73,12 @@ pub(crate) struct QueuePosition {
     reported: Option<(usize, Instant)>,
 }
 
+/// A client that watches the host; dropping it leaves its share to the others.
+pub(crate) struct Watcher {
+    queue: Arc<Queue>,
+    source: Option<IpAddr>,
+}
+
 impl Queue {
     pub(crate) fn new(slots: usize) -> Arc<Self> {
         Arc::new(Self { slots: slots.max(1), state: Mutex::default(), changed: watch::Sender::new(0) })
@@ -88,6 +103,12 @@ impl Queue {
         let place = Place { round: state.round, ticket: state.ticket(), source: None };
         state.running += 1;
         Some(QueuePosition { queue: self.clone(), place, granted: true, reported: None })
+    }
+
+    /// Admits a watcher at `source`.
+    pub(crate) fn watch(self: &Arc<Self>, source: Option<IpAddr>) -> Watcher {
+        *self.lock().watching.entry(source).or_default() += 1;
+        Watcher { queue: self.clone(), source }
     }
 
     /// Measurements that run now.
@@ -153,6 +174,29 @@ impl QueuePosition {
             };
             // After the timeout and after a change alike, the state is checked again.
             let _ = tokio::time::timeout(quiet, changes.changed()).await;
+        }
+    }
+}
+
+impl Watcher {
+    /// Shortest time between two of its reports: all addresses that watch have the same share of the readings.
+    pub(crate) fn interval(&self) -> Duration {
+        let state = self.queue.lock();
+        let all = if state.running > 0 { WATCH_INTERVAL_IN_USE } else { WATCH_INTERVAL };
+        let addresses = u32::try_from(state.watching.len()).unwrap_or(u32::MAX);
+        let own = state.watching.get(&self.source).copied().unwrap_or(1);
+        all.saturating_mul(addresses).saturating_mul(own)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        if let Some(watchers) = state.watching.get_mut(&self.source) {
+            *watchers -= 1;
+            if *watchers == 0 {
+                state.watching.remove(&self.source);
+            }
         }
     }
 }
@@ -242,6 +286,23 @@ mod tests {
         flood.remove(0);
         assert_eq!(late.enter(), Ok(()));
         assert_eq!(queue.join(many).enter(), Err(101), "behind its own");
+    }
+
+    #[test]
+    fn watchers_share_the_readings_by_address_and_get_fewer_during_a_measurement() {
+        let queue = Queue::new(1);
+        let [many, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().ok());
+        let alone = queue.watch(other);
+        assert_eq!(alone.interval(), Duration::from_millis(100));
+        let flood: Vec<Watcher> = (0..100).map(|_| queue.watch(many)).collect();
+        assert_eq!((alone.interval(), flood[0].interval()), (Duration::from_millis(200), Duration::from_secs(20)));
+        let mut measures = queue.join(many);
+        assert_eq!(measures.enter(), Ok(()), "watchers hold no slot");
+        assert_eq!(alone.interval(), Duration::from_secs(2));
+        drop(flood);
+        assert_eq!(alone.interval(), Duration::from_secs(1));
+        drop(measures);
+        assert_eq!(alone.interval(), Duration::from_millis(100));
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl Session {
                     }
                 }
                 Ok(ToAgent::Watch { interval_ns }) => {
-                    if let Err(over) = watch::serve(&mut self.wire, interval_ns).await {
+                    let watcher = self.shared.queue.watch(self.source());
+                    if let Err(over) = watch::serve(&mut self.wire, interval_ns, &watcher).await {
                         return over;
                     }
                 }
@@ -146,9 +147,14 @@ impl Session {
         }
     }
 
+    /// The address, or network, that has a share of this agent; `None` for a client on no network.
+    fn source(&self) -> Option<IpAddr> {
+        self.addresses.peer.map(gate::network)
+    }
+
     /// Waits in the queue, then serves measurements until the coordinator releases the machine.
     async fn hold(&mut self, purpose: &str) -> Result<(), EndReason> {
-        let mut position = self.shared.queue.join(self.addresses.peer.map(gate::network));
+        let mut position = self.shared.queue.join(self.source());
         loop {
             tokio::select! {
                 turn = position.turn() => match turn {

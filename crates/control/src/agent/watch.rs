@@ -4,23 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::{Live, RealSys};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, sleep_until};
 
+use super::queue::Watcher;
 use crate::proto::message::{FromAgent, ToAgent};
 use crate::wire::Wire;
 
-/// Shortest interval of the reports: reading the counters takes time, and others may measure here.
-const MIN_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Sends reports until the coordinator sends `release`; an error ends the session.
-pub(crate) async fn serve(wire: &mut Wire<FromAgent, ToAgent>, interval_ns: u64) -> Result<(), String> {
-    let every = Duration::from_nanos(interval_ns).max(MIN_INTERVAL);
+/// Sends reports until the coordinator sends `release`; an error ends the session. They are `interval_ns` apart, or further if
+/// `watcher` has a smaller share.
+pub(crate) async fn serve(
+    wire: &mut Wire<FromAgent, ToAgent>,
+    interval_ns: u64,
+    watcher: &Watcher,
+) -> Result<(), String> {
     let mut live = Live::start(Arc::new(RealSys));
-    let mut due = interval_at(Instant::now() + every, every);
-    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = Instant::now();
     loop {
+        let every = Duration::from_nanos(interval_ns).max(watcher.interval());
+        let due = last + every;
         tokio::select! {
-            _ = due.tick() => wire.send(&FromAgent::Watched(Box::new(live.read()))).await?,
+            () = sleep_until(due) => {
+                // Reports that were missed are not made up for.
+                last = if due.elapsed() < every { due } else { Instant::now() };
+                wire.send(&FromAgent::Watched(Box::new(live.read()))).await?;
+            }
             message = wire.recv() => match message? {
                 ToAgent::Ping => {}
                 ToAgent::Release => return Ok(()),

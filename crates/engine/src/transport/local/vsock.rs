@@ -3,16 +3,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use model::{NamedTransport, Spec};
+use model::{Io, NamedTransport, Spec};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::core::{EngineError, now_ns};
+use crate::core::EngineError;
 use crate::transport::stream::{StreamChannel, exchange_hello, read_hello, welcome};
 use crate::transport::sys::sockopt;
-use crate::transport::{Capabilities, Cookie, FlowHello, Link, ListenOptions, Listener, Rendezvous, Transport};
+use crate::transport::{
+    Capabilities, Cookie, FlowHello, Greeting, Greetings, Link, ListenOptions, Listener, Rendezvous, Transport,
+};
 
 /// The transport.
 pub(crate) struct Vsock;
@@ -24,8 +25,6 @@ const PORT_ANY: u32 = u32::MAX;
 
 const BACKLOG: i32 = 4096;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Interval at which a thread that waits for the next connection checks for the end.
-const ACCEPT_STEP: Duration = Duration::from_millis(100);
 
 impl Transport for Vsock {
     fn named(&self) -> &'static NamedTransport {
@@ -60,13 +59,15 @@ impl Transport for Vsock {
         let port = spec.far.port.map_or(PORT_ANY, u32::from);
         socket.bind(&SockAddr::vsock(CID_ANY, port)).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
         let bound = socket.local_addr().ok().and_then(|address| address.as_vsock_address());
         let (_, port) = bound.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
         Ok(Box::new(VsockListener {
             socket,
             address: Address { cid: own_cid(), port },
             cookie: listen.cookie,
-            spec: spec.clone(),
+            io: spec.io,
+            greetings: Greetings::new(),
         }))
     }
 
@@ -133,10 +134,12 @@ impl std::fmt::Display for Address {
 }
 
 struct VsockListener {
+    /// Does not block.
     socket: Socket,
     address: Address,
     cookie: Cookie,
-    spec: Spec,
+    io: Io,
+    greetings: Greetings,
 }
 
 impl Listener for VsockListener {
@@ -145,28 +148,21 @@ impl Listener for VsockListener {
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let failed = |source: io::Error| EngineError::socket("accept on", self.address.to_string(), source);
-        self.socket.set_nonblocking(true).map_err(failed)?;
-        loop {
-            match self.socket.accept() {
-                Ok((socket, _)) => {
-                    socket.set_nonblocking(false).map_err(failed)?;
-                    if let Ok(Some(hello)) = read_hello(&socket, &self.cookie) {
-                        welcome(&socket).map_err(failed)?;
-                        return Ok((hello, Link::of(StreamChannel::new(OwnedFd::from(socket), self.spec.io))));
-                    }
-                }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                    if now_ns() > deadline_ns {
-                        return Err(failed(io::ErrorKind::TimedOut.into()));
-                    }
-                    let mut wait = [rustix::event::PollFd::new(&self.socket, rustix::event::PollFlags::IN)];
-                    let step = rustix::time::Timespec { tv_sec: 0, tv_nsec: ACCEPT_STEP.as_nanos() as i64 };
-                    let _ = rustix::event::poll(&mut wait, Some(&step));
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        let address = self.address;
+        let failed = move |source: io::Error| EngineError::socket("accept on", address.to_string(), source);
+        let accept = || {
+            let (socket, _) = self.socket.accept()?;
+            let (cookie, io) = (self.cookie, self.io);
+            let greeting: Greeting = Box::new(move || {
+                // An unauthenticated or broken connection is dropped; the right one is still to come.
+                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie));
+                let Ok(Some(hello)) = hello else { return Ok(None) };
+                welcome(&socket).map_err(failed)?;
+                Ok(Some((hello, Link::of(StreamChannel::new(socket.into(), io)))))
+            });
+            Ok(greeting)
+        };
+        self.greetings.next(&self.socket, deadline_ns, accept, failed)
     }
 }
 
