@@ -4,7 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{Decision, Sequential, mean, t_interval};
+use analysis::stats::{Decision, Interval, Sequential, mean, t_interval};
 use model::SplitMix64;
 use model::Stopping;
 
@@ -23,37 +23,49 @@ struct Coverage {
     at_first: f64,
 }
 
-/// Runs the rule as the coordinator does: a decision after each value, until it says stop or `budget` values are taken.
+/// One run of the rule as the coordinator does it: a decision after each value, until it says stop or `budget` values are taken. Returns
+/// the reported interval, whether the target was reached, and the number of values.
+fn run(sequential: &Sequential, budget: usize, mut next: impl FnMut() -> f64) -> (Interval, bool, usize) {
+    let mut values = Vec::new();
+    loop {
+        if values.len() >= budget {
+            return (sequential.final_estimate(&values).expect("enough values").interval, false, values.len());
+        }
+        values.push(next());
+        match sequential.decide(&values) {
+            Decision::Continue => {}
+            Decision::Converged(interval) => return (interval, true, values.len()),
+            Decision::Exhausted(interval) => return (interval.expect("enough values"), false, values.len()),
+        }
+    }
+}
+
+/// Runs the rule often. `source` makes one run's values, and [`TRUTH`] is what they are noise around.
 fn simulate<S: FnMut() -> f64>(
     rule: &Stopping,
     seed: u64,
     budget: impl Fn(&mut SplitMix64) -> usize,
     source: impl Fn(SplitMix64) -> S,
 ) -> Coverage {
+    judge(rule, seed, |sequential, seeds| {
+        let budget = budget(seeds);
+        let (interval, converged, taken) = run(sequential, budget, source(SplitMix64::new(seeds.next_u64())));
+        (interval.contains(TRUTH), converged, taken)
+    })
+}
+
+/// The shares over [`RUNS`] runs, of which `one` tells whether the truth was covered, whether the target was reached, and the number of
+/// values.
+fn judge(rule: &Stopping, seed: u64, one: impl Fn(&Sequential, &mut SplitMix64) -> (bool, bool, usize)) -> Coverage {
     let sequential = Sequential::new(rule);
-    let (mut covered, mut converged, mut taken, mut at_first) = (0u32, 0u32, 0usize, 0u32);
     let mut seeds = SplitMix64::new(seed);
+    let (mut covered, mut converged, mut taken, mut at_first) = (0u32, 0u32, 0usize, 0u32);
     for _ in 0..RUNS {
-        let budget = budget(&mut seeds);
-        let mut next = source(SplitMix64::new(seeds.next_u64()));
-        let mut values = Vec::new();
-        let interval = loop {
-            if values.len() >= budget {
-                break sequential.final_estimate(&values).expect("enough values").interval;
-            }
-            values.push(next());
-            match sequential.decide(&values) {
-                Decision::Continue => {}
-                Decision::Converged(interval) => {
-                    converged += 1;
-                    at_first += u32::from(values.len() == sequential.analyses()[0]);
-                    break interval;
-                }
-                Decision::Exhausted(interval) => break interval.expect("enough values"),
-            }
-        };
-        covered += u32::from(interval.contains(TRUTH));
-        taken += values.len();
+        let (covers, converges, values) = one(&sequential, &mut seeds);
+        covered += u32::from(covers);
+        converged += u32::from(converges);
+        taken += values;
+        at_first += u32::from(converges && values == sequential.analyses()[0]);
     }
     let share = |count: u32| f64::from(count) / RUNS as f64;
     Coverage {
@@ -142,6 +154,26 @@ fn drifting(phi: f64, share: f64, noise: f64) -> impl Fn(SplitMix64) -> Box<dyn 
     }
 }
 
+/// A path whose level moves all the time: in a second its correlation falls to `phi`. A trial sees its mean over a second, plus the offset
+/// of its connection, which has the same variance; together they have a standard deviation of `noise`. Trials are ten milliseconds apart.
+/// Returns whether the interval covers the path's mean over the whole session, from its first trial to its last.
+fn in_a_moving_session(sequential: &Sequential, phi: f64, noise: f64, mut random: SplitMix64) -> (bool, bool, usize) {
+    const STEPS: usize = 100;
+    let part = noise * 0.5f64.sqrt();
+    let mut level = Autoregression::new(phi.powf(1.0 / STEPS as f64), &mut random);
+    let (mut all, mut steps) = (0.0, 0usize);
+    let result = run(sequential, usize::MAX, || {
+        // The pause is one step.
+        let pause = level.next(&mut random);
+        let trial: f64 = (0..STEPS).map(|_| level.next(&mut random)).sum();
+        all += if steps == 0 { trial } else { pause + trial };
+        steps += if steps == 0 { STEPS } else { STEPS + 1 };
+        TRUTH + part * (trial / STEPS as f64 + random.normal())
+    });
+    let truth = TRUTH + part * all / steps as f64;
+    (result.0.contains(truth), result.1, result.2)
+}
+
 /// Log-normal noise with mean 1: `sigma` is the standard deviation of the logarithm.
 fn skewed(sigma: f64) -> impl Fn(SplitMix64) -> Box<dyn FnMut() -> f64> {
     move |mut random| Box::new(move || (sigma * random.normal() - sigma * sigma / 2.0).exp())
@@ -221,6 +253,21 @@ fn a_mild_wave_from_pass_to_pass() {
     for (j, noise) in [0.005, 0.02, 0.04, 0.08].into_iter().enumerate() {
         let coverage = simulate(&rule, 400 + j as u64, no_budget, drifting(0.5, 0.05, noise));
         contract("pass-to-pass AR(1) 0.5, 5 % of variance", noise, &coverage);
+    }
+}
+
+/// What is estimated is the path in this session: what moves slower than the trials is part of it, and not an error.
+#[test]
+fn the_session_is_covered_however_slowly_its_path_moves() {
+    let rule = Stopping::default();
+    for (i, phi) in [0.3, 0.6, 0.9].into_iter().enumerate() {
+        for (j, noise) in [0.005, 0.02, 0.04, 0.2].into_iter().enumerate() {
+            let coverage = judge(&rule, 450 + 10 * i as u64 + j as u64, |sequential, seeds| {
+                in_a_moving_session(sequential, phi, noise, SplitMix64::new(seeds.next_u64()))
+            });
+            print(&format!("the session's own mean, level AR(1) {phi}, connection effect"), noise, &coverage);
+            assert!(coverage.covered >= 0.93, "{phi} at {noise}: {}", coverage.covered);
+        }
     }
 }
 
