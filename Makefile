@@ -2,7 +2,7 @@
 
 SHELL := bash
 
-.PHONY: help demo check test test-long bench fuzz truth seeds stacks install clean
+.PHONY: help demo check test test-long bench fuzz truth seeds stacks release install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ seeds: ## run shortened versions of five published experiments in labs, with one
 
 stacks: ## build the BPF objects of the TCP stacks from source (clang)
 	@scripts/stacks.sh
+
+release: ## build the files of a release from the current commit in target/release-files, with their bill of materials
+	@scripts/release.sh
 
 install: ## install thru to cargo's bin folder
 	@scripts/setup.sh build

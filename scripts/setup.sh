@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh check`: also what `make check`
-# uses. `setup.sh test`: also what all tests use. `setup.sh fuzz`: what building needs, and what `make fuzz` uses.
+# uses. `setup.sh test`: also what all tests use. `setup.sh fuzz`, `setup.sh release`: what building needs, and what `make fuzz` or
+# `make release` uses.
 # Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
 # without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
@@ -16,6 +17,10 @@ NEXTEST=0.9.148
 NEXTEST_SOURCE=0.9.120
 # Builds the coverage-guided tests.
 CARGO_FUZZ=0.13.2
+# Writes the list of dependencies into the program.
+CARGO_AUDITABLE=0.7.7
+# Writes the bill of materials.
+CARGO_CYCLONEDX=0.5.9
 # Reads iperf3's JSON, to check ours.
 IPERF3_PYTHON=0.1.11
 # Its STAMP layers check our datagrams.
@@ -165,9 +170,21 @@ fuzzer() {
         refresh
         apt_install g++
     fi
-    if cargo fuzz --version >/dev/null 2>&1; then return 0; fi
-    say "installing cargo-fuzz $CARGO_FUZZ from source into target/tools (takes a minute, once)"
-    cargo install --locked --quiet --root target/tools --version "$CARGO_FUZZ" cargo-fuzz
+    tool cargo-fuzz "$CARGO_FUZZ"
+}
+
+# tool NAME VERSION: a program of the crate registry, in target/tools.
+tool() {
+    have "$1" && return 0
+    say "installing $1 $2 from source into target/tools (takes a minute, once)"
+    cargo install --locked --quiet --root target/tools --version "$2" "$1"
+}
+
+# What a release is built with; readelf comes with the C compiler.
+release_tools() {
+    find_tools
+    tool cargo-auditable "$CARGO_AUDITABLE"
+    tool cargo-cyclonedx "$CARGO_CYCLONEDX"
 }
 
 # Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.
@@ -218,6 +235,12 @@ case ${1:-} in
         rust
         fuzzer
         ;;
-    *) die "usage: scripts/setup.sh build|check|test|fuzz" ;;
+    release)
+        compiler
+        libraries
+        rust
+        release_tools
+        ;;
+    *) die "usage: scripts/setup.sh build|check|test|fuzz|release" ;;
 esac
 say "using $(cargo --version) at $(command -v cargo)"

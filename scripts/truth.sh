@@ -12,6 +12,8 @@
 # replay (4 minutes): records legs of curves over loopback, with blocking and with spinning waits, and replays a third of them
 # through the real schedule: its intervals must cover the medians of the other two thirds in 90 % of the sizes.
 #
+# curves (4 minutes; NPtcp if it is installed): how far curves of the same path differ, beside their own intervals. It judges nothing.
+#
 # THRU_BIN names a program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,9 +21,12 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(comparisons matrix replay)
+[ $# -gt 0 ] || parts=(comparisons matrix replay curves)
 for part in "${parts[@]}"; do
-    case $part in comparisons | matrix | replay) ;; *) die "no part is called $part" "parts: comparisons matrix replay" ;; esac
+    case $part in
+        comparisons | matrix | replay | curves) ;;
+        *) die "no part is called $part" "parts: comparisons matrix replay curves" ;;
+    esac
 done
 wants() { case " ${parts[*]} " in *" $1 "*) ;; *) return 1 ;; esac; }
 
@@ -79,6 +84,11 @@ if wants replay; then
     printf '| recording | passes | covered | later | ± | ± own |\n'
     THRU_LEGS="$dir/legs" cargo test --release --locked --quiet -p throughline-schedule --test replay -- --nocapture |
         grep '^|'
+fi
+if wants curves; then
+    agent_over_loopback
+    mkdir "$dir/curves"
+    "${inside[@]}" scripts/curves.sh "$thru" "$host" "$dir/curves"
 fi
 wants comparisons || exit 0
 

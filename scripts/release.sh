@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Builds the files of a release from the current commit, in OUT (default: target/release-files): `thru` with the list of its
+# dependencies inside (cargo auditable; `cargo audit bin thru` reads it), its bill of materials (CycloneDX), and their checksums.
+# Paths of this machine are replaced, so that a build in another folder gives the same bytes. `release.sh --twice` builds two times,
+# in two folders, and compares.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+twice=no
+if [ "${1:-}" = --twice ]; then
+    twice=yes
+    shift
+fi
+[ $# -le 1 ] || die "usage: scripts/release.sh [--twice] [OUT]"
+out=$(realpath -m "${1:-target/release-files}")
+
+scripts/setup.sh release
+find_rust
+find_tools
+[ -z "$(git status --porcelain)" ] || warn "changes that are not committed are not in the release"
+commit=$(git rev-parse HEAD)
+# What a tool takes for the current time.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
+export SOURCE_DATE_EPOCH
+
+# build FOLDER: the program and its bill of materials from a clone of the commit in FOLDER/source.
+build() {
+    local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot
+    git clone -q --no-checkout . "$source"
+    git -C "$source" checkout -q "$commit"
+    sysroot=$(rustc --print sysroot)
+    (
+        cd "$source"
+        export CARGO_TARGET_DIR=$built
+        export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust"
+        export CFLAGS="-ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
+        cargo auditable build --release --locked -p throughline
+        cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
+        # Its references are paths, and its number is random.
+        sed -i -e "s|$source|/throughline|g" -e '/"serialNumber"/d' crates/throughline/thru_bin.cdx.json
+    )
+    for file in "$built/release/thru" "$source/crates/throughline/thru_bin.cdx.json"; do
+        if grep -qaF -e "$source" -e "$built" -e "$HOME/" "$file"; then
+            grep -aoE "($source|$built|$HOME)/[[:graph:]]{0,60}" "$file" | sort -u | head -n 5 >&2
+            die "${file##*/} contains paths of this machine"
+        fi
+    done
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build "$work/first"
+mkdir -p "$out"
+cp "$work/first/target/release/thru" "$out/thru"
+cp "$work/first/source/crates/throughline/thru_bin.cdx.json" "$out/thru.cdx.json"
+readelf -S "$out/thru" | grep -qF .dep-v0 || die "thru has no list of its dependencies"
+(cd "$out" && sha256sum thru thru.cdx.json >SHA256SUMS)
+if [ "$twice" = yes ]; then
+    rm -rf "$work/first"
+    build "$work/the-second"
+    cmp "$out/thru" "$work/the-second/target/release/thru" || die "two builds of thru differ"
+    cmp "$out/thru.cdx.json" "$work/the-second/source/crates/throughline/thru_bin.cdx.json" ||
+        die "two bills of materials differ"
+    say "both builds have the same bytes"
+fi
+say "the release of $commit is in $out"
+cat "$out/SHA256SUMS"
