@@ -140,6 +140,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file was deleted, moved or replaced while a run was being recorded.
+    #[error(
+        "the store {} was deleted, moved or replaced while a run was recorded, so the run is not stored; measure again, or use another \
+         file by `store FILE`",
+        path.display()
+    )]
+    FileGone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The header of a run cannot be understood, so nothing can be said about its rows.
     #[error("the header of run {id} in {} cannot be read ({source}); a newer program may have written it", path.display())]
     Header {

@@ -1,6 +1,7 @@
 //! Appends a run's events as they come.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, SinkError};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
@@ -17,6 +18,8 @@ use crate::headline::Headline;
 pub struct Recorder {
     connection: Connection,
     path: PathBuf,
+    /// Device and number of the file that was opened.
+    file: Option<(u64, u64)>,
     run: Option<Current>,
 }
 
@@ -32,14 +35,16 @@ struct Current {
 
 impl Recorder {
     pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
-        Self { connection, path, run: None }
+        let file = identity(&path);
+        Self { connection, path, file, run: None }
     }
 
     /// Appends one event, or passes over an interval or a phase.
     ///
     /// # Errors
     /// [`StoreError::NotStarted`] for an event before [`Event::Run`], [`StoreError::IdTaken`] for an id that is there
-    /// already, [`StoreError::Gone`] when the run was deleted meanwhile, and [`StoreError`] when the file cannot be written.
+    /// already, [`StoreError::Gone`] or [`StoreError::FileGone`] when the run or the file was deleted meanwhile, and [`StoreError`] when
+    /// the file cannot be written.
     pub fn record(&mut self, event: &Event) -> Result<(), StoreError> {
         if matches!(event, Event::Interval { .. } | Event::Phase(_)) {
             return Ok(());
@@ -56,6 +61,10 @@ impl Recorder {
             Event::End(ending) => self.end(ending),
             Event::Interval { .. } | Event::Phase(_) => Ok(()),
         }?;
+        // SQLite goes on in a deleted file, which ends with the process.
+        if identity(&self.path) != self.file {
+            return Err(StoreError::FileGone { path: self.path.clone() });
+        }
         if let Some(run) = &mut self.run {
             run.headline.follow(event);
         }
@@ -234,6 +243,11 @@ impl EventSink for Recorder {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.record(event).map_err(|error| SinkError(error.to_string()))
     }
+}
+
+/// Device and number of the file at `path`; `None` if there is none.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// The transports of `cells`, each once, joined by `/`.

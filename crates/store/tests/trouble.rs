@@ -222,3 +222,22 @@ fn a_locked_store_is_waited_for() {
     holder.join().unwrap();
     assert_eq!(store.list(1).unwrap().len(), 1);
 }
+
+#[test]
+fn a_file_that_is_deleted_or_replaced_in_mid_run_ends_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    for replaced in [false, true] {
+        let store = Store::open(&path).unwrap();
+        let mut recorder = store.recorder().unwrap();
+        recorder.event(&Event::Run(header("20261121-203758-0001"))).unwrap();
+        for name in [FILE, "runs.sqlite-wal", "runs.sqlite-shm"] {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        if replaced {
+            drop(Store::open(&path).unwrap().recorder().unwrap());
+        }
+        let message = words(recorder.record(&Event::Trial(trial(0, 0, 0))), &path);
+        assert!(message.contains("deleted, moved or replaced"), "{message}");
+    }
+}
