@@ -7,3 +7,4 @@ mod hostile_client;
 mod local_user;
 mod on_path;
 mod privileges;
+mod units;

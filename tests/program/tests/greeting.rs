@@ -32,6 +32,18 @@ fn agent_with_files(files: u32, flags: &[&str]) -> Agent {
 }
 
 #[test]
+fn all_addresses_of_both_families_are_served_together() {
+    let sandbox = Sandbox::with_token();
+    let every = ["--listen", "0.0.0.0:0", "--listen", "[::]:0"];
+    let agent = Agent::spawn(Command::new(thru()), &[&every[..], &sandbox.token_flags()].concat());
+    let port = agent.host().rsplit(':').next().unwrap();
+    for (address, transport) in [("127.0.0.1", "tcp"), ("[::1]", "tcp"), ("127.0.0.1", "udp"), ("[::1]", "udp")] {
+        let host = format!("{address}:{port}");
+        sandbox.run(&[&SHORT[..], &["--transport", transport, &host], &sandbox.token_flags()].concat()).ok();
+    }
+}
+
+#[test]
 fn fresh_tokens_are_strong_and_in_a_file_of_their_owner() {
     let sandbox = Sandbox::new();
     let [one, other] = [(); 2].map(|()| sandbox.run(&["token", "new"]).ok().stdout);

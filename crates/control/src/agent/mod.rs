@@ -141,10 +141,12 @@ impl Agent {
     pub async fn serve(options: AgentOptions, key: AgentKey, addresses: &[SocketAddr]) -> Result<(), ControlError> {
         let mut listeners = Vec::new();
         let mut port = None;
+        // `::` takes IPv4 as well, unless an address of IPv4 is given, too.
+        let only_v6 = addresses.iter().any(SocketAddr::is_ipv4);
         for wanted in addresses {
             // Port 0 requests any port; the second address then gets the port of the first.
             let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port.unwrap_or(0)) } else { *wanted };
-            let listener = listen(wanted)?;
+            let listener = listen(wanted, only_v6)?;
             let address =
                 listener.local_addr().map_err(|source| ControlError::io(format!("listen on {wanted}"), source))?;
             port.get_or_insert(address.port());
@@ -153,7 +155,7 @@ impl Agent {
         let listening = listeners.iter().map(|(_, address)| *address).collect();
         let shared = Arc::new(Shared::new(options, listening));
         for (listener, address) in listeners {
-            let udp = udp_port(address)?;
+            let udp = udp_port(address, only_v6)?;
             let guard = DatagramListener::new().map_err(|source| ControlError::io("draw a random number", source))?;
             tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
             shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
@@ -212,7 +214,7 @@ fn line(text: &str) -> String {
     model::plain(&text.chars().take(MAX_LINE).collect::<String>()).into_owned()
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
+fn listen(address: SocketAddr, only_v6: bool) -> Result<TcpListener, ControlError> {
     let failed = |source: std::io::Error| ControlError::Io {
         hint: match source.kind() {
             std::io::ErrorKind::AddrInUse => {
@@ -228,6 +230,9 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
     let socket =
         socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None).map_err(failed)?;
     socket.set_reuse_address(true).map_err(failed)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(only_v6).map_err(failed)?;
+    }
     socket.bind(&address.into()).map_err(failed)?;
     // Hundreds of flows may connect within a moment.
     socket.listen(4096).map_err(failed)?;
@@ -235,12 +240,15 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ControlError> {
     TcpListener::from_std(socket.into()).map_err(failed)
 }
 
-fn udp_port(address: SocketAddr) -> Result<tokio::net::UdpSocket, ControlError> {
+fn udp_port(address: SocketAddr, only_v6: bool) -> Result<tokio::net::UdpSocket, ControlError> {
     let failed = |source: std::io::Error| ControlError::io(format!("cannot listen on {address} (udp)"), source);
     let socket =
         socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None).map_err(failed)?;
     // Each flow gets a second socket on this port, connected to its peer.
     socket.set_reuse_port(true).map_err(failed)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(only_v6).map_err(failed)?;
+    }
     socket.bind(&address.into()).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
     tokio::net::UdpSocket::from_std(socket.into()).map_err(failed)

@@ -1,0 +1,54 @@
+//! The units of packaging/ under a real systemd: the agent runs as they confine it, serves, and changes settings by its helper.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use program::process::within;
+use program::{Running, binary, skip};
+
+const SYSTEMD: &str = "/lib/systemd/systemd";
+
+#[test]
+fn the_units_serve_without_privileges_and_restore_settings() {
+    let test = "the_units_serve_without_privileges_and_restore_settings";
+    if !skip::root(test) {
+        return;
+    }
+    if !Path::new(SYSTEMD).exists() {
+        return skip::skip(test, "no systemd");
+    }
+    let folder = tempfile::Builder::new().prefix("thru-units-").tempdir().unwrap();
+    let units = binary::workspace().join("tests/program/units");
+    fs::copy(units.join("client.sh"), folder.path().join("client.sh")).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+
+    let mut boot = Command::new(units.join("boot.sh"));
+    boot.arg(binary::thru()).arg(binary::workspace().join("packaging")).arg(folder.path());
+    let mut system = Running::of(boot);
+    within(Duration::from_secs(80), "the client in the units' system is done", || {
+        assert!(system.runs(), "systemd ended: {} {}", system.stdout(), system.stderr());
+        folder.path().join("done").exists()
+    });
+    drop(system);
+    let clean = Command::new(units.join("boot.sh")).arg("--clean").arg(folder.path()).status().unwrap();
+    assert!(clean.success());
+
+    let (client, agent) = (read("client.log"), read("agent.log"));
+    let printed = format!("{client}\n{agent}\n{}", read("helper.log"));
+    for expected in [
+        "CapPrm:\t0000000000000000",
+        "CapBnd:\t0000000000000000",
+        "NoNewPrivs:\t1",
+        "Seccomp:\t2",
+        "before: 1\nset: 0\nafter: 1",
+        "thru-agent: success, started again 0 times",
+        "thru-helper: success, started again 0 times",
+    ] {
+        assert!(client.contains(expected), "no {expected:?} in: {printed}");
+    }
+    assert!(!client.contains("Uid:\t0\t"), "the agent is root: {printed}");
+    assert_eq!(client.matches("\"how\":\"finished\"").count(), 4, "{printed}");
+    assert!(!agent.contains("Landlock"), "the agent is not confined to its files: {printed}");
+}
