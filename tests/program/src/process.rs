@@ -135,6 +135,13 @@ pub fn send(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("the process is there");
 }
 
+/// Whether a process runs; a zombie does not.
+#[must_use]
+pub fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
 /// The output of a pipe, collected by a thread so that the writer never blocks.
 #[derive(Debug)]
 struct Capture {

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use lab::{CrossoverSpec, Lab};
-use program::agent::children;
-use program::process::{Signal, send};
+use program::agent::descendants;
+use program::process::{Signal, runs, send};
 use program::{Agent, Running, Sandbox, binary, eventually, skip};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
@@ -107,17 +107,6 @@ fn ignores(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
     u64::from_str_radix(mask, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
-}
-
-/// All processes below one.
-fn descendants(pid: u32) -> Vec<u32> {
-    let of = children(pid);
-    of.iter().flat_map(|child| descendants(*child)).chain(of.iter().copied()).collect()
-}
-
-fn runs(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 /// Folders of `thru`'s in a desk, which is the folder for temporary files of its commands.
