@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use program::Running;
 use program::agent::{children_called, descendants};
-use program::process::{Signal, runs, send};
+use program::process::{Signal, reaches, runs};
 
 use super::bed::{Bed, End, SACK};
 use super::tally::Tally;
@@ -52,7 +52,7 @@ impl Early<'_> {
             while helpers.is_empty() && agent.runs() {
                 helpers = children_called(agent.pid(), "helper");
             }
-            helpers.into_iter().for_each(|pid| send(pid, Signal::KILL));
+            let _ = helpers.into_iter().all(|pid| reaches(pid, Signal::KILL));
         }
         // An agent without its helper is of no use.
         let below = descendants(agent.pid());

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use program::agent::{children, descendants};
-use program::process::{Signal, runs, send};
+use program::process::{Signal, reaches, runs};
 use program::{Finished, Running, Sandbox, skip};
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ impl Bed {
         }
         holder.signal(Signal::KILL);
         if kill % 4 == 3 {
-            reapers.into_iter().filter(|pid| runs(*pid)).for_each(|pid| send(pid, Signal::KILL));
+            let _ = reapers.into_iter().all(|pid| reaches(pid, Signal::KILL));
         }
         // One that it had begun since.
         seen.look(pid);
@@ -118,7 +118,8 @@ impl Bed {
         let at_once = waits(&mut || host_wide() == self.before);
         tally.settings(what, at_once, at_once);
         if self.records() > 0 {
-            let mut command = self.sandbox.command(&["tune", "revert"]);
+            // What is left is of namespaces that are gone, so nowhere "here".
+            let mut command = self.sandbox.command(&["tune", "revert", "all"]);
             command.env("THRU_JOURNAL", self.sandbox.path("journal"));
             Running::of(command).wait().ok();
         }

@@ -1,7 +1,7 @@
 //! Who is killed, and what must then go back by itself.
 
 use program::agent::{children_called, descendants};
-use program::process::{Signal, send};
+use program::process::{Signal, reaches};
 use program::{Agent, Running};
 
 use super::bed::{Bed, End};
@@ -74,8 +74,9 @@ impl Victim {
         if !client.runs() {
             return None;
         }
-        victims.into_iter().for_each(|pid| send(pid, Signal::KILL));
-        Some(struck)
+        // A worker may have ended since.
+        let all = victims.into_iter().all(|pid| reaches(pid, Signal::KILL));
+        all.then_some(struck)
     }
 
     fn processes(self, agent: &Agent, client: &mut Running, moments: &mut Moments) -> Option<Vec<u32>> {
