@@ -28,7 +28,7 @@ pub(crate) fn kill_each(test: &str) {
     let mut moments = Moments::new("lab holder", begun.elapsed());
     for kill in 0..moments.kills() {
         let mut moment = moments.next(kill);
-        while !bed.one(kill, moment, &mut tally) {
+        while !bed.one(kill, moment, &mut moments, &mut tally) {
             moment = moments.earlier(moment);
         }
     }
@@ -78,7 +78,7 @@ impl Bed {
     }
 
     /// One kill; whether the holder was there.
-    fn one(&self, kill: usize, moment: Duration, tally: &mut Tally) -> bool {
+    fn one(&self, kill: usize, moment: Duration, moments: &mut Moments, tally: &mut Tally) -> bool {
         for end in ["", "-wal", "-shm"] {
             let _ = std::fs::remove_file(self.sandbox.path(&format!("runs.sqlite{end}")));
         }
@@ -92,7 +92,11 @@ impl Bed {
             let _ = holder.wait();
             return false;
         }
-        holder.signal(Signal::KILL);
+        if moments.asks_first() {
+            holder.signal(Signal::TERM);
+            std::thread::sleep(moments.restoration());
+        }
+        let _ = reaches(pid, Signal::KILL);
         if kill % 4 == 3 {
             let _ = reapers.into_iter().all(|pid| reaches(pid, Signal::KILL));
         }

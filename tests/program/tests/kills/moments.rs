@@ -35,6 +35,16 @@ impl Moments {
         self.life.mul_f64((kill as f64 + self.random.uniform()) / self.kills as f64)
     }
 
+    /// Whether a victim gets SIGTERM first, so that it dies while it restores settings: a quarter of them.
+    pub(crate) fn asks_first(&mut self) -> bool {
+        self.random.below(4) == 0
+    }
+
+    /// A moment in the time that a restoration takes.
+    pub(crate) fn restoration(&mut self) -> Duration {
+        Duration::from_micros(self.random.below(60_000) as u64)
+    }
+
     /// Another one before `moment`.
     pub(crate) fn earlier(&mut self, moment: Duration) -> Duration {
         moment.mul_f64(self.random.uniform())

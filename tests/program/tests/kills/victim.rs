@@ -74,16 +74,40 @@ impl Victim {
         if !client.runs() {
             return None;
         }
-        // A worker may have ended since.
-        let all = victims.into_iter().all(|pid| reaches(pid, Signal::KILL));
-        all.then_some(struck)
+        let mut pids = victims.into_iter();
+        let first = pids.next()?;
+        if self.may_be_asked() && moments.asks_first() {
+            let _ = reaches(first, Signal::TERM);
+            std::thread::sleep(moments.restoration());
+            let _ = reaches(first, Signal::KILL);
+        } else if !reaches(first, Signal::KILL) {
+            return None;
+        }
+        for pid in pids {
+            if self == Self::Helper {
+                std::thread::sleep(moments.restoration());
+            }
+            // The helper of a killed agent may have done its work.
+            let _ = reaches(pid, Signal::KILL);
+        }
+        Some(struck)
+    }
+
+    /// Whether it restores settings when it is asked to end.
+    fn may_be_asked(self) -> bool {
+        matches!(self, Self::Coordinator | Self::Agent)
     }
 
     fn processes(self, agent: &Agent, client: &mut Running, moments: &mut Moments) -> Option<Vec<u32>> {
         match self {
             Self::Coordinator => Some(vec![client.pid()]),
             Self::Agent => Some(vec![agent.pid()]),
-            Self::Helper => Some(children_called(agent.pid(), "helper")),
+            Self::Helper => {
+                // By itself, or while it restores what its killed agent changed.
+                let agent_first = moments.random.below(2) == 0;
+                let agents = agent_first.then_some(agent.pid());
+                Some(agents.into_iter().chain(children_called(agent.pid(), "helper")).collect())
+            }
             Self::Both if moments.random.below(2) == 0 => Some(vec![client.pid(), agent.pid()]),
             Self::Both => Some(vec![agent.pid(), client.pid()]),
             Self::Worker => {
