@@ -104,7 +104,7 @@ fn one(
     moments: &mut Moments,
     tally: &mut Tally,
 ) -> (bool, Option<Agent>) {
-    bed.forget_runs();
+    bed::forget_runs(&bed.sandbox);
     let mut client = if victim == Victim::Both && kill % 2 == 1 { bed.stream(&agent) } else { bed.plan(&agent) };
     std::thread::sleep(moment);
     let Some(Struck { below, changed, events }) = victim.strike(bed, &agent, &mut client, moments) else {

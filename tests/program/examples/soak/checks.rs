@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use program::process::{Signal, runs};
 
-use crate::figures::Series;
 use crate::sample::{QUANTITIES, Samples, connections};
 use crate::world::World;
 
@@ -73,7 +72,7 @@ impl Checks {
             self.add("a thousand clients at once", (most < PEAK).then(|| format!("{most} at most")));
         }
         for subject in &samples.subjects {
-            let resident: Series = samples.series(subject, QUANTITIES[0].1);
+            let resident = samples.series(subject, QUANTITIES[0].1);
             let what = format!("{}: memory is flat", subject.name);
             if resident.judged() < CYCLES {
                 self.lines.push(format!("{what}: not judged, the soak was too short"));

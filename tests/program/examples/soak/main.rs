@@ -12,7 +12,7 @@
 mod checks;
 mod counts;
 mod crowd;
-mod figures;
+mod harm;
 mod hostile;
 mod load;
 mod programs;
@@ -61,7 +61,7 @@ fn soak(time: Duration, seed: u64, stop: &Arc<AtomicBool>) -> bool {
     world.measure_once();
     let mut samples = Samples::begin(&world);
     let loads = Loads::start(&world, seed);
-    let programs = Programs::start(&world, seed, &loads);
+    let programs = Programs::start(&world, seed);
     let begun = Instant::now();
     while begun.elapsed() < time && !stop.load(Ordering::SeqCst) && world.runs() {
         let next = STEP.saturating_mul(samples.taken() + 1).min(time);

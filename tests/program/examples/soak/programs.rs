@@ -1,4 +1,4 @@
-//! Real commands on other hosts: they measure, watch and tune; some are killed, some lose their network, some lose their worker.
+//! Real commands on other hosts: they measure, watch and tune, one after the other.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,30 +9,28 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use model::SplitMix64;
-use program::agent::children_called;
-use program::process::{Signal, reaches};
 
 use crate::counts::Counts;
-use crate::load::Loads;
+use crate::harm;
 use crate::world::World;
 
 /// Threads that run one command after the other.
 const HANDS: u64 = 4;
 /// A command that takes longer has lost its agent, and would be a fault.
 const LIMIT: Duration = Duration::from_secs(120);
-const SACK: &str = "far:sysctl.net.ipv4.tcp_sack=0";
-const RMEM: &str = "sysctl.net.ipv4.tcp_rmem=4096 200000 8000000";
+pub(crate) const SACK: &str = "far:sysctl.net.ipv4.tcp_sack=0";
+pub(crate) const RMEM: &str = "sysctl.net.ipv4.tcp_rmem=4096 200000 8000000";
 
 /// What a command line is made of, so that threads need no world.
 #[derive(Clone)]
-struct Desk {
-    root: String,
-    open: String,
-    agents: [u32; 2],
-    programs: lab::NetworkHost,
-    lost: lab::NetworkHost,
+pub(crate) struct Desk {
+    pub(crate) root: String,
+    pub(crate) open: String,
+    pub(crate) agents: [u32; 2],
+    pub(crate) programs: lab::NetworkHost,
+    pub(crate) lost: lab::NetworkHost,
     folder: PathBuf,
-    counts: Counts,
+    pub(crate) counts: Counts,
     running: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
 }
@@ -43,7 +41,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    pub(crate) fn start(world: &World, seed: u64, _loads: &Loads) -> Self {
+    pub(crate) fn start(world: &World, seed: u64) -> Self {
         let desk = Desk {
             root: world.root.host().to_owned(),
             open: world.open.host().to_owned(),
@@ -62,9 +60,9 @@ impl Programs {
             threads.push(std::thread::spawn(move || work(&desk, random)));
         };
         (0..HANDS).for_each(|hand| thread(hand, work));
-        thread(10, kill_commands);
-        thread(11, kill_workers);
-        thread(12, lose_the_network);
+        thread(10, harm::kill_commands);
+        thread(11, harm::kill_workers);
+        thread(12, harm::lose_the_network);
         Self { desk, threads }
     }
 
@@ -81,18 +79,18 @@ impl Programs {
 }
 
 impl Desk {
-    fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::SeqCst)
     }
 
-    fn pause(&self, time: Duration) {
+    pub(crate) fn pause(&self, time: Duration) {
         let until = Instant::now() + time;
         while self.goes_on() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    fn spawn(&self, host: &lab::NetworkHost, open: bool, args: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, host: &lab::NetworkHost, open: bool, args: &[&str]) -> Child {
         use std::os::unix::process::CommandExt;
         let mut command: Command = host.command(program::binary::thru());
         command.args(args).process_group(0).current_dir(&self.folder).env("TMPDIR", &self.folder);
@@ -124,7 +122,7 @@ impl Desk {
         status.code()
     }
 
-    fn kill(&self, mut child: Child) {
+    pub(crate) fn kill(&self, mut child: Child) {
         let _ = child.kill();
         let _ = child.wait();
         self.running.fetch_sub(1, Ordering::SeqCst);
@@ -166,60 +164,5 @@ fn work(desk: &Desk, mut random: SplitMix64) {
             None => {}
         }
         desk.pause(Duration::from_millis(random.below(300) as u64));
-    }
-}
-
-/// Commands that are killed in the queue, in a test, or while they change settings.
-fn kill_commands(desk: &Desk, mut random: SplitMix64) {
-    while desk.goes_on() {
-        let (open, args): (bool, Vec<&str>) = match random.below(4) {
-            0 => (false, vec!["stream", &desk.root, "--time", "30s", "--trials", "1", "--no-store"]),
-            1 => (true, vec!["rr", &desk.open, "--flows", "8", "--time", "30s", "--trials", "1", "--no-store"]),
-            2 => (false, vec!["tune", "set", RMEM, &desk.root, "--for", "10s"]),
-            _ => (false, vec!["stream", &desk.root, "--set", SACK, "--time", "30s", "--trials", "1", "--no-store"]),
-        };
-        let child = desk.spawn(&desk.programs, open, &args);
-        desk.pause(Duration::from_millis(random.below(4_000) as u64));
-        desk.kill(child);
-        desk.counts.add("commands killed");
-    }
-}
-
-fn kill_workers(desk: &Desk, mut random: SplitMix64) {
-    while desk.goes_on() {
-        desk.pause(Duration::from_millis(500 + random.below(4_000) as u64));
-        let workers: Vec<u32> = desk.agents.iter().flat_map(|agent| children_called(*agent, "worker")).collect();
-        if !workers.is_empty() {
-            let worker = workers[random.below(workers.len())];
-            if reaches(worker, Signal::KILL) {
-                desk.counts.add("workers killed");
-            }
-        }
-    }
-}
-
-/// A host whose link fails while commands of it measure and wait, and which is back after they were killed.
-fn lose_the_network(desk: &Desk, mut random: SplitMix64) {
-    let link = |state: &str| {
-        let status = desk.lost.command("ip").args(["link", "set", "eth0", state]).status();
-        assert!(status.is_ok_and(|status| status.success()), "the link goes {state}");
-    };
-    while desk.goes_on() {
-        let long = ["--time", "30s", "--trials", "1", "--no-store"];
-        let start = |open: bool, args: &[&str]| desk.spawn(&desk.lost, open, &[args, &long].concat());
-        let clients = [
-            start(false, &["stream", &desk.root]),
-            start(false, &["rr", &desk.root, "--set", SACK]),
-            start(true, &["stream", &desk.open, "--both"]),
-        ];
-        desk.pause(Duration::from_millis(500 + random.below(3_000) as u64));
-        link("down");
-        for client in clients {
-            desk.kill(client);
-            desk.counts.add("commands that lost their network");
-        }
-        desk.pause(Duration::from_secs(4));
-        link("up");
-        desk.pause(Duration::from_secs(1));
     }
 }

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use program::agent::children_called;
 use program::process::eventually;
+use program::series::Series;
 
-use crate::figures::Series;
+use crate::load::CYCLE;
 use crate::world::World;
 
 /// A process at one moment.
@@ -70,7 +71,11 @@ impl Samples {
     }
 
     pub(crate) fn series(&self, subject: &Subject, read: fn(&Reading) -> f64) -> Series {
-        Series { at: self.at.clone(), values: subject.readings.iter().map(read).collect() }
+        self.over_time(subject.readings.iter().map(read).collect())
+    }
+
+    fn over_time(&self, values: Vec<f64>) -> Series {
+        Series { at: self.at.clone(), values, cycle: CYCLE }
     }
 
     pub(crate) fn print(&self) {
@@ -82,8 +87,8 @@ impl Samples {
                 self.series(subject, read).print(&name, read(&subject.start));
             }
         }
-        Series { at: self.at.clone(), values: self.clients.clone() }.print("clients", 0.0);
-        Series { at: self.at.clone(), values: self.connections.clone() }.print("connections to the agents", 0.0);
+        self.over_time(self.clients.clone()).print("clients", 0.0);
+        self.over_time(self.connections.clone()).print("connections to the agents", 0.0);
     }
 }
 

@@ -120,10 +120,8 @@ impl Bed {
         waits(&mut holds)
     }
 
-    /// Files of the journal, one for each owner of changed settings.
     pub(crate) fn records(&self) -> usize {
-        let files = std::fs::read_dir(self.sandbox.path("journal")).into_iter().flatten().flatten();
-        files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl")).count()
+        records(&self.sandbox)
     }
 
     /// What restores settings that a killed owner left: a command that is for that, or the next one that changes any. Without
@@ -141,13 +139,6 @@ impl Bed {
         }
     }
 
-    /// Removes the store.
-    pub(crate) fn forget_runs(&self) {
-        for end in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(self.sandbox.path(&format!("runs.sqlite{end}")));
-        }
-    }
-
     /// The trials that the store has of its only run.
     pub(crate) fn stored(&self) -> BTreeSet<Kept> {
         stored(&self.sandbox)
@@ -156,6 +147,19 @@ impl Bed {
     /// Whether the next command leaves no folder.
     pub(crate) fn is_clean(&self, tally: &mut Tally) {
         is_clean(&self.sandbox, tally);
+    }
+}
+
+/// Files of the journal, one for each owner of changed settings.
+pub(crate) fn records(sandbox: &Sandbox) -> usize {
+    let files = std::fs::read_dir(sandbox.path("journal")).into_iter().flatten().flatten();
+    files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl")).count()
+}
+
+/// Removes the store.
+pub(crate) fn forget_runs(sandbox: &Sandbox) {
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(sandbox.path(&format!("runs.sqlite{end}")));
     }
 }
 

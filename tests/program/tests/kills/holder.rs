@@ -8,7 +8,7 @@ use program::process::{Signal, reaches, runs};
 use program::{Finished, Running, Sandbox, skip};
 use serde_json::Value;
 
-use super::bed::{self, TRIALS, is_clean, stored, waits};
+use super::bed::{TRIALS, forget_runs, is_clean, plan, records, stored, waits};
 use super::events::{in_a_trial, trials};
 use super::moments::Moments;
 use super::tally::Tally;
@@ -58,8 +58,8 @@ impl Bed {
                 String::new()
             }
         };
-        let plan = bed::plan(&format!("to = \"b\"\n[lab]\ntopology = \"crossover\"\n{set}"));
-        std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
+        let text = plan(&format!("to = \"b\"\n[lab]\ntopology = \"crossover\"\n{set}"));
+        std::fs::write(sandbox.path("plan.toml"), text).unwrap();
         Self { sandbox, before }
     }
 
@@ -74,17 +74,15 @@ impl Bed {
         let Finished { code, stdout, stderr } = self.start().wait();
         let announced = trials(&stdout);
         assert_eq!((code, announced.len()), (Some(0), TRIALS), "{stderr}");
-        assert_eq!((stored(&self.sandbox), self.records(), host_wide()), (announced, 0, self.before.clone()));
+        assert_eq!((stored(&self.sandbox), records(&self.sandbox), host_wide()), (announced, 0, self.before.clone()));
     }
 
     /// One kill; whether the holder was there.
     fn one(&self, kill: usize, moment: Duration, moments: &mut Moments, tally: &mut Tally) -> bool {
-        for end in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(self.sandbox.path(&format!("runs.sqlite{end}")));
-        }
+        forget_runs(&self.sandbox);
         let mut holder = self.start();
         std::thread::sleep(moment);
-        let (pid, events, changed) = (holder.pid(), holder.stdout(), self.records() > 0);
+        let (pid, events, changed) = (holder.pid(), holder.stdout(), records(&self.sandbox) > 0);
         let mut seen = Seen::default();
         seen.look(pid);
         let (below, reapers) = (descendants(pid), reapers(pid));
@@ -121,18 +119,14 @@ impl Bed {
         // The namespaces' settings are gone with them.
         let at_once = waits(&mut || host_wide() == self.before);
         tally.settings(what, at_once, at_once);
-        if self.records() > 0 {
+        if records(&self.sandbox) > 0 {
             // What is left is of namespaces that are gone, so nowhere "here".
             let mut command = self.sandbox.command(&["tune", "revert", "all"]);
             command.env("THRU_JOURNAL", self.sandbox.path("journal"));
             Running::of(command).wait().ok();
         }
-        tally.check(self.records() == 0, || format!("{what}: the journal has {} files", self.records()));
-    }
-
-    fn records(&self) -> usize {
-        let files = std::fs::read_dir(self.sandbox.path("journal")).into_iter().flatten().flatten();
-        files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl")).count()
+        tally
+            .check(records(&self.sandbox) == 0, || format!("{what}: the journal has {} files", records(&self.sandbox)));
     }
 }
 

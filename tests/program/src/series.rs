@@ -1,6 +1,6 @@
-//! Values over time: medians of thirds, and whether they rise.
+//! Values over time, of the soak: medians of thirds, and whether they rise.
 
-use crate::load::CYCLE;
+use std::time::Duration;
 
 /// The share of the time that is left out: caches and pools fill.
 const WARM_UP: f64 = 0.2;
@@ -10,14 +10,18 @@ const KENDALL: f64 = 2.326;
 const SHARE: f64 = 0.05;
 const KIB: f64 = 4_096.0;
 
-/// Values at times, s.
+/// Values at times.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
-    pub(crate) at: Vec<f64>,
-    pub(crate) values: Vec<f64>,
+pub struct Series {
+    /// When they were read, s.
+    pub at: Vec<f64>,
+    /// What was read.
+    pub values: Vec<f64>,
+    /// The period of the load: a trend is that of the medians of whole periods.
+    pub cycle: Duration,
 }
 
-pub(crate) fn median(values: &[f64]) -> f64 {
+fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
@@ -28,7 +32,8 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 }
 
 impl Series {
-    pub(crate) fn print(&self, name: &str, start: f64) {
+    /// Prints a row of a table: the value at the start, least, median and greatest value, and the medians of the thirds.
+    pub fn print(&self, name: &str, start: f64) {
         let (least, most) =
             self.values.iter().fold((f64::NAN, f64::NAN), |(low, high), one| (one.min(low), one.max(high)));
         let [first, second, last] = self.thirds();
@@ -40,32 +45,33 @@ impl Series {
     fn warm(&self) -> Self {
         let from = self.at.last().copied().unwrap_or(0.0) * WARM_UP;
         let (at, values) = self.at.iter().zip(&self.values).filter(|(at, _)| **at > from).unzip();
-        Self { at, values }
+        Self { at, values, ..*self }
     }
 
     /// The medians of the thirds after the warm-up.
-    pub(crate) fn thirds(&self) -> [f64; 3] {
+    fn thirds(&self) -> [f64; 3] {
         let warm = self.warm();
         let count = warm.values.len();
         [0, 1, 2].map(|third| median(&warm.values[count * third / 3..count * (third + 1) / 3]))
     }
 
-    /// The medians of the crowd's cycles after the warm-up, and the times of these.
+    /// The medians of the cycles after the warm-up, and the times of these.
     fn cycles(&self) -> Self {
         let (mut at, mut values) = (Vec::new(), Vec::new());
         let warm = self.warm();
-        let step = CYCLE.as_secs_f64();
+        let step = self.cycle.as_secs_f64();
         let number = |at: f64| (at / step) as u64;
         for cycle in warm.at.first().map_or(0, |at| number(*at) + 1)..warm.at.last().map_or(0, |at| number(*at)) {
             let of_it = warm.at.iter().zip(&warm.values).filter(|(at, _)| number(**at) == cycle);
             at.push((cycle as f64 + 0.5) * step);
             values.push(median(&of_it.map(|(_, value)| *value).collect::<Vec<_>>()));
         }
-        Self { at, values }
+        Self { at, values, ..*self }
     }
 
     /// Why it is not flat; `None` if it is. Memory in KiB.
-    pub(crate) fn rises(&self) -> Option<String> {
+    #[must_use]
+    pub fn rises(&self) -> Option<String> {
         let [first, _, last] = self.thirds();
         let margin = SHARE * first + KIB;
         if last > first + margin {
@@ -83,7 +89,8 @@ impl Series {
     }
 
     /// Number of cycles that the trend is judged by.
-    pub(crate) fn judged(&self) -> usize {
+    #[must_use]
+    pub fn judged(&self) -> usize {
         self.cycles().values.len()
     }
 
@@ -105,5 +112,39 @@ impl Series {
     /// The median slope of all pairs (H. Theil, 1950; P. K. Sen, 1968), per second.
     fn slope(&self) -> f64 {
         median(&self.pairs().map(|(time, rise)| rise / time).collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::SplitMix64;
+
+    use super::*;
+
+    /// Memory of a process under a load that comes and goes, 600 s, that grows by so much in a second.
+    fn memory(growth: f64) -> Series {
+        let mut random = SplitMix64::new(1);
+        let at: Vec<f64> = (1..=120).map(|step| 5.0 * f64::from(step)).collect();
+        let load = |at: f64| if at % 40.0 < 30.0 { 20_000.0 } else { 0.0 };
+        let values = at.iter().map(|at| 50_000.0 + load(*at) + 500.0 * random.normal() + growth * at).collect();
+        Series { at, values, cycle: Duration::from_secs(40) }
+    }
+
+    #[test]
+    fn memory_that_only_varies_is_flat_and_a_leak_is_found() {
+        assert_eq!((memory(0.0).rises(), memory(0.0).judged()), (None, 11));
+        assert!(memory(40.0).rises().is_some_and(|why| why.starts_with("the last third's median")));
+        // Too little for the medians of the thirds.
+        assert!(memory(12.0).rises().is_some_and(|why| why.starts_with("a trend of")));
+    }
+
+    #[test]
+    fn memory_that_grows_once_is_found_and_that_of_the_start_is_not() {
+        let mut early = memory(0.0);
+        early.values.iter_mut().take(20).for_each(|value| *value -= 30_000.0);
+        assert_eq!(early.rises(), None);
+        let mut late = memory(0.0);
+        late.values.iter_mut().skip(70).for_each(|value| *value += 30_000.0);
+        assert!(late.rises().is_some());
     }
 }
