@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
 use crate::client::Sandbox;
-use crate::process::{LIMIT, Process, Signal, eventually};
+use crate::process::{LIMIT, Process, Signal, eventually, runs};
 use crate::tls::key_in;
 
 /// An agent that ends with its test.
@@ -159,6 +159,14 @@ pub fn children(pid: u32) -> Vec<u32> {
             fields.next() != Some("Z") && fields.next() == Some(&pid.to_string())
         })
         .collect()
+}
+
+/// The children of a process that have ended and that it has not waited for.
+#[must_use]
+pub fn zombies(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
+    numbers.filter(|number| !runs(*number)).collect()
 }
 
 /// The running children of a process that are this subcommand of `thru`.

@@ -62,7 +62,8 @@ fn kill_each(test: &str, victim: Victim) {
     for kill in 0..moments.kills() {
         let moment = moments.next(kill);
         match moment.checked_sub(starts) {
-            None => Early { bed: &bed, victim }.kill(moment, &mut tally),
+            // It restores what is left first of all.
+            None => Early { bed: &bed, victim }.kill(moments.earlier(moment), &mut tally),
             Some(mut moment) => loop {
                 let fresh = agent.take().unwrap_or_else(|| bed.agent());
                 let (struck, kept) = one(&bed, victim, fresh, kill, moment, &mut moments, &mut tally);

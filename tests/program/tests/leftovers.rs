@@ -8,10 +8,11 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab};
-use program::agent::descendants;
-use program::process::{Signal, runs, send};
+use program::agent::{descendants, zombies};
+use program::process::{Signal, runs, send, within};
 use program::{Agent, Running, Sandbox, binary, eventually, skip};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
@@ -146,6 +147,17 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
 }
 
 #[test]
+fn an_idle_agent_has_waited_for_its_workers() {
+    // Their first measurement: nothing but the worker's end wakes the agent up, if it ends after the client has gone.
+    for _ in 0..4 {
+        let (agent, sandbox) = (Agent::start(), Sandbox::new());
+        sandbox.measure(&["stream", agent.host(), "--time", "50ms", "--trials", "1"]);
+        eventually("no worker runs", || agent.workers().is_empty());
+        within(Duration::from_secs(20), "none is left as a zombie", || zombies(agent.pid()).is_empty());
+    }
+}
+
+#[test]
 fn folders_of_killed_processes_are_swept() {
     let sandbox = Sandbox::new();
     let mut agent = sandbox.start(&["serve", "--listen", "127.0.0.1:0"]);
@@ -188,7 +200,7 @@ fn what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once() {
         let holder = Running::of(command);
         eventually("it is set", || own() != before);
         // The moment of the kill, another one each time.
-        std::thread::sleep(std::time::Duration::from_millis(kill * 300));
+        std::thread::sleep(Duration::from_millis(kill * 300));
         holder.signal(Signal::KILL);
         let _ = holder.wait();
         eventually("it is back without another command", || own() == before);
