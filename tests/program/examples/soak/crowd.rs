@@ -11,7 +11,7 @@ use program::client::TOKEN;
 use program::wire::Wire;
 use serde_json::json;
 
-use crate::load::Load;
+use crate::shared::Load;
 
 /// Clients that wait at the peak of a cycle.
 const WAITING: usize = 1_030;

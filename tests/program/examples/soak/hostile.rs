@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use model::SplitMix64;
 
-use crate::load::Load;
+use crate::shared::Load;
 
 /// Ports of the other programs that the open agent serves: iperf3, NetPIPE and nuttcp.
 const OTHERS: [u16; 3] = [5201, 5002, 5000];

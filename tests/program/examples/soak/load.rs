@@ -4,49 +4,17 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use model::SplitMix64;
-
 use crate::counts::Counts;
+use crate::shared::Load;
 use crate::world::World;
 use crate::{crowd, hostile};
 
-/// The crowd gathers, waits and goes in this time.
-pub(crate) const CYCLE: Duration = Duration::from_secs(40);
 /// Time for all connections to end.
 const END: Duration = Duration::from_secs(30);
-
-/// What all threads of the process share.
-#[derive(Debug, Clone)]
-pub(crate) struct Load {
-    pub(crate) root: String,
-    pub(crate) open: String,
-    pub(crate) counts: Counts,
-    /// Authenticated clients at the moment.
-    pub(crate) clients: Arc<AtomicUsize>,
-    stop: Arc<AtomicBool>,
-    begun: Instant,
-    seed: u64,
-}
-
-impl Load {
-    pub(crate) fn goes_on(&self) -> bool {
-        !self.stop.load(Ordering::SeqCst)
-    }
-
-    /// Time since the crowd began to gather.
-    pub(crate) fn phase(&self) -> Duration {
-        Duration::from_nanos((self.begun.elapsed().as_nanos() % CYCLE.as_nanos()) as u64)
-    }
-
-    /// Random numbers of one thread.
-    pub(crate) fn random(&self, thread: u64) -> SplitMix64 {
-        SplitMix64::new(self.seed.wrapping_mul(1_000).wrapping_add(thread))
-    }
-}
 
 /// The process: `load ROOT OPEN SEED`. It ends with its input.
 pub(crate) fn run(args: &[String]) {

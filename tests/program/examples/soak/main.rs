@@ -17,6 +17,8 @@ mod hostile;
 mod load;
 mod programs;
 mod sample;
+mod shared;
+mod station;
 mod world;
 
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use program::agent::children_called;
 use program::process::eventually;
 use program::series::Series;
 
-use crate::load::CYCLE;
+use crate::shared::CYCLE;
 use crate::world::World;
 
 /// A process at one moment.
