@@ -2,7 +2,7 @@
 
 SHELL := bash
 
-.PHONY: help demo check test test-long bench fuzz truth seeds stacks release install clean
+.PHONY: help demo check test test-long bench fuzz soak truth seeds stacks release install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ check: ## format, lints, and the tests of the crates that neither read files nor
 test: ## run all checks and tests, as root also the privileged ones
 	@scripts/test.sh
 
-test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, and a hundred kills (root; an hour)
+test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, 600 kills, and a short soak (root; 80 minutes)
 	@scripts/test-long.sh
 
 bench: ## compare thru with other tools over loopback
@@ -24,6 +24,9 @@ bench: ## compare thru with other tools over loopback
 
 fuzz: ## run coverage-guided tests of all that reads bytes from elsewhere (a minute each; 20 minutes)
 	@scripts/fuzz.sh
+
+soak: ## hold two agents under a thousand clients, garbage and kills, and check that nothing grows or is left (root; an hour)
+	@scripts/soak.sh
 
 truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit, and of curves on recorded legs (root; 20 minutes)
 	@scripts/truth.sh

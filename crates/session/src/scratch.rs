@@ -67,15 +67,22 @@ fn owner(name: &str) -> Option<u32> {
     number.parse().ok().filter(|_| good && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// Whether a folder belongs to this user, or this user is root, and its owner has ended: no such process exists, and the lock is free.
+/// Whether a folder belongs to this user, or this user is root, and its owner has ended: no such process runs, and the lock is free.
 /// An owner in another container holds the lock.
 fn is_left(folder: &Path, owner: u32) -> bool {
     let user = rustix::process::geteuid();
     // Agents of root become other users.
     let ours = |facts: fs::Metadata| facts.is_dir() && (facts.uid() == user.as_raw() || user.is_root());
     fs::symlink_metadata(folder).is_ok_and(ours)
-        && !Path::new("/proc").join(owner.to_string()).exists()
+        && !runs(owner)
         && File::open(folder).is_ok_and(|folder| folder.try_lock().is_ok())
+}
+
+/// Whether a process runs. One that has ended and whose parent has not noticed does not: process 1 of a container may never notice.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    // The state follows the name (proc_pid_stat(5), field 3).
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_none_or(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
 
 #[cfg(test)]
@@ -84,6 +91,23 @@ mod tests {
 
     /// Above the largest number that a process can have (proc_sys_kernel(5), pid_max).
     const NO_PROCESS: u32 = 4_194_305;
+
+    #[test]
+    fn an_owner_that_has_ended_and_was_not_waited_for_owns_nothing() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut owner = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let folder = parent.path().join(format!("thru-{}-abc123", owner.id()));
+        fs::create_dir(&folder).unwrap();
+        drop(Scratch::within(parent.path()).unwrap());
+        assert!(folder.exists(), "its owner runs");
+        owner.kill().unwrap();
+        while runs(owner.id()) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        drop(Scratch::within(parent.path()).unwrap());
+        assert!(Path::new("/proc").join(owner.id().to_string()).exists() && !folder.exists());
+        owner.wait().unwrap();
+    }
 
     #[test]
     fn a_new_owner_removes_only_folders_of_killed_owners() {

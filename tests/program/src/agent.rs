@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
 use crate::client::Sandbox;
-use crate::process::{LIMIT, Process, Signal, eventually};
+use crate::process::{LIMIT, Process, Signal, eventually, runs};
 use crate::tls::key_in;
 
 /// An agent that ends with its test.
@@ -122,11 +122,7 @@ impl Agent {
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
         // An agent of root has a helper, too.
-        let subcommand = |pid: u32| {
-            let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            words.split('\0').nth(1).map(str::to_owned)
-        };
-        children(self.pid()).into_iter().filter(|pid| subcommand(*pid).as_deref() == Some("worker")).collect()
+        children_called(self.pid(), "worker")
     }
 
     /// Open descriptors (proc(5), fd).
@@ -163,6 +159,31 @@ pub fn children(pid: u32) -> Vec<u32> {
             fields.next() != Some("Z") && fields.next() == Some(&pid.to_string())
         })
         .collect()
+}
+
+/// The children of a process that have ended and that it has not waited for.
+#[must_use]
+pub fn zombies(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
+    numbers.filter(|number| !runs(*number)).collect()
+}
+
+/// The running children of a process that are this subcommand of `thru`.
+#[must_use]
+pub fn children_called(pid: u32, subcommand: &str) -> Vec<u32> {
+    let called = |pid: &u32| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split('\0').nth(1) == Some(subcommand)
+    };
+    children(pid).into_iter().filter(called).collect()
+}
+
+/// All running processes below one.
+#[must_use]
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let of = children(pid);
+    of.iter().flat_map(|child| descendants(*child)).chain(of.iter().copied()).collect()
 }
 
 /// The address in a line of an agent's log that says where it listens.

@@ -17,6 +17,7 @@ pub mod doc;
 pub mod launcher;
 pub mod older;
 pub mod process;
+pub mod series;
 pub mod skip;
 pub mod stacks;
 mod tls;

@@ -131,8 +131,24 @@ impl Drop for Process {
 /// # Panics
 /// There is no such process.
 pub fn send(pid: u32, signal: Signal) {
+    assert!(reaches(pid, signal), "the process {pid} is there");
+}
+
+/// Sends a signal to a process that may just have ended; whether it was there.
+///
+/// # Panics
+/// `pid` is no process number.
+#[must_use]
+pub fn reaches(pid: u32, signal: Signal) -> bool {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process number")).expect("not 0");
-    kill_process(pid, signal).expect("the process is there");
+    kill_process(pid, signal).is_ok()
+}
+
+/// Whether a process runs; a zombie does not.
+#[must_use]
+pub fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 /// The output of a pipe, collected by a thread so that the writer never blocks.

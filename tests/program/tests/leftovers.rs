@@ -8,10 +8,11 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab};
-use program::agent::children;
-use program::process::{Signal, send};
+use program::agent::{descendants, zombies};
+use program::process::{Signal, runs, send, within};
 use program::{Agent, Running, Sandbox, binary, eventually, skip};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
@@ -109,17 +110,6 @@ fn ignores(pid: u32, signal: Signal) -> bool {
     u64::from_str_radix(mask, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
 
-/// All processes below one.
-fn descendants(pid: u32) -> Vec<u32> {
-    let of = children(pid);
-    of.iter().flat_map(|child| descendants(*child)).chain(of.iter().copied()).collect()
-}
-
-fn runs(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-}
-
 /// Folders of `thru`'s in a desk, which is the folder for temporary files of its commands.
 fn scratch(sandbox: &Sandbox) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().path());
@@ -153,6 +143,17 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
             sandbox.run(&["watch", "--count", "1"]).ok();
         }
         assert_eq!(scratch(&sandbox), Vec::<PathBuf>::new(), "{args:?}, {signal:?}");
+    }
+}
+
+#[test]
+fn an_idle_agent_has_waited_for_its_workers() {
+    // Their first measurement: nothing but the worker's end wakes the agent up, if it ends after the client has gone.
+    for _ in 0..4 {
+        let (agent, sandbox) = (Agent::start(), Sandbox::new());
+        sandbox.measure(&["stream", agent.host(), "--time", "50ms", "--trials", "1"]);
+        eventually("no worker runs", || agent.workers().is_empty());
+        within(Duration::from_secs(20), "none is left as a zombie", || zombies(agent.pid()).is_empty());
     }
 }
 
@@ -199,7 +200,7 @@ fn what_a_killed_plans_lab_set_for_the_whole_machine_goes_back_at_once() {
         let holder = Running::of(command);
         eventually("it is set", || own() != before);
         // The moment of the kill, another one each time.
-        std::thread::sleep(std::time::Duration::from_millis(kill * 300));
+        std::thread::sleep(Duration::from_millis(kill * 300));
         holder.signal(Signal::KILL);
         let _ = holder.wait();
         eventually("it is back without another command", || own() == before);

@@ -18,6 +18,7 @@ mod honest;
 mod import;
 mod inventory;
 mod killed;
+mod kills;
 mod ktls;
 mod lab;
 mod leftovers;

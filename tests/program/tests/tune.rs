@@ -18,8 +18,7 @@ use serde_json::Value;
 /// A user without rights.
 const NOBODY: u32 = 65_534;
 
-/// Settings of a namespace that no link goes down for.
-const SACK: &str = "sysctl.net.ipv4.tcp_sack";
+/// A setting of a namespace that no link goes down for.
 const RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
 
 /// Two hosts, a journal of their own, and a folder.
@@ -172,70 +171,6 @@ fn a_hundred_killed_owners_leave_nothing_that_is_not_put_back() {
     }
     // From the third line on something is changed: a test whose kills all came too early would show nothing.
     assert!(cut >= 60, "{cut} of 100 kills left something to put back");
-}
-
-/// How often a measurement and its agent are killed: a few times, or as `THRU_KILLS` says.
-fn kills() -> usize {
-    std::env::var("THRU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10)
-}
-
-#[test]
-fn killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back() {
-    let test = "killed_measurements_plans_and_their_agents_leave_nothing_that_is_not_put_back";
-    let Some(bench) = TestBed::new(test) else { return };
-    let mtu = ["a", "b"].map(|host| format!("dev.{}.mtu", bench.host(host).interface));
-    let show = |host: &str, mtu: &str| bench.json(host, &["tune", "show", mtu, SACK, RMEM])["settings"].clone();
-    let state = || [show("a", &mtu[0]), show("b", &mtu[1])];
-    let before = state();
-    // Neither ends by itself; the plan changes the MTU from cell to cell.
-    let plan = format!(
-        "to = \"${{host}}\"\n[base]\ntime = \"20ms\"\nobserve = \"off\"\n[settings]\nboth = {{ \"{SACK}\" = 0 }}\n\
-         [[factor]]\nname = \"near mtu\"\nsetting = \"{}\"\nend = \"near\"\nlevels = [1300, 1400]\n\
-         [[factor]]\nname = \"far mtu\"\nsetting = \"{}\"\nend = \"far\"\nlevels = [1300, 1400]\n\
-         [repeat]\nmin = 9999\nmax = 9999\n",
-        mtu[0], mtu[1]
-    );
-    std::fs::write(bench.sandbox.path("plan.toml"), plan).unwrap();
-    let set = [
-        format!("near:{}=1400", mtu[0]),
-        format!("near:{RMEM}=4096 200000 8000000"),
-        format!("far:{}=1400", mtu[1]),
-        format!("far:{SACK}=0"),
-    ];
-    let mut cut = 0;
-    for kill in 0..kills() {
-        // The next start of an agent puts back what the last one left.
-        let agent = bench.agent("b", &["--allow-tuning"]);
-        let to = format!("host={}", agent.host());
-        let mut client = if kill % 2 == 0 {
-            let flags: Vec<&str> = set.iter().flat_map(|set| ["--set", set.as_str()]).collect();
-            let long = ["--time", "10m", "--trials", "1", "--no-path", "--no-store", agent.host()];
-            bench.start("a", &[&["stream"], flags.as_slice(), &long].concat())
-        } else {
-            bench.start("a", &["run", "plan.toml", "--var", &to, "--no-store"])
-        };
-        // While it sets, and while it measures: at a line of the journals, and up to 60 ms later.
-        let step = 1 + kill * 3 % 8;
-        while lines(&bench.sandbox.path("journal")) < step && client.runs() {}
-        // The moment of the kill, another one each time.
-        std::thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 60_000));
-        if kill % 4 < 2 {
-            client.signal(Signal::KILL);
-            agent.signal(Signal::KILL);
-        } else {
-            agent.signal(Signal::KILL);
-            client.signal(Signal::KILL);
-        }
-        drop(agent);
-        let _ = client.wait();
-        cut += usize::from(state() != before);
-        bench.run("a", &["tune", "revert"]).ok();
-        drop(bench.agent("b", &["--allow-tuning"]));
-        assert_eq!(state(), before, "kill {kill}");
-        assert_eq!(bench.open(), 0, "kill {kill}");
-    }
-    assert!(2 * cut > kills(), "{cut} of {} kills left something to put back", kills());
-    println!("{} kills, {cut} of them left something that was put back", kills());
 }
 
 #[test]

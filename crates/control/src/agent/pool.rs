@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::ControlError;
@@ -193,5 +194,11 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.listener.abort();
+        // tokio collects a dropped process at the runtime's next event, which may be the next client. Waiting for it is such an event.
+        let (process, runtime) = (self.process.take(), Handle::try_current());
+        if let (Some(mut process), Ok(runtime)) = (process, runtime) {
+            let _ = process.start_kill();
+            runtime.spawn(async move { process.wait().await });
+        }
     }
 }
