@@ -15,4 +15,5 @@ mod segment;
 pub(crate) mod sockopt;
 pub(crate) mod stamps;
 pub(crate) mod uring;
+pub(crate) mod watched;
 pub(crate) mod zerocopy;
