@@ -121,47 +121,59 @@ mod tests {
         assert_eq!(number(&watcher), None);
     }
 
-    /// An owner renews and drops its socket while bystanders take the numbers that become free, and a watcher shuts down
-    /// what it is given. By number alone it would shut down a bystander.
+    /// Ends the other threads of a test also when it fails.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Shuts down what the last of `watchers` is given, until it is `over`; how often it could.
+    fn break_all(watchers: &Mutex<Watcher>, over: &AtomicBool) -> u32 {
+        let mut broken = 0;
+        while !over.load(Ordering::Relaxed) {
+            let watcher = watchers.lock().unwrap().clone();
+            for _ in 0..64 {
+                let done = watcher.with(|socket| rustix::net::shutdown(socket, Shutdown::Both));
+                broken += u32::from(done.is_some_and(|result| result.is_ok()));
+            }
+        }
+        broken
+    }
+
+    /// An owner renews and drops its socket while bystanders take the numbers that become free, and watchers shut down
+    /// what they are given. By number alone they would shut down a bystander.
     #[test]
     fn a_watcher_never_reaches_the_file_that_has_the_number_next() {
-        let (socket, mut other) = pair();
-        let mut watched = Some(Watched::new(socket));
+        let mut watched = Some(Watched::new(pair().0));
         let watchers = Mutex::new(watched.as_ref().unwrap().watcher());
         let over = AtomicBool::new(false);
-        let broken = std::thread::scope(|scope| {
-            let breaker = scope.spawn(|| {
-                let mut broken = 0u32;
-                while !over.load(Ordering::Relaxed) {
-                    let watcher = watchers.lock().unwrap().clone();
-                    for _ in 0..64 {
-                        let done = watcher.with(|socket| rustix::net::shutdown(socket, Shutdown::Both));
-                        broken += u32::from(done.is_some_and(|result| result.is_ok()));
-                    }
-                }
-                broken
-            });
+        std::thread::scope(|scope| {
+            let breakers = [(); 3].map(|()| scope.spawn(|| break_all(&watchers, &over)));
+            let ended = Over(&over);
             for round in 0..20_000u32 {
-                let (fresh, far) = pair();
+                let (fresh, _far) = pair();
                 if round % 4 == 3 {
                     drop(watched.take());
-                    watched = Some(Watched::new(fresh));
-                    *watchers.lock().unwrap() = watched.as_ref().unwrap().watcher();
                 } else {
-                    drop(watched.as_mut().unwrap().replace(fresh));
+                    drop(watched.as_mut().unwrap().replace(fresh.try_clone().unwrap()));
                 }
-                other = far;
                 // They have the numbers that were just closed.
                 let (left, right) = pair();
                 for _ in 0..4 {
                     let alive = rustix::io::write(&left, b"x").and_then(|_| rustix::io::read(&right, &mut [0; 1][..]));
                     assert_eq!(alive, Ok(1), "a bystander was shut down in round {round}");
                 }
+                if watched.is_none() {
+                    watched = Some(Watched::new(fresh));
+                    *watchers.lock().unwrap() = watched.as_ref().unwrap().watcher();
+                }
             }
-            over.store(true, Ordering::Relaxed);
-            breaker.join().unwrap()
+            drop(ended);
+            let broken: u32 = breakers.map(|breaker| breaker.join().unwrap()).iter().sum();
+            assert!(broken > 0, "the watchers had the sockets");
         });
-        assert!(broken > 0, "the watcher had its sockets");
-        drop(other);
     }
 }
