@@ -1,8 +1,11 @@
-//! The rings under loom, which runs two ends in every order of their accesses that the language allows, and fails if one
-//! sleeps for ever or if both use a byte at a time: `scripts/test-long.sh loom`.
+//! The rings under loom, which runs two ends in many orders of their accesses, and fails if one sleeps for ever or if both
+//! use a byte at a time: `scripts/test-long.sh loom`.
 //!
-//! Loom knows less than the language in one point, and more in none: it takes SeqCst loads and stores for acquire and release.
-//! SeqCst fences it takes as they are, and these are what the order of `alert` and `sleep` rests on.
+//! What loom does not try: it takes SeqCst loads and stores for acquire and release; a load never has the value of a store
+//! that comes later; and switches between threads are limited (`run`). SeqCst fences it takes as they are, and these are
+//! what the order of `alert` and `sleep` rests on.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use super::*;
 
@@ -12,7 +15,7 @@ const LIMIT_NS: u64 = 0;
 /// Runs both ends, each in a thread, in every order.
 fn run(near: fn(SharedRings), far: fn(SharedRings)) {
     let mut model = loom::model::Builder::new();
-    // More switches from a thread that could go on find no more and take minutes.
+    // Switches from a thread that could go on. With three this takes a second, with four seven, with six minutes.
     model.preemption_bound = Some(3);
     model.check(move || {
         let [first, second] = Segment::pair(4).map(SharedRings::new);
