@@ -3,7 +3,6 @@
 
 use std::arch::asm;
 use std::cell::UnsafeCell;
-use std::ffi::c_void;
 
 use rustix::thread::futex;
 use rustix::time::Timespec;
@@ -14,43 +13,41 @@ pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[repr(transparent)]
 pub(super) struct SharedByte(UnsafeCell<u8>);
 
-// SAFETY: nothing refers to the byte itself, and the copies below are no accesses that the compiler knows. Another thread is
-// as good as another process.
+// SAFETY: the copies below are the only accesses, and they are made for bytes that change meanwhile. The rings order the
+// copies of one byte where both ends keep to the protocol; loom checks that (`ring/models.rs`).
 unsafe impl Sync for SharedByte {}
 
-/// Copies as many bytes as both have; their number. Each is read from the shared memory by this call and never again: what is
-/// in `into` cannot change after a check. While the other process writes, the copy has old and new bytes, in any mixture.
+/// Fills `into` from the beginning of `from`, which must be as long. Each byte is read from the shared memory by this call and
+/// never again: what is in `into` cannot change after a check. While the other process writes, the copy has old and new
+/// bytes, in any mixture.
 ///
-/// The copy is made by a function that the compiler does not know: a copy that it knew would be a data race, which the
-/// language does not define, and it might read the source again in place of the copy. What the C library's function does
-/// is not the language's concern; processors load and store bytes that others write as they would atomics.
+/// A copy alone would not do: the compiler, which knows no other process, might read the source again in place of the
+/// copy, because both have the same bytes as far as it knows. The barrier takes that knowledge away.
 #[inline]
-pub(super) fn read_shared(from: &[SharedByte], into: &mut [u8]) -> usize {
-    let count = from.len().min(into.len());
-    // SAFETY: both have `count` bytes; they do not overlap, because `into` is borrowed alone and is no shared memory.
-    unsafe { unknown_copy()(into.as_mut_ptr().cast(), from.as_ptr().cast(), count) };
-    count
+pub(super) fn read_shared(from: &[SharedByte], into: &mut [u8]) {
+    let from = &from[..into.len()];
+    // SAFETY: both have that many bytes; they do not overlap, because `into` is borrowed alone and is no shared memory. Any
+    // bytes are valid. Nothing in this process writes them meanwhile by an access that the compiler knows.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr().cast(), into.as_mut_ptr(), into.len()) };
+    barrier(into.as_ptr());
 }
 
-/// Copies as many bytes as both have; their number. As `read_shared`, in the other direction.
+/// Copies `from` to the beginning of `to`, which must be as long. What was written is not assumed to stay: the barrier lets the
+/// compiler neither read it again nor leave the copy out.
 #[inline]
-pub(super) fn write_shared(from: &[u8], to: &[SharedByte]) -> usize {
-    let count = from.len().min(to.len());
-    // SAFETY: both have `count` bytes, which may be written behind a shared reference: they are in an UnsafeCell. They do not
+pub(super) fn write_shared(from: &[u8], to: &[SharedByte]) {
+    let to = &to[..from.len()];
+    // SAFETY: both have that many bytes, which may be written behind a shared reference: they are in an UnsafeCell. They do not
     // overlap, because `from` is no shared memory.
-    unsafe { unknown_copy()(to.as_ptr().cast_mut().cast(), from.as_ptr().cast(), count) };
-    count
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr().cast_mut().cast(), from.len()) };
+    barrier(to.as_ptr().cast());
 }
 
-type Copy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
-
-/// The C library's memcpy. The compiler has to assume that it is any other function.
+/// No instruction, but the compiler has to assume that it reads and writes all memory that `bytes` and others can reach.
 #[inline(always)]
-fn unknown_copy() -> Copy {
-    let mut copy: Copy = libc::memcpy;
-    // SAFETY: no instruction. The register keeps its value, which the compiler does not know.
-    unsafe { asm!("/* {0} */", inout(reg) copy, options(pure, readonly, nostack, preserves_flags)) };
-    copy
+fn barrier(bytes: *const u8) {
+    // SAFETY: it does nothing.
+    unsafe { asm!("/* {0} */", in(reg) bytes, options(nostack, preserves_flags)) };
 }
 
 /// A count that its end sleeps on and that the other end increases to wake it.
@@ -87,13 +84,22 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_what_both_have_room_for() {
+    fn copies_begin_at_the_beginning_and_have_the_length_of_their_own_side() {
         let shared = bytes(200);
-        assert_eq!((write_shared(&[1; 300], &shared[..150]), write_shared(&[2; 20], &shared[150..])), (150, 20));
+        write_shared(&[1; 150], &shared);
+        write_shared(&[2; 20], &shared[150..]);
         let mut into = [9; 300];
-        assert_eq!((read_shared(&shared, &mut into[..170]), read_shared(&shared[170..], &mut into[170..])), (170, 30));
+        read_shared(&shared, &mut into[..170]);
+        read_shared(&shared[170..], &mut into[170..200]);
         assert_eq!(into[..], [&[1; 150][..], &[2; 20], &[0; 30], &[9; 100]].concat());
-        assert_eq!((read_shared(&[], &mut into), write_shared(&[], &shared)), (0, 0));
+        read_shared(&[], &mut []);
+        write_shared(&[], &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "range end index 201")]
+    fn a_copy_longer_than_the_shared_memory_is_refused() {
+        read_shared(&bytes(200), &mut [0; 201]);
     }
 
     #[test]

@@ -13,20 +13,18 @@ pub(super) struct SharedByte(UnsafeCell<u8>);
 // SAFETY: loom runs one thread at a time, and ends the test if two use a byte without an order between them.
 unsafe impl Sync for SharedByte {}
 
-pub(super) fn read_shared(from: &[SharedByte], into: &mut [u8]) -> usize {
-    for (from, into) in from.iter().zip(&mut *into) {
+pub(super) fn read_shared(from: &[SharedByte], into: &mut [u8]) {
+    for (from, into) in from[..into.len()].iter().zip(into) {
         // SAFETY: a live byte; see above for other threads.
         from.0.with(|byte| *into = unsafe { *byte });
     }
-    from.len().min(into.len())
 }
 
-pub(super) fn write_shared(from: &[u8], to: &[SharedByte]) -> usize {
-    for (from, to) in from.iter().zip(to) {
+pub(super) fn write_shared(from: &[u8], to: &[SharedByte]) {
+    for (from, to) in from.iter().zip(&to[..from.len()]) {
         // SAFETY: as above.
         to.0.with_mut(|byte| unsafe { *byte = *from });
     }
-    from.len().min(to.len())
 }
 
 /// As futex(2) has it: the comparison and the beginning of the sleep are one step for whoever wakes. A sleep has no limit here,

@@ -129,9 +129,10 @@ impl SharedRings {
     fn fill(&self, at: u64, bytes: &[u8]) {
         let ring = self.segment.outgoing();
         let at = at as usize & (ring.len() - 1);
-        let first = write_shared(bytes, &ring[at..]);
-        if first < bytes.len() {
-            write_shared(&bytes[first..], ring);
+        let (first, rest) = bytes.split_at(bytes.len().min(ring.len() - at));
+        write_shared(first, &ring[at..]);
+        if !rest.is_empty() {
+            write_shared(rest, ring);
         }
     }
 
@@ -173,12 +174,12 @@ impl SharedRings {
     fn drain(&self, filled: usize, into: &mut [u8]) -> usize {
         let ring = self.segment.incoming();
         let count = filled.min(ring.len()).min(into.len());
-        let into = &mut into[..count];
         let at = self.popped as usize & (ring.len() - 1);
+        let (first, rest) = into[..count].split_at_mut(count.min(ring.len() - at));
         // The other end does not overwrite these bytes before it has seen the release store of `popped`.
-        let first = read_shared(&ring[at..], into);
-        if first < count {
-            read_shared(ring, &mut into[first..]);
+        read_shared(&ring[at..], first);
+        if !rest.is_empty() {
+            read_shared(ring, rest);
         }
         count
     }

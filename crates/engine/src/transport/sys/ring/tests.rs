@@ -196,7 +196,7 @@ fn vandalize(rings: &SharedRings, over: &AtomicBool) {
             let word = &end.word;
             let inline = [draw(), tag(position, draw() as usize % 256), tag(position, INLINE)][draw() as usize % 3];
             word.inline.store(inline, Ordering::Relaxed);
-            write_shared(&draw().to_ne_bytes(), &word.bytes[draw() as usize % INLINE..]);
+            write_shared(&draw().to_ne_bytes(), &word.bytes[draw() as usize % (INLINE - 8)..]);
             word.popped.store(if draw() % 2 == 0 { position } else { draw() }, Ordering::Relaxed);
             word.pushed.store(position, Ordering::Release);
             let state = &end.state;
@@ -205,7 +205,7 @@ fn vandalize(rings: &SharedRings, over: &AtomicBool) {
             }
         }
         for ring in [rings.segment.outgoing(), rings.segment.incoming()] {
-            write_shared(&draw().to_ne_bytes(), &ring[draw() as usize % ring.len()..]);
+            write_shared(&draw().to_ne_bytes(), &ring[draw() as usize % (ring.len() - 8)..]);
         }
     }
 }
@@ -229,7 +229,10 @@ fn a_peer_that_writes_anything_anywhere_changes_bytes_and_nothing_else() {
         scope.spawn(move || vandalize(&hostile, over));
         let _ended = Over(over);
         let mut seen = [0u32; 4];
-        for round in 0..200_000usize {
+        let mut round = 0usize;
+        // The other thread may get no core for a while.
+        while round < 100_000 || seen.contains(&0) {
+            round += 1;
             let size = [1, 40, INLINE, INLINE + 1, 600, 5000][round % 6];
             let message = [7; 5000];
             let pushed = rings.push(&message[..size]);
@@ -247,6 +250,5 @@ fn a_peer_that_writes_anything_anywhere_changes_bytes_and_nothing_else() {
             let cases = [pushed > 0, pushed == 0, popped > 0, popped == 0];
             seen.iter_mut().zip(cases).for_each(|(count, case)| *count += u32::from(case));
         }
-        assert!(seen.iter().all(|count| *count > 0), "all cases came up: {seen:?}");
     });
 }
