@@ -6,6 +6,33 @@ cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
+loom() {
+    # Flags for all crates: a folder of its own. Nothing here measures, so that linking may be quick.
+    CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo test --locked --quiet -p throughline-engine --release --lib ring::models
+}
+
+# Only this part needs it.
+have_valgrind() {
+    have valgrind && return 0
+    may_install || return 1
+    as_root apt-get update -q && apt_install valgrind libc6-dbg
+    have valgrind
+} >>"target/long/valgrind.log" 2>&1
+
+# What is left out: the operations of uring, whose memory the kernel writes without a call that valgrind knows; the races of
+# watchers, streams and a hostile peer, whose threads spin, while valgrind runs one at a time; guarded and ethtool, which
+# have the kernel write beyond their memory on purpose, and ask rustix for the size of a page, which reads the vDSO that
+# valgrind hides (SIGSEGV).
+memcheck() {
+    local -a crates=(engine host lab perf peers) left_out=(
+        uring::tests::operations_complete a_watcher_never_reaches streams_cross a_peer_that_writes_anything guarded:: ethtool::
+    )
+    cargo test --locked --quiet "${crates[@]/#/-pthroughline-}" --lib \
+        --config "target.'cfg(unix)'.runner = ['valgrind', '--quiet', '--error-exitcode=99', '--leak-check=no', '--fair-sched=yes']" \
+        sys:: -- "${left_out[@]/#/--skip=}"
+}
+
 # run_part PART
 run_part() {
     case $1 in
@@ -25,11 +52,17 @@ run_part() {
             ;;
         # Two agents under a thousand clients, garbage and kills: an hour of it is `make soak`.
         soak) scripts/soak.sh 600 ;;
+        # Every order in which the two ends of a ring in shared memory sleep and wake each other, within loom's limits.
+        loom) loom ;;
+        # The unit tests of unsafe code, each access to memory checked.
+        valgrind) memcheck ;;
+        # The files of a release, built twice in different folders.
+        release) scripts/release.sh --twice target/long/release ;;
     esac
 }
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(fuzz codecs truth seeds kills soak)
+[ $# -gt 0 ] || parts=(fuzz codecs truth seeds kills soak loom valgrind release)
 scripts/setup.sh test || exit 1
 find_rust || exit 1
 find_tools
@@ -37,8 +70,8 @@ mkdir -p target/long
 failed=0
 for part in "${parts[@]}"; do
     case $part in
-        fuzz | codecs | truth | seeds | kills | soak) ;;
-        *) die "no part is called $part" "parts: fuzz codecs truth seeds kills soak" ;;
+        fuzz | codecs | truth | seeds | kills | soak | loom | valgrind | release) ;;
+        *) die "no part is called $part" "parts: fuzz codecs truth seeds kills soak loom valgrind release" ;;
     esac
 done
 closing=()
@@ -47,6 +80,8 @@ for part in "${parts[@]}"; do
     started=$SECONDS result=passed
     if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == soak ]]; then
         result="SKIPPED: it needs root"
+    elif [ "$part" = valgrind ] && ! have_valgrind; then
+        result="SKIPPED: valgrind cannot be installed"
     elif ! run_part "$part" >"target/long/$part.log" 2>&1; then
         result=FAILED failed=1
         tail -n 20 "target/long/$part.log"

@@ -38,8 +38,7 @@ pub(super) struct Readings<'a> {
 impl<'a> Readings<'a> {
     /// Takes the first readings, at the trial's start. `breakers` are those of its flows.
     ///
-    /// A breaker forgets its number before its socket is closed, and no other socket is opened while a trial with
-    /// series runs: what is read belongs to the flow.
+    /// A breaker has its flow's socket and no other, and none once it is closed: what is read belongs to the flow.
     pub(super) fn start(plan: &TrialPlan, breakers: &'a [Breaker], start_ns: u64) -> Self {
         let flows = breakers.iter().enumerate().take_while(|(slot, _)| has_series(plan, *slot));
         let flows: Vec<_> = flows.map(|(_, breaker)| (breaker, Vec::new())).collect();
@@ -111,14 +110,12 @@ pub(super) fn end(mut series: Vec<TcpSample>, last: Option<TcpSample>, start_ns:
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsRawFd;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicI32, Ordering};
 
     use model::{Role, Spec, Stop};
 
     use super::*;
     use crate::core::Leg;
+    use crate::transport::Watched;
 
     fn plan(pattern: &str, legs: usize) -> TrialPlan {
         let spec = Spec { interval_ns: 1, ..Spec::new("tcp", pattern) };
@@ -137,16 +134,16 @@ mod tests {
     fn a_long_trial_is_read_at_longer_distances_and_its_series_stays_short() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
-        let breakers = [Breaker::of(&slot), Breaker::default()];
+        let watched = Watched::new(socket);
+        let breakers = [Breaker::of(watched.watcher()), Breaker::default()];
         let mut readings = Readings::start(&plan("stream", 1), &breakers, now_ns());
         for _ in 0..3 * MAX_READINGS {
             assert!(readings.due_ns() < u64::MAX);
             readings.take();
         }
         assert!(readings.stride >= 4, "{}", readings.stride);
-        // The socket's number is forgotten before it is closed: there is nothing more to read.
-        slot.store(-1, Ordering::SeqCst);
+        // The socket is closed: there is nothing more to read.
+        drop(watched);
         let so_far = readings.flows[0].1.len();
         readings.take();
         let series = readings.finish();

@@ -1,7 +1,7 @@
 //! TCP_INFO: struct tcp_info of linux/tcp.h, read by offset. Fields are only ever added at its end, so an older
 //! kernel's answer is shorter.
 
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use model::{SocketFacts, TcpSample};
@@ -31,13 +31,6 @@ impl TcpInfo {
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
         let mut bytes = [0; TCP_INFO_ROOM];
         let length = sockopt::tcp_info(socket, &mut bytes)?;
-        Self { bytes, length }.complete()
-    }
-
-    /// Of a socket by its number; `None` where that is none (any more).
-    pub(crate) fn of_number(socket: RawFd) -> Option<Self> {
-        let mut bytes = [0; TCP_INFO_ROOM];
-        let length = sockopt::tcp_info_raw(socket, &mut bytes)?;
         Self { bytes, length }.complete()
     }
 
@@ -189,7 +182,7 @@ fn low_half(word: u32) -> u16 {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::fd::AsFd;
 
     use super::*;
 
@@ -251,11 +244,12 @@ mod tests {
         let mut buffer = [0; 5_000];
         far.read_exact(&mut buffer).unwrap();
         let received = TcpInfo::of(far.as_fd()).unwrap().sample(1);
-        let sent = TcpInfo::of_number(near.as_raw_fd()).unwrap().sample(2);
+        let sent = TcpInfo::of(near.as_fd()).unwrap().sample(2);
         assert_eq!(received.bytes_received, Some(5_000), "{received:?}");
         assert!(sent.segments_sent.unwrap() >= 1 && sent.cwnd > 0 && sent.mss > 0, "{sent:?}");
         // The first segment's acknowledgement may be on its way; the SYN counts as a byte.
         assert!(sent.bytes_acked.unwrap() <= 5_001, "{sent:?}");
-        assert!(TcpInfo::of_number(-1).is_none() && TcpInfo::of(listener.as_fd()).is_some());
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(TcpInfo::of(file.as_fd()).is_none() && TcpInfo::of(listener.as_fd()).is_some());
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::DriverInfo;
+use super::guarded::Guarded;
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 3;
@@ -19,16 +20,12 @@ const ETH_SS_STATS: u32 = 1;
 const DRIVER_INFO: usize = 4 + 5 * NAME + 12 + 5 * 4;
 /// Bytes of a name.
 const NAME: usize = 32;
-/// Statistics that a driver may add between two calls: the kernel writes as many as exist at that time.
-const SLACK: usize = 1_024;
 
 /// Information on the driver of an interface.
 pub(super) fn driver(interface: &str) -> io::Result<DriverInfo> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut info = [0; DRIVER_INFO.div_ceil(8)];
-    info[0] = joined(ETHTOOL_GDRVINFO, 0);
-    call(&socket, interface, &mut info)?;
-    Ok(driver_info(&info))
+    let info = call(&socket, interface, DRIVER_INFO, &[joined(ETHTOOL_GDRVINFO, 0)])?;
+    Ok(driver_info(info.words()))
 }
 
 /// The fields of the structure. One that the driver leaves empty, or sets to `N/A`, is null.
@@ -43,33 +40,39 @@ fn driver_info(info: &[u64]) -> DriverInfo {
 /// Names and values; empty for a driver without statistics.
 pub(super) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let run = |words: &mut [u64]| call(&socket, interface, words);
     // struct ethtool_sset_info: cmd, reserved; mask; the number of each set that the mask names.
-    let mut info = [u64::from(ETHTOOL_GSSET_INFO), 1 << ETH_SS_STATS, 0];
-    match run(&mut info) {
+    let info = match call(&socket, interface, 20, &[joined(ETHTOOL_GSSET_INFO, 0), 1 << ETH_SS_STATS]) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
         answer => answer?,
-    }
-    let count = if info[1] == 0 { 0 } else { words(info[2])[0] as usize };
+    };
+    let info = info.words();
+    let count = if info[1] == 0 { 0 } else { words(info[2])[0] };
     if count == 0 {
         return Ok(Vec::new());
     }
     // struct ethtool_gstrings: cmd, set; number; names of 32 bytes, which here begin in the middle of a word.
-    let mut names = vec![0; 2 + (count + SLACK) * NAME / 8];
-    names[0] = joined(ETHTOOL_GSTRINGS, ETH_SS_STATS);
-    names[1] = joined(count as u32, 0);
-    run(&mut names)?;
-    let named = words(names[1])[0] as usize;
-    let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
+    let set = [joined(ETHTOOL_GSTRINGS, ETH_SS_STATS), joined(count, 0)];
+    let names = call(&socket, interface, 12 + count as usize * NAME, &set).map_err(outgrown)?;
+    let names = names.words();
     // struct ethtool_stats: cmd, number; values.
-    let mut values = vec![0; 1 + count + SLACK];
-    values[0] = joined(ETHTOOL_GSTATS, count as u32);
-    run(&mut values)?;
-    let valued = words(values[0])[1] as usize;
+    let values =
+        call(&socket, interface, 8 + count as usize * 8, &[joined(ETHTOOL_GSTATS, count)]).map_err(outgrown)?;
+    let values = values.words();
+    let (named, valued) = (words(names[1])[0] as usize, words(values[0])[1] as usize);
     if named != valued {
-        return Err(io::Error::other("the driver changed its statistics during the read"));
+        return Err(changed());
     }
+    let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
     Ok(bytes.chunks_exact(NAME).map(name).zip(values[1..].iter().copied()).take(valued).collect())
+}
+
+/// The kernel writes as many statistics as exist at that time: EFAULT if these are more than were counted before.
+fn outgrown(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(libc::EFAULT) { changed() } else { error }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("the driver changed its statistics during the read")
 }
 
 /// The text in a field.
@@ -93,8 +96,9 @@ fn words(word: u64) -> [u32; 2] {
     [fields[0], fields[1]].map(u32::from_ne_bytes)
 }
 
-/// Sends a command to the driver; `data` holds the answer afterwards. 64-bit words keep every field aligned.
-fn call(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
+/// Sends a command to the driver: `command` and zeros, `bytes` in all, which the answer replaces. EFAULT if that is longer.
+/// 64-bit words keep every field aligned.
+fn call(socket: &impl AsRawFd, interface: &str, bytes: usize, command: &[u64]) -> io::Result<Guarded> {
     // SAFETY: all bytes zero is a valid ifreq: a name of no letters and a null pointer.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
@@ -103,11 +107,13 @@ fn call(socket: &impl AsRawFd, interface: &str, data: &mut [u64]) -> io::Result<
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    let mut data = Guarded::new(bytes.div_ceil(8))?;
+    data.words_mut()[..command.len()].copy_from_slice(command);
+    request.ifr_ifru.ifru_data = data.words_mut().as_mut_ptr().cast();
     // SAFETY: the name ends with a zero; the data are alive for the call, begin with the command that identifies their
-    // structure, and have room for that structure, or for all of the driver's counters and SLACK more.
+    // structure, and end at a page without access, where the kernel stops.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(data) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -134,6 +140,23 @@ mod tests {
             DriverInfo { driver: Some("virtio_net".into()), version: Some("1.0.0".into()), ..DriverInfo::default() };
         assert_eq!(driver_info(&info), expected);
         assert!(driver("no-such-if").is_err());
+    }
+
+    #[test]
+    fn more_statistics_than_were_counted_are_an_error_that_says_so() {
+        assert!(outgrown(io::Error::from_raw_os_error(libc::EFAULT)).to_string().contains("changed its statistics"));
+        assert_eq!(outgrown(io::Error::from_raw_os_error(libc::EPERM)).raw_os_error(), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn an_answer_longer_than_its_room_is_refused() {
+        let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
+        let command = [joined(ETHTOOL_GDRVINFO, 0)];
+        // Loopback has no driver to describe on some kernels.
+        if call(&socket, "lo", DRIVER_INFO, &command).is_ok() {
+            let error = call(&socket, "lo", DRIVER_INFO / 2, &command).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+        }
     }
 
     #[test]

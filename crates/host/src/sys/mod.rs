@@ -5,6 +5,7 @@
 mod ethtool;
 #[cfg(test)]
 mod fake;
+mod guarded;
 mod lldpd;
 pub(crate) mod netlink;
 mod perf;

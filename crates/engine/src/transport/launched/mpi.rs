@@ -75,7 +75,7 @@ struct Turn(ExclusiveHandle<Mpi>);
 
 impl Turn {
     fn wait(deadline_ns: u64) -> Result<Self, EngineError> {
-        if MPI.library().is_none() {
+        if !MPI.is_started() {
             return Err(EngineError::unsupported(
                 "mpi in a process that mpirun did not start",
                 "use `mpirun -n 2 thru curve --transport mpi`, without HOST",

@@ -58,7 +58,7 @@ impl Membership {
     fn take(deadline_ns: u64) -> Result<Self, EngineError> {
         static OPENING: Mutex<()> = Mutex::new(());
         let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-        if PVM.library().is_none() {
+        if !PVM.is_started() {
             PVM.start(Pvm::open()?);
         }
         drop(opening);

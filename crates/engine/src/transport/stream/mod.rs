@@ -7,9 +7,7 @@ mod zerocopy_receive;
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
@@ -17,6 +15,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
 use super::stamped::StampedChannel;
+use super::sys::watched::Watched;
 use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, TcpInfo, options, sys};
 use crate::core::EngineError;
 use completion::CompletionChannel;
@@ -37,7 +36,7 @@ const READ_LIMIT: Duration = Duration::from_millis(20);
 /// A connected stream socket.
 pub(crate) struct StreamChannel {
     /// The connection; of a flow that reconnects, its first connection after a hang-up.
-    socket: OwnedFd,
+    socket: Watched<OwnedFd>,
     io: Io,
     /// How payload is sent, where not by plain calls.
     send_method: Option<SendMethod>,
@@ -47,8 +46,6 @@ pub(crate) struct StreamChannel {
     zerocopy_receiver: Option<ZerocopyReceiver>,
     /// Reads may be delayed while payload arrives quickly.
     delayed: Option<DelayedReads>,
-    /// The socket's number, for the breaker; -1 while there is none.
-    slot: Arc<AtomicI32>,
     /// The first connection of a flow that reconnects: it stays open so that either end notices when the other ends.
     lifeline: Option<OwnedFd>,
     /// The previous connection, until it is let go of.
@@ -61,15 +58,13 @@ pub(crate) struct StreamChannel {
 
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
-        let slot = Arc::new(AtomicI32::new(socket.as_raw_fd()));
         Self {
-            socket,
+            socket: Watched::new(socket),
             io,
             send_method: None,
             discards: false,
             zerocopy_receiver: None,
             delayed: None,
-            slot,
             lifeline: None,
             previous: None,
             renewal: None,
@@ -216,8 +211,7 @@ impl Channel for StreamChannel {
     fn renew(&mut self) -> io::Result<()> {
         let open = self.renewal.as_mut().ok_or(io::ErrorKind::Unsupported)?;
         let fresh = open()?;
-        self.slot.store(fresh.as_raw_fd(), Ordering::SeqCst);
-        let old = std::mem::replace(&mut self.socket, fresh);
+        let old = self.socket.replace(fresh);
         self.finished = false;
         if self.lifeline.is_none() {
             self.lifeline = Some(old);
@@ -233,9 +227,8 @@ impl Channel for StreamChannel {
 
     fn hang_up(&mut self) -> io::Result<()> {
         let Some(lifeline) = self.lifeline.take() else { return self.finish_sending() };
-        self.slot.store(lifeline.as_raw_fd(), Ordering::SeqCst);
         // Closing after reading to the end has the same effect as a shutdown before it, with one call fewer.
-        drop(std::mem::replace(&mut self.socket, lifeline));
+        drop(self.socket.replace(lifeline));
         Ok(())
     }
 
@@ -260,12 +253,6 @@ impl Channel for StreamChannel {
     }
 
     fn breaker(&self) -> Breaker {
-        Breaker::of(&self.slot)
-    }
-}
-
-impl Drop for StreamChannel {
-    fn drop(&mut self) {
-        self.slot.store(-1, Ordering::SeqCst);
+        Breaker::of(self.socket.watcher())
     }
 }

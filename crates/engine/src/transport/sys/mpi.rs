@@ -4,8 +4,11 @@
 //! (addresses of global objects in one, constants in the other). A handle is passed as a machine word: on the 64-bit ABIs of
 //! x86-64 and AArch64 an `int` argument takes the lower half of a register and the rest of it is ignored.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::library::{Library, function};
 use crate::core::{EngineError, now_ns};
@@ -54,19 +57,43 @@ struct Calls {
     error_string: unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int,
     library_version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
     finalize: unsafe extern "C" fn() -> c_int,
-    abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    abort: AbortCall,
 }
 
-/// MPI, started in this process. The caller ensures that no two threads call it at the same time.
+type AbortCall = unsafe extern "C" fn(Handle, c_int) -> c_int;
+
+/// MPI, started in this process, until [`finalize`](Self::finalize) consumes it. It is not `Sync`: only the thread that has it
+/// can call it.
 pub(crate) struct Mpi {
     calls: Calls,
     handles: Handles,
+    one_thread: PhantomData<Cell<()>>,
     /// This process's rank.
     pub(crate) rank: u32,
     /// How many processes mpirun started.
     pub(crate) size: u32,
     /// The library's version text, its first line.
     pub(crate) version: String,
+}
+
+/// The right to end the processes of both ends, from any thread. There is one, which `finalize` consumes too.
+#[derive(Debug)]
+pub(crate) struct Abort {
+    abort: AbortCall,
+    world: Handle,
+}
+
+impl Abort {
+    /// Ends the processes of both ends; does not return.
+    pub(crate) fn abort(&self, code: c_int) -> ! {
+        // SAFETY: MPI is started and not finalized, as long as there is `self`. Another thread may be in a call, which
+        // MPI_THREAD_SERIALIZED does not foresee: neither process goes on after this in any case.
+        unsafe {
+            (self.abort)(self.world, code);
+        }
+        // MPI_Abort ends this process too. Should it not, nothing sane is left to do: MPI may own borrowed memory.
+        std::process::abort()
+    }
 }
 
 /// An incomplete send. It owns its bytes, so that they live as long as MPI may read them.
@@ -87,8 +114,12 @@ impl Drop for Pending {
 }
 
 impl Mpi {
-    /// Opens the library and starts MPI (MPI_Init_thread). To be called once in a process.
-    pub(crate) fn start(flavour: Flavour) -> Result<Self, EngineError> {
+    /// Opens the library and starts MPI (MPI_Init_thread). An error the second time: a process starts MPI once.
+    pub(crate) fn start(flavour: Flavour) -> Result<(Self, Abort), EngineError> {
+        static STARTED: AtomicBool = AtomicBool::new(false);
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(EngineError::Thread("MPI was started twice".into()));
+        }
         let library = match flavour {
             Flavour::OpenMpi => Library::open(&["libmpi.so.40"], "apt-get install openmpi-bin")?,
             Flavour::Mpich => Library::open(&["libmpich.so.12", "libmpi.so.12"], "apt-get install mpich")?,
@@ -104,7 +135,8 @@ impl Mpi {
             }
             Flavour::Mpich => Handles { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001 },
         };
-        let mut mpi = Self { calls: calls(&library)?, handles, rank: 0, size: 0, version: library.name().to_owned() };
+        let (calls, version) = (calls(&library)?, library.name().to_owned());
+        let mut mpi = Self { calls, handles, one_thread: PhantomData, rank: 0, size: 0, version };
         let mut provided = 0;
         // SAFETY: MPI_Init_thread takes NULL for the command line (MPI 2 and later) and writes one int.
         let code = unsafe {
@@ -130,7 +162,8 @@ impl Mpi {
         codes.into_iter().try_for_each(|code| mpi.checked(code)).map_err(|error| failed(error.to_string()))?;
         (mpi.rank, mpi.size) = (rank.unsigned_abs(), size.unsigned_abs());
         mpi.version = mpi.version();
-        Ok(mpi)
+        let abort = Abort { abort: mpi.calls.abort, world: handles.world };
+        Ok((mpi, abort))
     }
 
     /// Sends `bytes` and returns when the memory may be used again. `between_polls` is called between two polls. A
@@ -300,22 +333,17 @@ impl Mpi {
         self.count(&status)
     }
 
-    /// Ends MPI in this process. No call may follow.
-    pub(crate) fn finalize(&self) {
-        // SAFETY: MPI is started, and the caller makes no further calls.
+    /// Ends MPI in this process: nothing is left to call it with.
+    pub(crate) fn finalize(self, _: Abort) {
+        // SAFETY: MPI is started. No call follows: they need an `Mpi` or an `Abort`, of which `start` made one each.
         unsafe {
             (self.calls.finalize)();
         }
     }
 
-    /// Ends the processes of both ends; does not return.
-    pub(crate) fn abort(&self, code: c_int) -> ! {
-        // SAFETY: MPI is started.
-        unsafe {
-            (self.calls.abort)(self.handles.world, code);
-        }
-        // MPI_Abort ends this process too. Should it not, nothing sane is left to do: MPI may own borrowed memory.
-        std::process::abort()
+    /// As [`Abort::abort`].
+    fn abort(&self, code: c_int) -> ! {
+        Abort { abort: self.calls.abort, world: self.handles.world }.abort(code)
     }
 
     #[inline]

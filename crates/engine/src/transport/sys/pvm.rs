@@ -1,9 +1,12 @@
 //! The PVM calls of the transport. Source of names, arguments and numbers: `pvm3.h` and the manual pages of PVM 3.4.
 //! libpvm keeps its state in globals: no two threads of a process may call it at the same time.
 
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int};
 use std::io;
+use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::library::{Library, function};
 use crate::core::EngineError;
@@ -43,9 +46,10 @@ struct Calls {
     upkbyte: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
 }
 
-/// PVM, opened in this process.
+/// PVM, opened in this process. It is not `Sync`: only the thread that has it can call it.
 pub(crate) struct Pvm {
     calls: Calls,
+    one_thread: PhantomData<Cell<()>>,
     library: &'static str,
 }
 
@@ -57,10 +61,15 @@ pub(crate) struct Message {
 }
 
 impl Pvm {
-    /// Opens the library.
+    /// Opens the library. An error the second time: two could be called by two threads.
     pub(crate) fn open() -> Result<Self, EngineError> {
+        static OPENED: AtomicBool = AtomicBool::new(false);
         let library = Library::open(&["libpvm3.so.3"], "apt-get install pvm")?;
-        Ok(Self { calls: calls(&library)?, library: library.name() })
+        let calls = calls(&library)?;
+        if OPENED.swap(true, Ordering::SeqCst) {
+            return Err(EngineError::Thread("PVM was opened twice".into()));
+        }
+        Ok(Self { calls, one_thread: PhantomData, library: library.name() })
     }
 
     /// Joins the virtual machine of this user as a task (pvm_mytid), unless this process is one; its number.

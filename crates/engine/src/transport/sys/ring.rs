@@ -4,15 +4,17 @@
 //! publishes everything that the other needs in one line that it alone writes (`Word`): how much it pushed, how much
 //! it popped, and the bytes of a small message. The other end polls only that line, so a small message is one line
 //! transfer, and its answer, which also acknowledges the message, another.
+//!
+//! The other process may write anything anywhere in the segment, at any time. Each position is therefore read once and
+//! limited before it is used, and bytes are only copied (`memory.rs`): what is wrong in the segment makes wrong bytes, and
+//! no access beyond it.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{Ordering, fence};
 
-use rustix::thread::futex;
-use rustix::time::Timespec;
-
-use super::segment::{End, INLINE, Segment};
+use super::ends::{End, INLINE};
+use super::memory::{Ordering, fence, read_shared, write_shared};
+use super::segment::Segment;
 
 /// One end of two rings: it pushes into one and pops from the other.
 pub(crate) struct SharedRings {
@@ -61,8 +63,8 @@ impl SharedRings {
     /// Bytes that fit into the outgoing ring, as far as this end knows.
     #[inline]
     fn room(&self) -> usize {
-        // A misbehaving peer can write a wrong value; the subtraction then yields no room.
-        self.segment.capacity.saturating_sub(self.pushed.wrapping_sub(self.seen) as usize)
+        // A misbehaving peer can write a wrong value; the subtraction then yields no room, or at most all of it.
+        self.segment.outgoing().len().saturating_sub(self.pushed.wrapping_sub(self.seen) as usize)
     }
 
     /// Copies as much of `bytes` into the outgoing ring as fits; 0 when it is full.
@@ -80,9 +82,9 @@ impl SharedRings {
     #[inline]
     fn push_inline(&mut self, bytes: &[u8]) {
         let word = &self.own().word;
-        // SAFETY: at most INLINE bytes. The other end does not read them now: it took all that was pushed, and finds nothing new
-        // before the release store of `pushed`.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), word.bytes.get().cast(), bytes.len()) };
+        // The other end does not read them now: it took all that was pushed, and finds nothing new before the release
+        // store of `pushed`.
+        write_shared(bytes, &word.bytes);
         let pushed = self.pushed.wrapping_add(bytes.len() as u64);
         word.inline.store(tag(pushed, bytes.len()), Ordering::Relaxed);
         self.inlined = bytes.len();
@@ -99,9 +101,9 @@ impl SharedRings {
             if self.inlined > 0 {
                 self.spill();
             }
-            // SAFETY: `count` bytes behind `pushed` are free: the other end has read what was there, and does not read what is put
+            // `count` bytes behind `pushed` are free: the other end has read what was there, and does not read what is put
             // there before the release store of `pushed`.
-            unsafe { self.fill(self.pushed, bytes.as_ptr(), count) };
+            self.fill(self.pushed, &bytes[..count]);
             self.advance(self.pushed.wrapping_add(count as u64));
         } else if self.owes {
             self.settle();
@@ -114,26 +116,23 @@ impl SharedRings {
     #[cold]
     fn spill(&mut self) {
         let count = std::mem::take(&mut self.inlined);
-        let from = self.own().word.bytes.get().cast::<u8>();
-        // SAFETY: this end alone writes those bytes; the ring was empty when they were pushed, so their positions in it are free, or
+        let mut held = [0; INLINE];
+        let held = &mut held[..count];
+        // This end alone writes those bytes. The ring was empty when they were pushed, so their positions in it are free, or
         // were read since.
-        unsafe { self.fill(self.pushed.wrapping_sub(count as u64), from, count) };
+        read_shared(&self.own().word.bytes, held);
+        self.fill(self.pushed.wrapping_sub(count as u64), held);
     }
 
-    /// Copies `count` bytes, at most the capacity, to position `at` of the outgoing ring.
-    ///
-    /// # Safety
-    /// `from` has as many, and the other end reads none of these positions.
+    /// Copies `bytes`, at most the capacity, to position `at` of the outgoing ring.
     #[inline]
-    unsafe fn fill(&self, at: u64, from: *const u8, count: usize) {
-        let at = at as usize & (self.segment.capacity - 1);
-        let first = count.min(self.segment.capacity - at);
-        // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring; the rest is the caller's word.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from, self.segment.outgoing.as_ptr().add(at), first);
-            if first < count {
-                std::ptr::copy_nonoverlapping(from.add(first), self.segment.outgoing.as_ptr(), count - first);
-            }
+    fn fill(&self, at: u64, bytes: &[u8]) {
+        let ring = self.segment.outgoing();
+        let at = at as usize & (ring.len() - 1);
+        let (first, rest) = bytes.split_at(bytes.len().min(ring.len() - at));
+        write_shared(first, &ring[at..]);
+        if !rest.is_empty() {
+            write_shared(rest, ring);
         }
     }
 
@@ -158,10 +157,8 @@ impl SharedRings {
         let held = (word.inline.load(Ordering::Relaxed) ^ tag(pushed, 0)) as usize;
         let count = if held <= INLINE && filled <= held {
             let count = filled.min(into.len());
-            let bytes = word.bytes.get().cast::<u8>();
-            // SAFETY: `held - filled + count <= INLINE`. The other end does not write these bytes before it has seen the release
-            // store of a `popped` that covers them.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.add(held - filled), into.as_mut_ptr(), count) };
+            // The other end does not write these bytes before it has seen the release store of a `popped` that covers them.
+            read_shared(&word.bytes[held - filled..], &mut into[..count]);
             count
         } else {
             self.drain(filled, into)
@@ -175,20 +172,14 @@ impl SharedRings {
     /// Copies from the incoming ring, in which there are `filled` bytes.
     #[inline]
     fn drain(&self, filled: usize, into: &mut [u8]) -> usize {
-        let count = filled.min(self.segment.capacity).min(into.len());
-        let at = self.popped as usize & (self.segment.capacity - 1);
-        let first = count.min(self.segment.capacity - at);
-        // SAFETY: `at + first <= capacity` and `count - first <= at`, both inside this ring; the other end does not overwrite these
-        // bytes before it has seen the release store of `popped`.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.segment.incoming.as_ptr().add(at), into.as_mut_ptr(), first);
-            if first < count {
-                std::ptr::copy_nonoverlapping(
-                    self.segment.incoming.as_ptr(),
-                    into.as_mut_ptr().add(first),
-                    count - first,
-                );
-            }
+        let ring = self.segment.incoming();
+        let count = filled.min(ring.len()).min(into.len());
+        let at = self.popped as usize & (ring.len() - 1);
+        let (first, rest) = into[..count].split_at_mut(count.min(ring.len() - at));
+        // The other end does not overwrite these bytes before it has seen the release store of `popped`.
+        read_shared(&ring[at..], first);
+        if !rest.is_empty() {
+            read_shared(ring, rest);
         }
         count
     }
@@ -240,9 +231,7 @@ impl SharedRings {
     fn wake(&self) {
         let state = &self.other().state;
         state.sleeps.store(0, Ordering::SeqCst);
-        state.wakes.fetch_add(1, Ordering::SeqCst);
-        // Not PRIVATE: the sleeper is another process.
-        let _ = futex::wake(&state.wakes, futex::Flags::empty(), 1);
+        state.wakes.wake();
     }
 
     /// Publishes whether this side ever sleeps: the other side skips the check for one that spins.
@@ -276,20 +265,18 @@ impl SharedRings {
     /// found no room did.
     pub(crate) fn wait_space(&self, limit_ns: u64) {
         let taken = || self.other().word.popped.load(Ordering::SeqCst);
-        self.sleep(limit_ns, || self.pushed.wrapping_sub(taken()) < self.segment.capacity as u64);
+        self.sleep(limit_ns, || self.pushed.wrapping_sub(taken()) < self.segment.outgoing().len() as u64);
     }
 
     /// Sleeps until woken, unless it is `ready`; see `alert` for the order of the stores.
     fn sleep(&self, limit_ns: u64, ready: impl Fn() -> bool) {
         debug_assert!(!self.owes, "the other end may wait for what was popped");
         let state = &self.own().state;
-        let seen = state.wakes.load(Ordering::SeqCst);
+        let seen = state.wakes.get();
         state.sleeps.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if !ready() {
-            let limit =
-                Timespec { tv_sec: (limit_ns / 1_000_000_000) as i64, tv_nsec: (limit_ns % 1_000_000_000) as i64 };
-            let _ = futex::wait(&state.wakes, futex::Flags::empty(), seen, Some(&limit));
+            state.wakes.wait(seen, limit_ns);
         }
         state.sleeps.store(0, Ordering::SeqCst);
     }
@@ -308,5 +295,7 @@ fn tag(pushed: u64, length: usize) -> u64 {
     pushed << 8 | length as u64
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
 mod tests;

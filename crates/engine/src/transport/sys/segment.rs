@@ -1,75 +1,29 @@
 //! Memory shared between two processes: the published state of each end, then a byte ring in each direction.
 
-use std::cell::UnsafeCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Bytes of the largest message that travels beside its position. Up to 40 share its cache line; the rest is in the line that
-/// processors fetch with it as a pair.
-pub(super) const INLINE: usize = 104;
+use super::ends::{End, LAYOUT};
+use super::memory::{Ordering, SharedByte};
 
-/// What an end publishes with each message and each poll, on a pair of cache lines that only it writes.
-#[repr(C, align(128))]
-pub(super) struct Word {
-    /// Bytes that this end ever pushed into its outgoing ring.
-    pub(super) pushed: AtomicU64,
-    /// Bytes that this end ever popped from its incoming ring.
-    pub(super) popped: AtomicU64,
-    /// The last message that went beside the ring: `pushed` after it, times 256, plus its length. A reader that sees
-    /// another `pushed` knows that the bytes are in the ring; 56 bits of the position are enough to distinguish them.
-    pub(super) inline: AtomicU64,
-    /// That message's bytes.
-    pub(super) bytes: UnsafeCell<[u8; INLINE]>,
-}
-
-/// What changes rarely, apart from the lines that are polled.
-#[repr(C, align(128))]
-pub(super) struct State {
-    /// Counts wake-ups of this end; it sleeps on it.
-    pub(super) wakes: AtomicU32,
-    /// Whether it sleeps, or is about to.
-    pub(super) sleeps: AtomicU32,
-    /// This end spins: it never sleeps.
-    pub(super) spins: AtomicU32,
-    /// This end will push no more.
-    pub(super) finished: AtomicU32,
-    /// [`LAYOUT`] of the end that made the segment.
-    layout: AtomicU32,
-}
-
-/// The state that an end publishes.
-#[repr(C)]
-pub(super) struct End {
-    pub(super) word: Word,
-    pub(super) state: State,
-}
-
-/// Changes with the meaning of a segment's bytes, so that two incompatible builds refuse each other.
-const LAYOUT: u32 = 2;
 const ENDS: usize = 2 * size_of::<End>();
 
 /// One end's mapping of a segment.
 pub(super) struct Segment {
     base: NonNull<u8>,
     length: usize,
-    /// Bytes of either ring, a power of two.
-    pub(super) capacity: usize,
     own: NonNull<End>,
     other: NonNull<End>,
-    /// The ring that this end pushes into.
-    pub(super) outgoing: NonNull<u8>,
-    /// The ring that it pops from.
-    pub(super) incoming: NonNull<u8>,
+    outgoing: NonNull<[SharedByte]>,
+    incoming: NonNull<[SharedByte]>,
     fd: OwnedFd,
 }
 
-// SAFETY: the mapping belongs to no thread. The words are atomics; the bytes behind the pointers are touched by the protocol of
-// `SharedRings` alone.
+// SAFETY: the mapping belongs to no thread. It consists of atomics, and of bytes that are only copied (`memory.rs`).
 unsafe impl Send for Segment {}
 
 impl Segment {
@@ -127,16 +81,8 @@ impl Segment {
         let end = |index| unsafe { base.cast::<End>().add(index) };
         // SAFETY: the same.
         let ring = |index| unsafe { base.add(ENDS + index * capacity) };
-        Ok(Self {
-            base,
-            length,
-            capacity,
-            own: end(own),
-            other: end(1 - own),
-            outgoing: ring(own),
-            incoming: ring(1 - own),
-            fd,
-        })
+        let ring = |index| NonNull::slice_from_raw_parts(ring(index).cast::<SharedByte>(), capacity);
+        Ok(Self { base, length, own: end(own), other: end(1 - own), outgoing: ring(own), incoming: ring(1 - own), fd })
     }
 
     /// What to pass to the other process.
@@ -157,6 +103,21 @@ impl Segment {
     pub(super) fn other(&self) -> &End {
         // SAFETY: as in `own`.
         unsafe { self.other.as_ref() }
+    }
+
+    /// The ring that this end pushes into: a power of two of bytes, at least one.
+    #[inline]
+    pub(super) fn outgoing(&self) -> &[SharedByte] {
+        // SAFETY: within the mapping (see `map`) for as long as `self`; any bytes are valid, and the other process may write them
+        // behind a reference to them.
+        unsafe { self.outgoing.as_ref() }
+    }
+
+    /// The ring that it pops from, as long.
+    #[inline]
+    pub(super) fn incoming(&self) -> &[SharedByte] {
+        // SAFETY: as in `outgoing`.
+        unsafe { self.incoming.as_ref() }
     }
 }
 

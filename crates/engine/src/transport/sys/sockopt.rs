@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::{size_of, size_of_val};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// SO_MEMINFO: an array of SK_MEMINFO_VARS counters, the drops at index 8 (linux/sock_diag.h).
 const SO_MEMINFO: libc::c_int = 55;
@@ -101,26 +101,12 @@ pub(crate) fn waited_ns(fd: impl AsFd) -> Option<u64> {
     (result == 0).then(|| u64::try_from(waited).unwrap_or(0))
 }
 
-/// Bytes in the send queue that the other end has not acknowledged (SIOCOUTQ).
+/// Bytes in the send queue that the other end has not acknowledged (SIOCOUTQ); 0 for what is no socket.
 pub(crate) fn unsent(fd: impl AsFd) -> u64 {
-    unsent_raw(fd.as_fd().as_raw_fd())
-}
-
-/// [`unsent`] by number; 0 for a number that is no socket (any more).
-pub(crate) fn unsent_raw(fd: RawFd) -> u64 {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ (= SIOCOUTQ) writes one int, whatever the descriptor; a wrong one is an error.
-    let result = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
+    // SAFETY: TIOCOUTQ (= SIOCOUTQ) writes one int, whatever the descriptor.
+    let result = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if result == 0 { bytes.max(0) as u64 } else { 0 }
-}
-
-/// Shuts a socket down by number, for a thread that is blocked in a call on it. A number that is no socket (any more) is an
-/// error that the caller ignores.
-pub(crate) fn shutdown_raw(fd: RawFd) {
-    // SAFETY: shutdown on any number is defined; at worst it answers EBADF or ENOTSOCK.
-    unsafe {
-        libc::shutdown(fd, libc::SHUT_RDWR);
-    }
 }
 
 /// Room for struct tcp_info of linux/tcp.h: of 6.18 it has some 300 bytes, and it grows.
@@ -130,15 +116,6 @@ pub(crate) const TCP_INFO_ROOM: usize = 512;
 /// that of the first subflow.
 pub(crate) fn tcp_info(fd: BorrowedFd<'_>, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
     read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into).ok()
-}
-
-/// [`tcp_info`] by number; `None` for a number that is no TCP socket (any more).
-pub(crate) fn tcp_info_raw(fd: RawFd, into: &mut [u8; TCP_INFO_ROOM]) -> Option<usize> {
-    let mut length = TCP_INFO_ROOM as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into the live buffer and updates `length`; a wrong number is an error.
-    let result =
-        unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into.as_mut_ptr().cast(), &raw mut length) };
-    (result == 0).then_some(length as usize)
 }
 
 /// Level and name of MPTCP_INFO, and the flag of a connection that fell back to TCP (linux/mptcp.h).

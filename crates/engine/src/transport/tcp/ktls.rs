@@ -13,8 +13,9 @@ use rustls::Connection;
 use socket2::{Domain, Socket, Type};
 
 use self::crypto_info::crypto_info;
-use super::over_tcp::{SEND_LIMIT, Slot, over_tcp};
+use super::over_tcp::{SEND_LIMIT, over_tcp};
 use crate::core::{EngineError, Interest, Turn, initiates, not_now};
+use crate::transport::sys::watched::Watched;
 use crate::transport::{Breaker, Channel, Kind, TcpInfo, options, sys};
 
 /// Types of records (RFC 8446, section 5.1).
@@ -70,9 +71,7 @@ fn remedy(error: &io::Error) -> String {
 
 /// A TCP connection with kernel TLS.
 pub(super) struct KernelTls {
-    /// Before the socket: the number is forgotten before another file can have it.
-    slot: Slot,
-    socket: TcpStream,
+    socket: Watched<TcpStream>,
     encryption: Encryption,
     blocking: bool,
     /// This end will send no more, and the other end has not been informed yet.
@@ -85,8 +84,7 @@ impl KernelTls {
     /// Hands the keys to the socket. The session must have sent all its data, and everything that it has not read must
     /// still be in the socket.
     pub(super) fn new(
-        slot: Slot,
-        socket: TcpStream,
+        socket: Watched<TcpStream>,
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {
@@ -111,7 +109,7 @@ impl KernelTls {
         sys::ktls::encrypt(&socket, &sending).map_err(failed("TLS_TX"))?;
         sys::ktls::decrypt(&socket, &receiving).map_err(failed("TLS_RX"))?;
         let encryption = Encryption { in_kernel: true, ..encryption };
-        Ok(Self { slot, socket, encryption, blocking: true, closing: false, ended: false })
+        Ok(Self { socket, encryption, blocking: true, closing: false, ended: false })
     }
 
     /// Sends the end announcement to the other end, if it is due; `WouldBlock` while the socket has no room for it.

@@ -1,36 +1,11 @@
 //! What the two ways of TLS share: the TCP connection below them.
 
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
-
-use crate::transport::Breaker;
 
 /// How long a blocking send may take before it returns with a partial result.
 pub(super) const SEND_LIMIT: Duration = Duration::from_millis(100);
 
-/// A socket's number, for the breaker; -1 once it is dropped.
-pub(super) struct Slot(Arc<AtomicI32>);
-
-impl Slot {
-    pub(super) fn of(socket: &TcpStream) -> Self {
-        Self(Arc::new(AtomicI32::new(socket.as_raw_fd())))
-    }
-
-    pub(super) fn breaker(&self) -> Breaker {
-        Breaker::of(&self.0)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.store(-1, Ordering::SeqCst);
-    }
-}
-
-/// The calls of a `Channel` that go to its TCP connection unchanged, for one with `slot`, `socket`, `blocking` and
+/// The calls of a `Channel` that go to its TCP connection unchanged, for one with `socket`, `blocking` and
 /// `flush`.
 macro_rules! over_tcp {
     () => {
@@ -67,7 +42,7 @@ macro_rules! over_tcp {
         }
 
         fn breaker(&self) -> Breaker {
-            self.slot.breaker()
+            Breaker::of(self.socket.watcher())
         }
     };
 }

@@ -12,10 +12,11 @@ use socket2::{Domain, Socket, Type};
 
 use super::dial;
 use super::ktls::{self, KernelTls};
-use super::over_tcp::{SEND_LIMIT, Slot, over_tcp};
+use super::over_tcp::{SEND_LIMIT, over_tcp};
 use crate::core::{EngineError, Interest, Turn, not_now};
 use crate::transport::certificate::Identity;
 use crate::transport::stream::HELLO_LIMIT;
+use crate::transport::sys::watched::Watched;
 use crate::transport::{
     BoxFlow, Breaker, Capabilities, Channel, Cookie, Flow, FlowHello, FlowSetup, Greeting, Greetings, Kind, Link,
     ListenOptions, Listener, Rendezvous, TcpInfo, Transport, certificate, cipher, hello_exchange, options, sys,
@@ -137,9 +138,7 @@ fn greet(socket: Socket, config: Arc<ServerConfig>, cookie: &Cookie) -> io::Resu
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
-    /// Before the socket: the number is forgotten before another file can have it.
-    slot: Slot,
-    socket: TcpStream,
+    socket: Watched<TcpStream>,
     session: Connection,
     /// Ciphertext as it came; what lies before `taken` has been decrypted.
     wire: Vec<u8>,
@@ -166,9 +165,9 @@ impl TlsChannel {
         while session.is_handshaking() {
             session.complete_io(&mut through)?;
         }
-        let slot = Slot::of(&socket);
+        let socket = Watched::new(socket);
         let wire = vec![0; READ];
-        Ok(Self { slot, socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
+        Ok(Self { socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
     }
 
     /// The hello is exchanged: from here on the socket has the options of the spec.
@@ -181,7 +180,7 @@ impl TlsChannel {
     #[inline]
     fn flush(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
-            self.session.write_tls(&mut &self.socket)?;
+            self.session.write_tls(&mut &*self.socket)?;
         }
         if std::mem::take(&mut self.closing) {
             rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?;
@@ -193,7 +192,7 @@ impl TlsChannel {
     fn decrypt(&mut self) -> io::Result<()> {
         if self.taken == self.filled {
             (self.taken, self.filled) = (0, 0);
-            self.filled = (&self.socket).read(&mut self.wire)?;
+            self.filled = (&*self.socket).read(&mut self.wire)?;
         }
         let mut rest = &self.wire[self.taken..self.filled];
         // An empty remainder is the end of the connection, which the session must know.
@@ -219,7 +218,7 @@ impl TlsChannel {
         let state = self.session.process_new_packets().map_err(|error| failed(other(error)))?;
         let encryption = self.encryption();
         match encryption.filter(|_| self.taken == self.filled && state.plaintext_bytes_to_read() == 0) {
-            Some(encryption) => KernelTls::new(self.slot, self.socket, self.session, encryption),
+            Some(encryption) => KernelTls::new(self.socket, self.session, encryption),
             None => Err(failed(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the other end sent data before the first \

@@ -4,11 +4,14 @@ use std::io;
 
 use super::{CLOSE_NS, CONTROL, HELLO_LIMIT_NS, MPI, OVER, Turn, launcher};
 use crate::core::{EngineError, now_ns};
-use crate::transport::sys::mpi::Mpi;
+use crate::transport::sys::mpi::{Abort, Mpi};
 
 /// This process as one of mpirun's two: what happens before and after the measuring.
 #[derive(Debug)]
-pub struct Rank(());
+pub struct Rank {
+    number: u32,
+    abort: Abort,
+}
 
 impl Rank {
     /// Opens the library of the mpirun that started this process and joins the other one (MPI_Init_thread), waiting
@@ -17,12 +20,11 @@ impl Rank {
         let (flavour, _) = launcher().ok_or_else(|| {
             EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
         })?;
-        let mpi = Mpi::start(flavour)?;
+        let (mpi, abort) = Mpi::start(flavour)?;
         let (rank, size) = (mpi.rank, mpi.size);
-        if !MPI.start(mpi) {
-            return Err(EngineError::Thread("MPI was started twice".into()));
-        }
-        let joined = Self(());
+        // It is the only one.
+        MPI.start(mpi);
+        let joined = Self { number: rank, abort };
         if size != 2 {
             joined.finish();
             return Err(EngineError::Unsupported {
@@ -36,7 +38,7 @@ impl Rank {
     /// 0 or 1.
     #[must_use]
     pub fn number(&self) -> u32 {
-        MPI.library().map_or(0, |mpi| mpi.rank)
+        self.number
     }
 
     /// Sends a text to the other process, which must [`receive`](Self::receive) it.
@@ -70,17 +72,14 @@ impl Rank {
     /// Ends MPI (MPI_Finalize), which waits for the other process to do the same. If a trial still runs, both
     /// processes are aborted.
     pub fn finish(self) {
-        match Turn::wait(now_ns() + CLOSE_NS) {
-            // No later call gets the right to use MPI.
-            Ok(turn) => std::mem::ManuallyDrop::new(turn).0.finalize(),
-            Err(_) => self.abort(1),
+        match Turn::wait(now_ns() + CLOSE_NS).ok().and_then(|turn| turn.0.into_inner()) {
+            Some(mpi) => mpi.finalize(self.abort),
+            None => self.abort(1),
         }
     }
 
     /// Ends both processes with an exit code (MPI_Abort).
     pub fn abort(self, code: u8) {
-        if let Some(mpi) = MPI.library() {
-            mpi.abort(i32::from(code));
-        }
+        self.abort.abort(i32::from(code));
     }
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -175,4 +176,79 @@ fn streams_cross_in_two_threads() {
             far.join().unwrap();
         }
     }
+}
+
+/// Writes wrong positions, lengths and bytes to all of the segment until it is `over`: positions at random, and such as are
+/// close to right ones.
+fn vandalize(rings: &SharedRings, over: &AtomicBool) {
+    let mut random = 1u64;
+    let mut draw = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    while !over.load(Ordering::Relaxed) {
+        for end in [rings.own(), rings.other()] {
+            let right = rings.own().word.popped.load(Ordering::Relaxed);
+            let near = right.wrapping_add(draw() % 10_000).wrapping_sub(5_000);
+            let position = [draw(), near, u64::MAX, 0][draw() as usize % 4];
+            let word = &end.word;
+            let inline = [draw(), tag(position, draw() as usize % 256), tag(position, INLINE)][draw() as usize % 3];
+            word.inline.store(inline, Ordering::Relaxed);
+            write_shared(&draw().to_ne_bytes(), &word.bytes[draw() as usize % (INLINE - 8)..]);
+            word.popped.store(if draw() % 2 == 0 { position } else { draw() }, Ordering::Relaxed);
+            word.pushed.store(position, Ordering::Release);
+            let state = &end.state;
+            for flag in [&state.sleeps, &state.spins, &state.finished] {
+                flag.store(draw() as u32 % 2, Ordering::Relaxed);
+            }
+        }
+        for ring in [rings.segment.outgoing(), rings.segment.incoming()] {
+            write_shared(&draw().to_ne_bytes(), &ring[draw() as usize % (ring.len() - 8)..]);
+        }
+    }
+}
+
+/// Ends the other thread of a test also when it fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_peer_that_writes_anything_anywhere_changes_bytes_and_nothing_else() {
+    const CAPACITY: usize = 4096;
+    let (mut rings, hostile) = ends(CAPACITY);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = &over;
+        scope.spawn(move || vandalize(&hostile, over));
+        let _ended = Over(over);
+        let mut seen = [0u32; 4];
+        let mut round = 0usize;
+        // The other thread may get no core for a while.
+        while round < 100_000 || seen.contains(&0) {
+            round += 1;
+            let size = [1, 40, INLINE, INLINE + 1, 600, 5000][round % 6];
+            let message = [7; 5000];
+            let pushed = rings.push(&message[..size]);
+            assert!(pushed <= size.min(CAPACITY));
+            let mut room = [9; 5000];
+            let popped = rings.pop(&mut room[..size]);
+            assert!(popped <= size.min(CAPACITY));
+            assert!(room[size..].iter().all(|byte| *byte == 9), "nothing beyond the buffer");
+            // A position that is wrong shows an end that never comes, or bytes that are not there; a wait ends by its limit.
+            rings.at_end();
+            if pushed == 0 && popped == 0 {
+                rings.wait_data(1_000);
+                rings.wait_space(1_000);
+            }
+            let cases = [pushed > 0, pushed == 0, popped > 0, popped == 0];
+            seen.iter_mut().zip(cases).for_each(|(count, case)| *count += u32::from(case));
+        }
+    });
 }
