@@ -2,14 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use engine::transport::{
     Breaker, Capabilities, Channel, Cookie, FlowHello, Kind, Link, ListenOptions, Listener, Rendezvous, Transport,
-    exchange_hello, read_hello, welcome,
+    Watched, exchange_hello, read_hello, welcome,
 };
 use engine::{EngineError, now_ns};
 use model::{Framing, IpProtocol, NamedTransport, SocketFacts, Spec, TransportFacts};
@@ -100,22 +98,14 @@ fn greet(stream: TcpStream, cookie: &Cookie) -> io::Result<Option<(FlowHello, Li
 }
 
 struct SluiceChannel {
-    stream: TcpStream,
-    slot: Arc<AtomicI32>,
+    stream: Watched<TcpStream>,
 }
 
 impl SluiceChannel {
     fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(HELLO_LIMIT))?;
-        let slot = Arc::new(AtomicI32::new(stream.as_raw_fd()));
-        Ok(Self { stream, slot })
-    }
-}
-
-impl Drop for SluiceChannel {
-    fn drop(&mut self) {
-        self.slot.store(-1, Ordering::SeqCst);
+        Ok(Self { stream: Watched::new(stream) })
     }
 }
 
@@ -124,11 +114,11 @@ impl Channel for SluiceChannel {
     const SHOWS_ALL: bool = true;
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes)
+        (&*self.stream).write(bytes)
     }
 
     fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.stream.read(into)
+        (&*self.stream).read(into)
     }
 
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -157,6 +147,6 @@ impl Channel for SluiceChannel {
     }
 
     fn breaker(&self) -> Breaker {
-        Breaker::of(&self.slot)
+        Breaker::of(&self.stream)
     }
 }

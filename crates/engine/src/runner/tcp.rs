@@ -135,7 +135,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let watched = Watched::new(socket);
-        let breakers = [Breaker::of(watched.watcher()), Breaker::default()];
+        let breakers = [Breaker::of(&watched), Breaker::default()];
         let mut readings = Readings::start(&plan("stream", 1), &breakers, now_ns());
         for _ in 0..3 * MAX_READINGS {
             assert!(readings.due_ns() < u64::MAX);

@@ -3,7 +3,7 @@
 use rustix::net::Shutdown;
 
 use super::sys::sockopt;
-use super::sys::watched::Watcher;
+use super::sys::watched::{Owner, Watched, Watcher};
 use super::tcp_info::TcpInfo;
 
 /// Breaks a connection from another thread, so that a blocked call on it returns.
@@ -11,10 +11,10 @@ use super::tcp_info::TcpInfo;
 pub struct Breaker(Option<Watcher>);
 
 impl Breaker {
-    /// A breaker of a socket.
+    /// A breaker of this socket, and of those that replace it.
     #[must_use]
-    pub(crate) fn of(watcher: Watcher) -> Self {
-        Self(Some(watcher))
+    pub fn of<S: Owner>(socket: &Watched<S>) -> Self {
+        Self(Some(socket.watcher()))
     }
 
     /// Shuts the connection down in both directions. Does nothing for channels whose calls time out by themselves.

@@ -52,7 +52,6 @@ pub use registry::{add, names, transport, transports};
 pub use sys::batch::Mark;
 pub use sys::sockopt::Buffer;
 pub(crate) use sys::uring;
-#[cfg(test)]
-pub(crate) use sys::watched::Watched;
+pub use sys::watched::{Owner, Watched};
 pub(crate) use tcp_info::TcpInfo;
 pub use tcp_info::tcp_round_trip;

@@ -35,6 +35,9 @@ const WORKER_BYTES: u64 = 512 << 20;
 /// Memory of a thread, for its stack, bytes.
 const THREAD_BYTES: u64 = 3 << 20;
 
+/// The program of this process, also where its folder is closed to the process's user (proc_pid_exe(5)).
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// What programs and libraries of any system need.
 const READ: [&str; 14] = [
     "/bin",
@@ -96,7 +99,7 @@ impl Lowered {
     pub(super) fn workers(&self, limits: &control::agent::Limits) -> Result<Workers, Failure> {
         let own = own_program()?;
         // The folder of the program may be closed to the user that this process became.
-        let path = if access(&own, Access::EXEC_OK).is_ok() { own } else { PathBuf::from("/proc/self/exe") };
+        let path = if access(&own, Access::EXEC_OK).is_ok() { own } else { PathBuf::from(OWN_PROGRAM) };
         let threads = u64::from(limits.flows) * 2 + 64;
         let limits = WorkerLimits {
             memory_bytes: limits.memory_bytes + threads * THREAD_BYTES + WORKER_BYTES,
@@ -265,7 +268,9 @@ fn restrict(own: &Path, captures: &Captures, log: impl Fn(&str)) -> Result<(), F
     if let Captures::In { folder, .. } = captures {
         folders.push(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
     }
-    let read = READ.iter().map(PathBuf::from).chain(mapped_files()).collect();
+    // This process may not be able to open the program by its path any more.
+    let program = [PathBuf::from(OWN_PROGRAM)];
+    let read = READ.iter().map(PathBuf::from).chain(program).chain(mapped_files()).collect();
     let files = Files { read, devices: DEVICES.iter().map(PathBuf::from).collect(), folders };
     match confine::restrict_files(&files) {
         Ok(Restricted::Fully | Restricted::Partly) => {}

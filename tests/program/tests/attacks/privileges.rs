@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab};
@@ -63,6 +65,20 @@ fn an_agent_of_root_and_its_workers_have_no_privileges() {
     }
     client.signal(Signal::INT);
     let _ = client.wait();
+}
+
+#[test]
+fn an_agent_of_root_serves_from_a_folder_that_its_user_cannot_read() {
+    if !skip::root("an_agent_of_root_serves_from_a_folder_that_its_user_cannot_read") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.path("private").join("thru");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    fs::copy(binary::thru(), &program).unwrap();
+    fs::set_permissions(program.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
+    let agent = Agent::spawn(Command::new(&program), &["--listen", "127.0.0.1:0"]);
+    sandbox.run(&["stream", agent.host(), "--time", "50ms", "--trials", "1"]).ok();
 }
 
 #[test]

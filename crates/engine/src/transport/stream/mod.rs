@@ -253,6 +253,6 @@ impl Channel for StreamChannel {
     }
 
     fn breaker(&self) -> Breaker {
-        Breaker::of(self.socket.watcher())
+        Breaker::of(&self.socket)
     }
 }

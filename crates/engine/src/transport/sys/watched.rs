@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Safety
 /// Of a value that is only borrowed, `as_fd` answers the same descriptor each time, and it stays open.
-pub(crate) unsafe trait Owner: AsFd {}
+pub unsafe trait Owner: AsFd {}
 
 // SAFETY: it closes its descriptor when it is dropped, and has no method that replaces it.
 unsafe impl Owner for OwnedFd {}
@@ -26,20 +26,22 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Option<RawFd>> {
 }
 
 /// A socket with watchers. Its owner's calls take no lock; to replace or to drop it takes one.
-pub(crate) struct Watched<S: Owner> {
+#[derive(Debug)]
+pub struct Watched<S: Owner> {
     /// Only `replace` and `drop` change it; nothing lends it mutably.
     socket: S,
     slot: Arc<Slot>,
 }
 
 impl<S: Owner> Watched<S> {
-    pub(crate) fn new(socket: S) -> Self {
+    /// Takes the socket.
+    pub fn new(socket: S) -> Self {
         let slot = Arc::new(Mutex::new(Some(socket.as_fd().as_raw_fd())));
         Self { socket, slot }
     }
 
     /// Puts another socket in its place; what was there is watched no more, and still open.
-    pub(crate) fn replace(&mut self, socket: S) -> S {
+    pub fn replace(&mut self, socket: S) -> S {
         let mut number = lock(&self.slot);
         *number = Some(socket.as_fd().as_raw_fd());
         std::mem::replace(&mut self.socket, socket)

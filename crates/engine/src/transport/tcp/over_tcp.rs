@@ -42,7 +42,7 @@ macro_rules! over_tcp {
         }
 
         fn breaker(&self) -> Breaker {
-            Breaker::of(self.socket.watcher())
+            Breaker::of(&self.socket)
         }
     };
 }
