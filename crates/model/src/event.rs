@@ -1,5 +1,7 @@
 //! The stream of events from the measurement to the store and the display: what `--live` prints and the store appends.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,20 @@ pub struct Phase {
     pub cells: u32,
     /// Estimated remaining time, ns; null if it is unknown.
     pub remaining_ns: Option<u64>,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.activity)?;
+        if self.cells > 1 {
+            write!(f, ", {} of {} done", self.cells_done, self.cells)?;
+        }
+        match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
+            None => Ok(()),
+            Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
+            Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
+        }
+    }
 }
 
 /// A receiver of events: the store, the live output, the progress display.

@@ -35,6 +35,7 @@ mod outcome_line;
 mod plan;
 mod run_list;
 mod selftest;
+mod settings;
 mod sides;
 mod view;
 mod watch;
@@ -56,5 +57,8 @@ pub use outcome_line::{estimate_words, outcome_line};
 pub use plan::{PlanPreview, plan_preview};
 pub use run_list::{RunRow, headline, run_list};
 pub use selftest::{check_line, selftest_summary};
+pub use settings::{
+    changed_settings, planned_settings, restored_settings, reverted_settings, settings, settings_journal,
+};
 pub use view::{Piece, View};
 pub use watch::{watch_columns, watch_head, watch_lines};

@@ -135,18 +135,17 @@ impl KnownAgents {
         self.write(&agents)
     }
 
-    /// Forgets the keys of an agent, so that the next one that it shows is accepted. False if there were none.
+    /// Forgets the keys of an agent, so that the next one that it shows is accepted.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn forget(&self, name: &str) -> Result<bool, Failure> {
+    /// There are none, or the file cannot be written.
+    pub fn forget(&self, name: &str) -> Result<(), Failure> {
         let agents = self.list()?;
         let others: Vec<KnownAgent> = agents.iter().filter(|known| known.name != name).cloned().collect();
-        let found = others.len() < agents.len();
-        if found {
-            self.write(&others)?;
+        if others.len() == agents.len() {
+            return Err(Failure::usage(format!("{name} has no key here: see `thru agent known`")));
         }
-        Ok(found)
+        self.write(&others)
     }
 
     fn write(&self, agents: &[KnownAgent]) -> Result<(), Failure> {
@@ -259,7 +258,8 @@ mod tests {
         assert!(refused.contains(&other.to_string()) && refused.contains("thru agent forget b:6280"), "{refused}");
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(folder.path().join("data")), mode(folder.path().join("data/known_agents"))), (0o700, 0o600));
-        assert!(known.forget("b:6280").unwrap() && !known.forget("b:6280").unwrap());
+        known.forget("b:6280").unwrap();
+        assert!(known.forget("b:6280").unwrap_err().to_string().contains("b:6280 has no key here"));
         assert_eq!(known.check("b:6280", &other), Ok(Recognized::New));
         known.trust(KnownAgent { name: "b:6280".into(), key: one }).unwrap();
         assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));

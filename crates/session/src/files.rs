@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -85,5 +85,45 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
             "cannot write {}: {error}; use a file in an existing, writable folder",
             path.display()
         ))),
+    }
+}
+
+/// Writes several files, given by name and bytes. The first goes to `path`, the others beside it under names that begin with its stem.
+/// If `path` is a folder, or has no extension and there are several, all go there under their own names. Returns their paths.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_together(path: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, Failure> {
+    let into_folder = path.is_dir() || (files.len() > 1 && path.extension().is_none());
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let mut written: Vec<PathBuf> = Vec::new();
+    for (name, bytes) in files {
+        let target = match written.as_slice() {
+            _ if into_folder => path.join(name),
+            [] => path.to_owned(),
+            _ => path.with_file_name(format!("{stem}-{name}")),
+        };
+        write(&target, &bytes)?;
+        written.push(target);
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_files_go_to_a_folder_or_beside_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let two = || ["a.svg", "b.svg"].map(|name| (name.to_owned(), name.as_bytes().to_vec())).to_vec();
+        let names = |path: &Path| {
+            let written = write_together(path, two()).unwrap();
+            assert!(written.iter().all(|path| path.is_file()), "{written:?}");
+            written.iter().map(|path| path.strip_prefix(&folder).unwrap().display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(folder.path()), ["a.svg", "b.svg"]);
+        assert_eq!(names(&folder.path().join("new")), ["new/a.svg", "new/b.svg"]);
+        assert_eq!(names(&folder.path().join("x.svg")), ["x.svg", "x-b.svg"]);
     }
 }

@@ -38,7 +38,7 @@ pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
 
 /// Names of the kept stacks, sorted; empty if they cannot be read.
 #[must_use]
-pub fn kept() -> Vec<String> {
+pub(crate) fn kept() -> Vec<String> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();

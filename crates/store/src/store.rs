@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Estimate, SelfTest, Trust};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
+use serde::Serialize;
 
 use crate::error::BUSY_WAIT;
 use crate::load::{self, Loaded};
@@ -19,8 +20,8 @@ pub struct Store {
     path: PathBuf,
 }
 
-/// A run as a list shows it.
-#[derive(Debug, Clone, PartialEq)]
+/// A run as a list shows it, and as an object of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
     /// Its identifier, such as `20261121-203758-4f1a`.
     pub id: String,
@@ -38,6 +39,7 @@ pub struct RunRow {
     pub ending: Option<String>,
     /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
     /// finding with an estimate. `None` until the run has ended.
+    #[serde(rename = "estimate")]
     pub headline: Option<Estimate>,
     /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
     pub trust: Option<Trust>,

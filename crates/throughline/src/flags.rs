@@ -7,14 +7,14 @@ mod precision;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, Strategy};
 use session::draft::SpecDraft;
 
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
-use crate::registries;
+use crate::registries::{self, choice};
 use session::values::{
     self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
 };
@@ -102,16 +102,16 @@ pub struct Load {
     pub spin: bool,
 
     /// How threads wait for sockets [default: auto].
-    #[arg(long, value_enum, help_heading = CALLS)]
-    pub wait: Option<WaitFlag>,
+    #[arg(long, value_parser = choice::<Strategy>(&WAITS), help_heading = CALLS)]
+    pub wait: Option<Strategy>,
 
     /// System calls that move the bytes of a stream.
-    #[arg(long, value_enum, default_value_t = IoFlag::SendRecv, help_heading = CALLS)]
-    pub io: IoFlag,
+    #[arg(long, value_parser = choice::<Io>(&CALLS_OF_STREAMS), default_value = "send-recv", help_heading = CALLS)]
+    pub io: Io,
 
     /// Counters to read on both hosts during the run [default: series; for a curve: counters].
-    #[arg(long, value_enum, help_heading = ACTIVITY)]
-    pub observe: Option<ObserveFlag>,
+    #[arg(long, value_parser = choice::<Observe>(&READINGS), help_heading = ACTIVITY)]
+    pub observe: Option<Observe>,
 
     /// Interval between two readings of --observe series.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_OBSERVE_INTERVAL_NS)),
@@ -218,68 +218,23 @@ pub struct Observing {
     pub fetch: Option<ByteSize>,
 }
 
-/// How threads wait, as a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WaitFlag {
-    /// Blocking calls with a thread per flow; io_uring or epoll where flows share a thread.
-    Auto,
-    /// Blocking calls only.
-    Blocking,
-    /// One epoll set per thread.
-    Epoll,
-    /// One io_uring per thread: one call submits the sends and receives of all its flows.
-    Uring,
-}
+/// How threads wait; `spin` is a flag of its own.
+const WAITS: [(&str, &str); 4] = [
+    ("auto", "Blocking calls with a thread per flow; io_uring or epoll where flows share a thread"),
+    ("blocking", "Blocking calls only"),
+    ("epoll", "One epoll set per thread"),
+    ("uring", "One io_uring per thread: one call submits the sends and receives of all its flows"),
+];
 
-/// What observers read, as a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ObserveFlag {
-    /// CPU time per core only.
-    Off,
-    /// All counters before and after each pass.
-    Counters,
-    /// The same, and cheap counters at each --observe-interval.
-    Series,
-}
+/// What observers read.
+const READINGS: [(&str, &str); 3] = [
+    ("off", "CPU time per core only"),
+    ("counters", "All counters before and after each pass"),
+    ("series", "The same, and cheap counters at each --observe-interval"),
+];
 
-/// System calls, as a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum IoFlag {
-    /// send and recv.
-    SendRecv,
-    /// write and read.
-    ReadWrite,
-}
-
-impl From<WaitFlag> for Strategy {
-    fn from(flag: WaitFlag) -> Self {
-        match flag {
-            WaitFlag::Auto => Self::Auto,
-            WaitFlag::Blocking => Self::Blocking,
-            WaitFlag::Epoll => Self::Epoll,
-            WaitFlag::Uring => Self::Uring,
-        }
-    }
-}
-
-impl From<ObserveFlag> for Observe {
-    fn from(flag: ObserveFlag) -> Self {
-        match flag {
-            ObserveFlag::Off => Self::Off,
-            ObserveFlag::Counters => Self::Counters,
-            ObserveFlag::Series => Self::Series,
-        }
-    }
-}
-
-impl From<IoFlag> for Io {
-    fn from(flag: IoFlag) -> Self {
-        match flag {
-            IoFlag::SendRecv => Self::SendRecv,
-            IoFlag::ReadWrite => Self::ReadWrite,
-        }
-    }
-}
+/// System calls.
+const CALLS_OF_STREAMS: [(&str, &str); 2] = [("send-recv", "send and recv"), ("read-write", "write and read")];
 
 impl Peer {
     /// The hosts of a run.
@@ -295,7 +250,7 @@ impl Peer {
 
     /// The IP version of the data and of the connections to agents.
     pub fn family(&self) -> Family {
-        family(self.ipv4, self.ipv6)
+        Family::requested(self.ipv4, self.ipv6)
     }
 
     /// Whether HOST leads to an IPv6 address.
@@ -312,15 +267,6 @@ impl Peer {
     }
 }
 
-/// The IP version that -4 or -6 requests.
-pub fn family(ipv4: bool, ipv6: bool) -> Family {
-    match (ipv4, ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    }
-}
-
 impl Load {
     /// Adds what is sent and how.
     pub fn fill(&self, draft: &mut SpecDraft) {
@@ -332,9 +278,9 @@ impl Load {
         draft.reverse = self.reverse;
         draft.both = self.both;
         draft.spin = self.spin;
-        draft.wait = self.wait.map(Strategy::from);
-        draft.io = Some(self.io.into());
-        draft.observe = self.observe.map(Observe::from);
+        draft.wait = self.wait;
+        draft.io = Some(self.io);
+        draft.observe = self.observe;
         draft.observe_interval = Some(self.observe_interval);
     }
 }

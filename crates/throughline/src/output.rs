@@ -49,7 +49,7 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     match path {
         None => to_stdout(format.name, &pieces),
         Some(path) if path == Path::new("-") => to_stdout(format.name, &pieces),
-        Some(path) => to_files(path, pieces),
+        Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),
     }
 }
 
@@ -78,26 +78,6 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).or_else(|error| console::failed(&error))?;
     Ok(Vec::new())
-}
-
-/// The first piece goes to `path`, the others beside it under names that begin with its stem. If `path` is a folder, all pieces go
-/// there under their own names.
-fn to_files(path: &Path, pieces: Vec<report::Piece>) -> Result<Vec<PathBuf>, Failure> {
-    let into_folder = path.is_dir() || (pieces.len() > 1 && path.extension().is_none());
-    let mut written: Vec<PathBuf> = Vec::new();
-    for piece in pieces {
-        let target = if into_folder {
-            path.join(&piece.name)
-        } else if written.is_empty() {
-            path.to_owned()
-        } else {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            path.with_file_name(format!("{stem}-{}", piece.name))
-        };
-        files::write(&target, &piece.bytes)?;
-        written.push(target);
-    }
-    Ok(written)
 }
 
 /// Columns of the terminal, from COLUMNS.

@@ -1,10 +1,24 @@
-//! Help texts and accepted values that come from the registries of transports, programs and formats.
+//! Help texts and accepted values that come from the registries of transports, programs and formats, and from types.
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::transport::{Transport, names, transport, transports as all};
 use model::{ByteSize, alternatives};
 use peers::{PROTOCOLS, PeerProtocol};
 use report::{FORMATS, Format};
+use serde::de::DeserializeOwned;
+
+/// A value of a type by the name that it has in documents: those of `values`, each with its line of help.
+pub fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    values: &[(&'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    one_of(values).try_map(|name| serde_json::from_value(name.into()))
+}
+
+/// One of `values`, each with its line of help.
+pub fn one_of(values: &[(&'static str, &'static str)]) -> PossibleValuesParser {
+    let named = |(name, help): &(&'static str, &'static str)| PossibleValue::new(*name).help(*help);
+    values.iter().map(named).collect::<Vec<_>>().into()
+}
 
 /// The transports, each with its line of help.
 pub fn transports() -> PossibleValuesParser {

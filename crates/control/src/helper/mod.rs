@@ -65,6 +65,18 @@ pub enum Packets {
     Whole,
 }
 
+impl Packets {
+    /// Those of the option `allow-capture`, which may say `payload`; `None` if it is not given.
+    #[must_use]
+    pub fn allowed(option: Option<&str>) -> Self {
+        match option {
+            None => Self::None,
+            Some("payload") => Self::Whole,
+            Some(_) => Self::Headers,
+        }
+    }
+}
+
 /// Where an agent's helper is.
 #[derive(Debug, Clone)]
 pub enum Helper {

@@ -124,3 +124,15 @@ pub enum Family {
     /// IPv6 only.
     V6,
 }
+
+impl Family {
+    /// The only one that is requested, if one is.
+    #[must_use]
+    pub fn requested(ipv4: bool, ipv6: bool) -> Self {
+        match (ipv4, ipv6) {
+            (true, _) => Self::V4,
+            (_, true) => Self::V6,
+            _ => Self::Any,
+        }
+    }
+}

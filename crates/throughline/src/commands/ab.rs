@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use control::coordinator::{PairedPlan, Schedule};
 use model::{Nanos, Ratio, Spec};
 use session::draft::SpecDraft;
@@ -13,6 +13,7 @@ use session::{Failure, paired};
 use crate::flags::{self, Output, Peer};
 use crate::job::{Job, Shape};
 use crate::measure::measure;
+use crate::registries::one_of;
 use crate::spec_args::{self, SpecError};
 
 /// Flags of `thru ab`.
@@ -49,8 +50,8 @@ pub struct AbArgs {
     b_file: Option<PathBuf>,
 
     /// Command of FLAGS that do not begin with one.
-    #[arg(long, value_enum, default_value_t = Pattern::Stream)]
-    pattern: Pattern,
+    #[arg(long, value_parser = one_of(&PATTERNS), default_value = "stream")]
+    pattern: String,
 
     /// Largest difference that does not matter. B is worse if it is significantly below A by more than this.
     #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = flags::PRECISION)]
@@ -83,15 +84,8 @@ pub struct AbArgs {
 }
 
 /// Commands that can be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Pattern {
-    /// Goodput.
-    Stream,
-    /// Transactions per second.
-    Rr,
-    /// Goodput of a fixed amount.
-    Transfer,
-}
+const PATTERNS: [(&str, &str); 3] =
+    [("stream", "Goodput"), ("rr", "Transactions per second"), ("transfer", "Goodput of a fixed amount")];
 
 /// Runs it.
 pub fn run(args: &AbArgs) -> Result<u8, Failure> {
@@ -100,7 +94,7 @@ pub fn run(args: &AbArgs) -> Result<u8, Failure> {
 
 fn compare(args: &AbArgs) -> Result<u8, Failure> {
     let side = |name, words: Option<&String>, file: Option<&PathBuf>| match (words, file) {
-        (Some(words), _) => of_words(name, words, args.pattern),
+        (Some(words), _) => of_words(name, words, &args.pattern),
         (None, Some(file)) => paired::of_file(file),
         (None, None) => Err(Failure::usage(format!("--{name} is missing"))),
     };
@@ -128,12 +122,11 @@ impl AbArgs {
 }
 
 /// The spec of a side that is given as a command line.
-fn of_words(name: &str, words: &str, pattern: Pattern) -> Result<Spec, Failure> {
+fn of_words(name: &str, words: &str, pattern: &str) -> Result<Spec, Failure> {
     let split = values::words(words);
     let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
-    let default = pattern.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     if words.first().is_none_or(|word| word.starts_with('-')) {
-        words.insert(0, &default);
+        words.insert(0, pattern);
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     spec_args::spec(&words).map_err(|wrong| match wrong {
@@ -153,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_side_is_one_measurement_with_its_own_flags() {
-        let side = |words: &str| of_words("b", words, Pattern::Stream).map_err(|failure| failure.to_string());
+        let side = |words: &str| of_words("b", words, "stream").map_err(|failure| failure.to_string());
         assert_eq!(
             side("rr --block 64 --spin").map(|spec| (spec.block, spec.strategy)),
             Ok((64, model::Strategy::Spin))

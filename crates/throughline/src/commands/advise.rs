@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Ratio, Spec};
 use session::draft::{Pattern, SpecDraft};
@@ -12,6 +12,7 @@ use session::{Failure, files, searching};
 use crate::flags::{self, Load, Output, Peer, Sockets};
 use crate::job::{Job, Shape};
 use crate::measure::measure_run;
+use crate::registries::choice;
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";
@@ -35,8 +36,8 @@ pub struct AdviseArgs {
     peer: Peer,
 
     /// The result to improve.
-    #[arg(long, value_enum, default_value_t = GoalFlag::Throughput)]
-    goal: GoalFlag,
+    #[arg(long, value_parser = choice::<Goal>(&GOALS), default_value = "throughput")]
+    goal: Goal,
 
     /// Host settings that may be changed at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
     /// governor, or all [default: none].
@@ -80,30 +81,16 @@ pub struct AdviseArgs {
     output: Output,
 }
 
-/// What to search for, as a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum GoalFlag {
-    /// More goodput.
-    Throughput,
-    /// A shorter mean RTT.
-    Latency,
-    /// Less CPU time per byte over both ends, with at least 95 % of the goodput.
-    Cpu,
-}
-
-impl From<GoalFlag> for Goal {
-    fn from(flag: GoalFlag) -> Self {
-        match flag {
-            GoalFlag::Throughput => Self::Throughput,
-            GoalFlag::Latency => Self::Latency,
-            GoalFlag::Cpu => Self::Cpu,
-        }
-    }
-}
+/// What can be searched for.
+const GOALS: [(&str, &str); 3] = [
+    ("throughput", "More goodput"),
+    ("latency", "A shorter mean RTT"),
+    ("cpu", "Less CPU time per byte over both ends, with at least 95 % of the goodput"),
+];
 
 /// Runs it.
 pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
-    let goal = Goal::from(args.goal);
+    let goal = args.goal;
     let spec = searching::spec(args.draft(goal), goal)?;
     let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
     sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;

@@ -59,12 +59,7 @@ pub fn run(args: &AgentArgs) -> Result<u8, Failure> {
         Action::Trust { host, fingerprint } => {
             known.trust(KnownAgent { name: agent_keys::name(host)?, key: *fingerprint })?;
         }
-        Action::Forget { host } => {
-            let name = agent_keys::name(host)?;
-            if !known.forget(&name)? {
-                return Err(Failure::usage(format!("{name} has no key here: see `thru agent known`")));
-            }
-        }
+        Action::Forget { host } => known.forget(&agent_keys::name(host)?)?,
     }
     Ok(0)
 }

@@ -63,11 +63,7 @@ pub fn run(args: &HelperArgs) -> Result<u8, Failure> {
         tuning: &args.allow_tuning,
         journal: args.journal.clone(),
         stacks: args.allow_stacks,
-        packets: match args.allow_capture.as_deref() {
-            None => Packets::None,
-            Some("payload") => Packets::Whole,
-            Some(_) => Packets::Headers,
-        },
+        packets: Packets::allowed(args.allow_capture.as_deref()),
         congestion: args.allow_cc,
         buffers: args.allow_buffers,
         log: |text| errln!("thru helper: {text}"),

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::Inventory;
+use model::{Family, Inventory};
 use session::Failure;
 use session::facts::{self, HostFacts};
 
 use crate::console;
-use crate::flags::family;
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
@@ -47,9 +46,14 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {
         reported.push(facts::here());
     }
-    reported.extend(facts::elsewhere(&args.hosts, family(args.ipv4, args.ipv6), args.token_file.as_deref(), |line| {
-        errln!("thru: {line}");
-    })?);
+    reported.extend(facts::elsewhere(
+        &args.hosts,
+        Family::requested(args.ipv4, args.ipv6),
+        args.token_file.as_deref(),
+        |line| {
+            errln!("thru: {line}");
+        },
+    )?);
     if args.diff {
         return differences(&reported[0], &reported[1], args.json);
     }

@@ -37,11 +37,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     let rows = store.list(args.limit)?;
     if args.json {
         for row in rows {
-            let line = serde_json::json!({
-                "id": row.id, "name": row.name, "kind": row.kind, "target": row.target, "transport": row.transport,
-                "started_unix_ns": row.started_unix_ns, "ending": row.ending, "estimate": row.headline, "trust": row.trust,
-            });
-            outln!("{line}");
+            outln!("{}", serde_json::to_string(&row).map_err(Failure::other)?);
         }
         return Ok(0);
     }

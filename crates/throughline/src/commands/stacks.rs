@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use model::StackRule;
 use session::Failure;
-use stacks::{Request, STACKS, Stack, StackError};
+use stacks::{Present, Request, STACKS, Stack, StackError};
 
 use crate::console;
 
@@ -63,9 +63,9 @@ enum Action {
 /// Runs it.
 pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
     match &args.action {
-        Action::List => list()?,
+        Action::List => list(),
         Action::Info { header: true, .. } => console::document(stacks::HEADER),
-        Action::Info { name, source, .. } => info(known(name)?, *source)?,
+        Action::Info { name, source, .. } => info(stacks::stack(name).ok_or_else(|| stacks::unknown(name))?, *source)?,
         Action::Load { name, any_user, cc_rules } => {
             let request = Request::open(name)?.with_rules(&rules(cc_rules.as_deref())?)?;
             let loaded = stacks::keep(&request, *any_user)?;
@@ -82,33 +82,16 @@ fn rules(file: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
     file.map_or(Ok(Vec::new()), stacks::read_rules)
 }
 
-fn known(name: &str) -> Result<&'static Stack, Failure> {
-    Ok(stacks::stack(name).ok_or_else(|| stacks::unknown(name))?)
-}
-
-fn list() -> Result<(), Failure> {
-    let (available, kept) = (stacks::available(), stacks::kept());
-    let has = |name: &String| available.contains(name);
+fn list() {
     for stack in STACKS {
         outln!("{:<10} {}", stack.name, stack.title);
     }
-    let ours = available.iter().filter(|name| name.starts_with("bpf_"));
-    let others: Vec<&str> = available.iter().filter(|name| !name.starts_with("bpf_")).map(String::as_str).collect();
-    let loaded: Vec<String> = ours
-        .map(|name| if kept.contains(name) { format!("{name} (until unload)") } else { name.clone() })
-        .chain(kept.iter().filter(|name| !has(name)).map(|name| format!("{name} (registered, but not in the kernel)")))
-        .collect();
-    out!("\n");
-    outln!("{:<10} {}", "loaded", if loaded.is_empty() { "none".into() } else { loaded.join(", ") });
-    outln!("{:<10} {}", "kernel's", others.join(", "));
-    if !stacks::BUILT {
-        out!("\n{}\n", StackError::NotBuilt);
-    } else if let Some(what) = stacks::obstacle() {
-        out!("\n{}\n", StackError::Kernel { what });
-    } else if let Some(missing) = stacks::missing_rights() {
-        out!("\n{}\n", StackError::Rights { requested: "NAME".into(), missing });
+    let Present { loaded, others } = stacks::present();
+    let loaded = if loaded.is_empty() { "none".into() } else { loaded.join(", ") };
+    out!("\n{:<10} {loaded}\n{:<10} {}\n", "loaded", "kernel's", others.join(", "));
+    if let Some(error) = stacks::prevented() {
+        out!("\n{error}\n");
     }
-    Ok(())
 }
 
 fn info(stack: &Stack, source: bool) -> Result<(), Failure> {

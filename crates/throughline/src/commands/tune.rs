@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use model::{Change, JournalEntry, Nanos, Reverted, SettingNow};
+use model::{Change, Nanos, Setting, SettingNow};
 use serde_json::{Value, json};
 use session::Failure;
 use session::tuning::{self, Changed, Ending, Place, TuneRequest};
@@ -106,7 +106,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         TuneAction::Show { words, common } => {
             let (keys, host) = tuning::of_show(words)?;
             let settings = common.place(host).show(keys, "tune show")?;
-            common.print(&json!({ "settings": settings }), || settings.iter().for_each(print_setting));
+            common.print(&json!({ "settings": settings }), || report::settings(&settings));
             Ok(0)
         }
         TuneAction::Set { words, duration, keep, dry_run, wait, common } => {
@@ -122,12 +122,12 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         TuneAction::Revert { words, force, common } => {
             let (which, host) = tuning::of_revert(words)?;
             let done = common.place(host).revert(which, *force)?;
-            common.print(&json!({ "reverted": done }), || print_reverted(&done));
+            common.print(&json!({ "reverted": done }), || report::reverted_settings(&done));
             Ok(u8::from(done.iter().any(|one| !one.done)))
         }
         TuneAction::Journal { host, common } => {
             let entries = common.place(host.as_deref()).entries()?;
-            common.print(&json!({ "entries": entries }), || print_entries(&entries));
+            common.print(&json!({ "entries": entries }), || report::settings_journal(&entries));
             Ok(0)
         }
     }
@@ -137,46 +137,44 @@ fn preview(request: &TuneRequest, host: Option<&str>, common: &CommonFlags) -> R
     let place = common.place(host);
     if host.is_none() {
         let changes = request.preview(&place)?;
-        common.print(&json!({ "would_change": changes }), || {
-            for change in &changes {
-                outln!("{}: {} would become {}{}", change.key, change.before, change.requested, remarks(change));
-            }
-        });
+        common.print(&json!({ "would_change": changes }), || report::planned_settings(&changes));
         return Ok(0);
     }
     let present = request.present(&place, "tune set --dry-run")?;
-    let pairs: Vec<_> = present.iter().zip(&request.settings).collect();
-    let changes: Vec<Value> = pairs
+    let planned = |(now, setting): (&SettingNow, &Setting)| Change {
+        key: now.key.clone(),
+        before: now.value.clone(),
+        requested: setting.value.clone(),
+        now: now.value.clone(),
+        host_wide: now.host_wide,
+        note: None,
+    };
+    let changes: Vec<Change> = present.iter().zip(&request.settings).map(planned).collect();
+    let shown: Vec<Value> = changes
         .iter()
-        .map(|(now, setting)| json!({ "key": now.key, "before": now.value, "requested": setting.value, "host_wide": now.host_wide }))
+        .map(|one| json!({ "key": one.key, "before": one.before, "requested": one.requested, "host_wide": one.host_wide }))
         .collect();
-    common.print(&json!({ "would_change": changes }), || {
-        for (now, setting) in &pairs {
-            let wide = if now.host_wide { " (host-wide)" } else { "" };
-            outln!("{}: {} would become {}{wide}", now.key, now.value, setting.value);
-        }
-    });
+    common.print(&json!({ "would_change": shown }), || report::planned_settings(&changes));
     Ok(0)
 }
 
 fn set(request: &TuneRequest, host: Option<&str>, common: &CommonFlags) -> Result<u8, Failure> {
     let held = |changes: &[Change]| {
         if !common.json {
-            print_changes(changes);
+            out!("{}", report::changed_settings(changes));
         }
     };
     let Changed { changes, ending } = request.make(&common.place(host), held)?;
     match (ending, host) {
         (Ending::Restored(back), _) => {
-            common.print(&json!({ "changes": changes, "put_back": back }), || print_back(&back));
+            common.print(&json!({ "changes": changes, "put_back": back }), || report::restored_settings(&back));
         }
         (Ending::Kept(_), Some(host)) => common.print(&json!({ "changes": changes }), || {
-            print_changes(&changes);
-            outln!("kept on {host} until `thru tune revert {host}`");
+            report::changed_settings(&changes) + &format!("kept on {host} until `thru tune revert {host}`\n")
         }),
         (Ending::Kept(id), None) => common.print(&json!({ "id": id, "changes": changes }), || {
-            print_changes(&changes);
-            outln!("kept until `thru tune revert {}`", id.as_deref().unwrap_or_default());
+            let id = id.as_deref().unwrap_or_default();
+            report::changed_settings(&changes) + &format!("kept until `thru tune revert {id}`\n")
         }),
     }
     Ok(0)
@@ -188,67 +186,11 @@ impl CommonFlags {
         Place { host, journal, token_file, note: &|line| errln!("thru: {line}") }
     }
 
-    fn print(&self, json: &Value, print: impl FnOnce()) {
+    fn print(&self, json: &Value, text: impl FnOnce() -> String) {
         if self.json {
             console::document(&format!("{json:#}\n"));
         } else {
-            print();
-        }
-    }
-}
-
-fn print_setting(setting: &SettingNow) {
-    let wide = if setting.host_wide { "  (host-wide)" } else { "" };
-    outln!("{:<44} {}{wide}", setting.key, setting.value);
-}
-
-fn remarks(change: &Change) -> String {
-    let wide = change.host_wide.then_some("host-wide");
-    let remarks: Vec<&str> = wide.into_iter().chain(change.note.as_deref()).collect();
-    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
-}
-
-fn print_changes(changes: &[Change]) {
-    for change in changes {
-        outln!("{}: {} is now {}{}", change.key, change.before, change.now, remarks(change));
-    }
-}
-
-fn print_back(changes: &[Change]) {
-    for change in changes {
-        outln!("{}: restored to {}{}", change.key, change.now, remarks(change));
-    }
-}
-
-fn print_reverted(done: &[Reverted]) {
-    if done.is_empty() {
-        outln!("nothing to restore");
-    }
-    for one in done {
-        outln!("{} '{}'", one.id, one.command);
-        for change in &one.changes {
-            outln!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
-        }
-        if let Some(note) = &one.note {
-            outln!("  {note}");
-        }
-    }
-}
-
-fn print_entries(entries: &[JournalEntry]) {
-    if entries.is_empty() {
-        outln!("no changes");
-    }
-    for entry in entries {
-        let state = match (entry.alive, entry.kept) {
-            (true, _) => format!("held by process {}", entry.pid),
-            (false, true) => "kept".into(),
-            (false, false) => "left by a process that has ended".into(),
-        };
-        let namespace = if entry.here { "" } else { ", in another network namespace" };
-        outln!("{} '{}': {state}{namespace}", entry.id, entry.command);
-        for change in &entry.changes {
-            outln!("  {}: {} -> {}{}", change.key, change.before, change.now, remarks(change));
+            out!("{}", text());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use model::{Event, EventSink, Phase, SinkError, units};
+use model::{Event, EventSink, Phase, SinkError, Trial, units};
 
 use crate::spelling;
 
@@ -40,19 +40,13 @@ impl Progress {
     }
 
     fn phase(&mut self, phase: &Phase) {
-        let mut text = phase.activity.clone();
-        if phase.cells > 1 {
-            text += &format!(", {} of {} done", phase.cells_done, phase.cells);
-        }
-        if let Some(left) = phase.remaining_ns {
-            text += &format!(", about {} left", coarse(left));
-        }
-        if self.bar.is_some() {
-            self.status(&text);
-        } else if self.printed.is_none_or(|printed| printed.elapsed() >= PLAIN_EVERY) {
+        if self.bar.is_none() {
+            if self.printed.is_some_and(|printed| printed.elapsed() < PLAIN_EVERY) {
+                return;
+            }
             self.printed = Some(Instant::now());
-            self.status(&text);
         }
+        self.status(&phase.to_string());
     }
 
     /// Removes the progress line.
@@ -63,24 +57,13 @@ impl Progress {
     }
 }
 
-/// A time in whole seconds, or minutes from two minutes on.
-fn coarse(ns: u64) -> String {
-    match ns.div_ceil(1_000_000_000) {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
-    }
-}
-
 impl EventSink for Progress {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
             Event::Phase(phase) => self.phase(phase),
-            Event::Trial(trial) if self.bar.is_some() => {
-                if let (Some(bar), Some(value)) = (&self.bar, trial.value)
-                    && trial.position == 0
-                    && !trial.near.flows.is_empty()
-                {
-                    bar.set_message(format!("trial {}: {}", trial.pass + 1, units::count(value)));
+            Event::Trial(Trial { value: Some(value), position: 0, pass, near, .. }) if !near.flows.is_empty() => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("trial {}: {}", pass + 1, units::count(*value)));
                 }
             }
             Event::End(_) => self.finish(),
