@@ -37,7 +37,7 @@ netpipe() {
 
 # curve NAME ROUND FLAG...: bytes, ns of a round trip, half widths in all and own, as shares.
 curve() {
-    timed "$1" "$2" "$thru" curve "$host" --no-path --no-store --pin 1,0 --quiet --json "$dir/$1.$2.json" "${@:3}"
+    timed "$1" "$2" "$thru" curve "$host" --no-path --no-ceiling --no-store --pin 1,0 --quiet --json "$dir/$1.$2.json" "${@:3}"
     jq -r '.outcomes[]
         | [.spec.block, .estimate.value,
            (if .estimate.low == null then "-" else (.estimate.high - .estimate.low) / 2 / .estimate.value end),
