@@ -16,7 +16,7 @@ check: ## format, lints, and the tests of the crates that neither read files nor
 test: ## run all checks and tests, as root also the privileged ones
 	@scripts/test.sh
 
-test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, 600 kills, and a short soak (root; 80 minutes)
+test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, 600 kills, a short soak, loom, valgrind, and a release built twice (root; 100 minutes)
 	@scripts/test-long.sh
 
 bench: ## compare thru with other tools over loopback
@@ -28,7 +28,7 @@ fuzz: ## run coverage-guided tests of all that reads bytes from elsewhere (a min
 soak: ## hold two agents under a thousand clients, garbage and kills, and check that nothing grows or is left (root; an hour)
 	@scripts/soak.sh
 
-truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit, and of curves on recorded legs (root; 20 minutes)
+truth: ## check error rates: of comparisons, and of thru why over 72 paths with a known limit, and of curves on recorded legs and beside each other (root; 25 minutes)
 	@scripts/truth.sh
 
 seeds: ## run shortened versions of five published experiments in labs, with one report (root; 4 minutes)

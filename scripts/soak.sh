@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/lib.sh
 
 [ "$(id -u)" = 0 ] || die "a soak needs root, for its network namespaces"
-find_rust || die "there is no cargo"
+scripts/setup.sh build || exit 1
+find_rust || exit 1
 cargo build --quiet --locked -p throughline-program-tests --example soak || exit 1
 program="${CARGO_TARGET_DIR:-target}/debug/examples/soak"
 

@@ -15,7 +15,7 @@ mod moments;
 mod tally;
 mod victim;
 
-use bed::{Bed, End};
+use bed::{Bed, End, LIMIT, comes_true};
 use early::Early;
 use moments::Moments;
 use program::Agent;
@@ -121,7 +121,9 @@ fn one(
     });
     tally.check(!finished.stderr.contains("panicked"), || format!("{what}: {}", finished.stderr));
     for end in victim.restored_at_once() {
-        tally.check(bed.waits(|| bed.is_back(*end)), || format!("{what}: {end:?} is not back: {:?}", bed.state(*end)));
+        tally.check(comes_true(LIMIT, || bed.is_back(*end)), || {
+            format!("{what}: {end:?} is not back: {:?}", bed.state(*end))
+        });
     }
     let at_once = End::BOTH.into_iter().all(|end| bed.is_back(end));
     if victim.lives_with_the_agent() {
@@ -134,8 +136,8 @@ fn one(
     let back = End::BOTH.into_iter().all(|end| bed.is_back(end));
     tally.settings(&what, at_once, back);
     tally.check(bed.records() == 0, || format!("{what}: the journal has {} files", bed.records()));
-    tally.check(bed.waits(|| agent.workers().is_empty()), || format!("{what}: a worker is left"));
+    tally.check(comes_true(LIMIT, || agent.workers().is_empty()), || format!("{what}: a worker is left"));
     let left = || below.iter().copied().filter(|pid| program::process::runs(*pid)).collect::<Vec<u32>>();
-    tally.check(bed.waits(|| left().is_empty()), || format!("{what}: processes are left: {:?}", left()));
+    tally.check(comes_true(LIMIT, || left().is_empty()), || format!("{what}: processes are left: {:?}", left()));
     (true, Some(agent))
 }

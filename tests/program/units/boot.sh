@@ -10,10 +10,18 @@ hierarchies() {
 }
 
 if [ "$1" = --clean ]; then
-    for hierarchy in $(hierarchies); do
-        find "$hierarchy/$(basename "$2")" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+    # Processes of a system that was killed take a moment to end.
+    for _ in $(seq 100); do
+        left=""
+        for hierarchy in $(hierarchies); do
+            own=$hierarchy/$(basename "$2")
+            [ ! -d "$own" ] || find "$own" -depth -type d -exec rmdir {} + 2>/dev/null || left=$own
+        done
+        [ -n "$left" ] || exit 0
+        sleep 0.1
     done
-    exit
+    echo "$left is left" >&2
+    exit 1
 fi
 
 if [ "$1" != --inside ]; then

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab};
+use program::agent::children_called;
 use program::process::{Signal, eventually, send, within};
 use program::{Agent, Running, Sandbox, binary, skip};
 use serde_json::{Value, json};
@@ -20,20 +21,10 @@ fn status(pid: u32, name: &str) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// The children of a process, with their subcommand of `thru`.
-fn children(pid: u32) -> Vec<(u32, String)> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let subcommand = |child: u32| {
-        let words = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        words.split('\0').nth(1).unwrap_or_default().to_owned()
-    };
-    list.split_whitespace().filter_map(|child| child.parse().ok()).map(|child| (child, subcommand(child))).collect()
-}
-
 fn child(pid: u32, subcommand: &str) -> u32 {
     let mut found = None;
     eventually("the process runs", || {
-        found = children(pid).into_iter().find(|(_, name)| name == subcommand).map(|(child, _)| child);
+        found = children_called(pid, subcommand).first().copied();
         found.is_some()
     });
     found.unwrap()

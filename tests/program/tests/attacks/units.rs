@@ -10,6 +10,19 @@ use program::{Running, binary, skip};
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
 
+/// The control groups of a system, removed when it has ended, also if the test fails.
+struct Groups<'a> {
+    script: &'a Path,
+    folder: &'a Path,
+}
+
+impl Drop for Groups<'_> {
+    fn drop(&mut self) {
+        let status = Command::new(self.script).arg("--clean").arg(self.folder).status().unwrap();
+        assert!(status.success() || std::thread::panicking(), "control groups are left");
+    }
+}
+
 #[test]
 fn the_units_serve_without_privileges_and_restore_settings() {
     let test = "the_units_serve_without_privileges_and_restore_settings";
@@ -24,16 +37,17 @@ fn the_units_serve_without_privileges_and_restore_settings() {
     fs::copy(units.join("client.sh"), folder.path().join("client.sh")).unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
 
-    let mut boot = Command::new(units.join("boot.sh"));
+    let script = units.join("boot.sh");
+    // Before the system, which is then dropped first.
+    let groups = Groups { script: &script, folder: folder.path() };
+    let mut boot = Command::new(&script);
     boot.arg(binary::thru()).arg(binary::workspace().join("packaging")).arg(folder.path());
     let mut system = Running::of(boot);
     within(Duration::from_secs(80), "the client in the units' system is done", || {
         assert!(system.runs(), "systemd ended: {} {}", system.stdout(), system.stderr());
         folder.path().join("done").exists()
     });
-    drop(system);
-    let clean = Command::new(units.join("boot.sh")).arg("--clean").arg(folder.path()).status().unwrap();
-    assert!(clean.success());
+    drop((system, groups));
 
     let (client, agent) = (read("client.log"), read("agent.log"));
     let printed = format!("{client}\n{agent}\n{}", read("helper.log"));

@@ -16,7 +16,7 @@ const FILES: [&str; 3] = ["/proc/sys/net/ipv4/tcp_sack", "/proc/sys/net/ipv4/tcp
 /// Trials of the plan: four cells, three rounds.
 pub(crate) const TRIALS: usize = 12;
 /// Longer than anything takes to go back by itself on a busy machine.
-const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// An end of the plan's measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,11 +115,6 @@ impl Bed {
         self.state(end) == self.before[end as usize]
     }
 
-    /// Whether something comes true in time.
-    pub(crate) fn waits(&self, mut holds: impl FnMut() -> bool) -> bool {
-        waits(&mut holds)
-    }
-
     pub(crate) fn records(&self) -> usize {
         records(&self.sandbox)
     }
@@ -163,8 +158,9 @@ pub(crate) fn forget_runs(sandbox: &Sandbox) {
     }
 }
 
-pub(crate) fn waits(holds: &mut dyn FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + LIMIT;
+/// Whether something comes true in time.
+pub(crate) fn comes_true(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
     while !holds() {
         if Instant::now() > deadline {
             return false;

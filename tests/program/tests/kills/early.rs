@@ -6,7 +6,7 @@ use program::Running;
 use program::agent::{children_called, descendants};
 use program::process::{Signal, reaches, runs};
 
-use super::bed::{Bed, End, SACK};
+use super::bed::{Bed, End, LIMIT, SACK, comes_true};
 use super::tally::Tally;
 use super::victim::Victim;
 
@@ -28,7 +28,7 @@ impl Early<'_> {
         tally.kill(false, true);
         tally.check(!agent.stderr().contains("panicked"), || format!("{what}: {}", agent.stderr()));
         let gone = || !below.iter().any(|pid| runs(*pid));
-        tally.check(bed.waits(gone), || format!("{what}: its processes run: {below:?}"));
+        tally.check(comes_true(LIMIT, gone), || format!("{what}: its processes run: {below:?}"));
         let at_once = bed.is_back(End::Far);
         drop(bed.agent());
         bed.recover(0, true);

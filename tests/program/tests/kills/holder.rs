@@ -8,7 +8,7 @@ use program::process::{Signal, reaches, runs};
 use program::{Finished, Running, Sandbox, skip};
 use serde_json::Value;
 
-use super::bed::{TRIALS, forget_runs, is_clean, plan, records, stored, waits};
+use super::bed::{LIMIT, TRIALS, comes_true, forget_runs, is_clean, plan, records, stored};
 use super::events::{in_a_trial, trials};
 use super::moments::Moments;
 use super::tally::Tally;
@@ -16,6 +16,8 @@ use super::tally::Tally;
 /// A setting of the whole machine that no other test looks at.
 const FILE: &str = "/proc/sys/net/core/netdev_budget";
 const LABS: &str = "/run/throughline/lab";
+/// Longer than the watchdog takes, which is about a second.
+const WATCHDOG: Duration = Duration::from_secs(3);
 
 pub(crate) fn kill_each(test: &str) {
     if let Err(error) = lab::available() {
@@ -109,15 +111,15 @@ impl Bed {
     fn afterwards(&self, what: &str, seen: &Seen, finished: &Finished, below: &[u32], tally: &mut Tally) {
         tally.check(!finished.stderr.contains("panicked"), || format!("{what}: {}", finished.stderr));
         let left = || seen.left();
-        if !quickly(|| left().is_empty()) {
+        if !comes_true(WATCHDOG, || left().is_empty()) {
             self.sandbox.run(&["lab", "down"]).ok();
         }
         tally.check(left().is_empty(), || format!("{what}: after the next command there is {:?}", left()));
         let running = || below.iter().copied().filter(|pid| runs(*pid)).collect::<Vec<u32>>();
-        tally.check(waits(&mut || running().is_empty()), || format!("{what}: {:?} run", commands(&running())));
+        tally.check(comes_true(LIMIT, || running().is_empty()), || format!("{what}: {:?} run", commands(&running())));
         tally.trials(what, &trials(&finished.stdout), &stored(&self.sandbox));
         // The namespaces' settings are gone with them.
-        let at_once = waits(&mut || host_wide() == self.before);
+        let at_once = comes_true(LIMIT, || host_wide() == self.before);
         tally.settings(what, at_once, at_once);
         if records(&self.sandbox) > 0 {
             // What is left is of namespaces that are gone, so nowhere "here".
@@ -165,16 +167,4 @@ fn commands(pids: &[u32]) -> Vec<String> {
 
 fn host_wide() -> String {
     std::fs::read_to_string(FILE).unwrap_or_default().trim().to_owned()
-}
-
-/// Whether the watchdog has done something, which takes it about a second.
-fn quickly(mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < deadline {
-        if holds() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
 }
