@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -179,8 +179,8 @@ fn streams_cross_in_two_threads() {
 }
 
 /// Writes wrong positions, lengths and bytes to all of the segment until it is `over`: positions at random, and such as are
-/// close to right ones.
-fn vandalize(rings: &SharedRings, over: &AtomicBool) {
+/// close or equal to what the other end `popped`.
+fn vandalize(rings: &SharedRings, popped: &AtomicU64, over: &AtomicBool) {
     let mut random = 1u64;
     let mut draw = || {
         random ^= random << 13;
@@ -190,9 +190,9 @@ fn vandalize(rings: &SharedRings, over: &AtomicBool) {
     };
     while !over.load(Ordering::Relaxed) {
         for end in [rings.own(), rings.other()] {
-            let right = rings.own().word.popped.load(Ordering::Relaxed);
+            let right = popped.load(Ordering::Relaxed);
             let near = right.wrapping_add(draw() % 10_000).wrapping_sub(5_000);
-            let position = [draw(), near, u64::MAX, 0][draw() as usize % 4];
+            let position = [draw(), near, right, u64::MAX, 0][draw() as usize % 5];
             let word = &end.word;
             let inline = [draw(), tag(position, draw() as usize % 256), tag(position, INLINE)][draw() as usize % 3];
             word.inline.store(inline, Ordering::Relaxed);
@@ -223,16 +223,17 @@ impl Drop for Over<'_> {
 fn a_peer_that_writes_anything_anywhere_changes_bytes_and_nothing_else() {
     const CAPACITY: usize = 4096;
     let (mut rings, hostile) = ends(CAPACITY);
-    let over = AtomicBool::new(false);
+    let (position, over) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let over = &over;
-        scope.spawn(move || vandalize(&hostile, over));
+        let (position, over) = (&position, &over);
+        scope.spawn(move || vandalize(&hostile, position, over));
         let _ended = Over(over);
         let mut seen = [0u32; 4];
         let mut round = 0usize;
         // The other thread may get no core for a while.
         while round < 100_000 || seen.contains(&0) {
             round += 1;
+            assert!(round < 20_000_000, "pushed something, nothing, popped something, nothing: {seen:?} times");
             let size = [1, 40, INLINE, INLINE + 1, 600, 5000][round % 6];
             let message = [7; 5000];
             let pushed = rings.push(&message[..size]);
@@ -241,6 +242,7 @@ fn a_peer_that_writes_anything_anywhere_changes_bytes_and_nothing_else() {
             let popped = rings.pop(&mut room[..size]);
             assert!(popped <= size.min(CAPACITY));
             assert!(room[size..].iter().all(|byte| *byte == 9), "nothing beyond the buffer");
+            position.store(rings.popped, Ordering::Relaxed);
             // A position that is wrong shows an end that never comes, or bytes that are not there; a wait ends by its limit.
             rings.at_end();
             if pushed == 0 && popped == 0 {
