@@ -352,6 +352,9 @@ pub struct SocketFacts {
     /// Segments that this end retransmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
+    /// Their payload, bytes (Linux 4.19 and later).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_retransmitted: Option<u64>,
     /// Shortest RTT that the kernel's TCP measured, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rtt_ns: Option<u64>,
@@ -399,7 +402,7 @@ impl SocketFacts {
 
     /// Takes over the values of the series' last reading, so that the series ends at the totals.
     pub fn agree_with(&mut self, last: &TcpSample) {
-        self.retransmits = Some(last.retransmits);
+        (self.retransmits, self.bytes_retransmitted) = (Some(last.retransmits), last.bytes_retransmitted);
         self.srtt_ns = Some(last.rtt_ns);
         self.cwnd = Some(last.cwnd);
         (self.min_rtt_ns, self.peer_window_bytes) = (last.min_rtt_ns, last.peer_window_bytes);

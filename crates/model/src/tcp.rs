@@ -32,6 +32,9 @@ pub struct TcpSample {
     pub lost: u32,
     /// All retransmitted segments.
     pub retransmits: u64,
+    /// Their payload, bytes (Linux 4.19 and later).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_retransmitted: Option<u64>,
     /// Segments that may arrive out of order before TCP assumes one lost.
     pub reordering: u32,
     /// TCP's pacing rate, bit/s: the rate of its sends if it paces (bbr, `fq`, SO_MAX_PACING_RATE), otherwise only the basis of its

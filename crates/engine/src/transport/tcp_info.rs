@@ -100,6 +100,7 @@ impl TcpInfo {
             unacked: self.old(24),
             lost: self.old(32),
             retransmits: u64::from(self.old(100)),
+            bytes_retransmitted: self.u64(208),
             reordering: self.old(88),
             // All ones where there is no limit.
             pacing_bps: self.u64(104).filter(|rate| *rate < u64::MAX).and_then(|_| self.bps(104)),
@@ -139,6 +140,7 @@ impl TcpInfo {
     pub(crate) fn brief(&self) -> SocketFacts {
         SocketFacts {
             retransmits: Some(u64::from(self.old(100))),
+            bytes_retransmitted: self.u64(208),
             min_rtt_ns: self.min_rtt_ns(),
             srtt_ns: Some(u64::from(self.old(68)) * 1_000),
             cwnd: Some(self.old(80)),
