@@ -15,7 +15,7 @@ pub struct View<'a> {
     pub columns: u16,
     /// `text`: whether to draw the first figure in characters too.
     pub plot: bool,
-    /// `text`: how to see every row of a curve, of which only the answer is printed; `None` prints every row.
+    /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
     pub whole: Option<&'a str>,
     /// `png`: width in pixels; the height follows from the figure.
     pub pixels: u32,
