@@ -178,7 +178,7 @@ fn an_agent_of_protocol_2_is_refused_with_both_versions_and_the_remedy() {
     });
     let own = env!("CARGO_PKG_VERSION");
     let expected = format!(
-        "{agent} runs thru 9.8.7 (protocol 2) and this host runs thru {own} (protocol 3): update thru on that host"
+        "{agent} runs thru 9.8.7 (protocol 2) and this host runs thru {own} (protocol 4): update thru on that host"
     );
     for command in ["stream", "host", "watch"] {
         // The version decides, with and without a token.

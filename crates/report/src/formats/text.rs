@@ -1,6 +1,6 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
-use model::{Run, units};
+use model::{FindingKind, Run, units};
 
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen};
@@ -61,9 +61,10 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text
 }
 
-/// Whether a run is a curve with an answer. An import may hold anything under that name.
+/// Whether a run is a curve with an answer. An import may hold anything under that name; a curve has a peak.
 fn is_curve(run: &Run) -> bool {
-    run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty()
+    let found = || run.findings.iter().any(|finding| finding.kind == FindingKind::Peak);
+    run.header.kind == "curve" && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
 }
 
 /// What limited each outcome.
