@@ -22,10 +22,12 @@ use session::values::{
 /// Heading of the flags that name hosts and addresses.
 pub const HOSTS: &str = "Hosts and addresses";
 /// The flags of iperf3 that mean the same here.
-const IPERF3_SPELLING: &str =
-    "iperf3 spelling, where it means the same: -P (--flows), -R (--reverse), --bidir (--both), -u (--udp),
-  -t (--time), -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
-  -C (--cc), -J (--as iperf3-json), -c HOST. Times without a unit are seconds; K, M and G of sizes are binary.";
+const IPERF3_SPELLING: &str = "iperf3 spelling, where it means the same:
+  -c HOST, -P (--flows), -R (--reverse), --bidir (--both), -u (--udp), -t (--time),
+  -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
+  -C (--cc), -J (--as iperf3-json). Times without a unit are seconds; K, M and G of sizes are
+  binary.";
+
 /// The end of a help text: examples, and how iperf3 spells the flags.
 pub fn with_iperf3_spelling(examples: &str) -> String {
     format!("{examples}\n\n{IPERF3_SPELLING}")
