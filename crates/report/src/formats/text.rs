@@ -7,7 +7,9 @@ use super::{answer, braille, curve_screen};
 use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host_activity, labels, one_way, sides};
+use crate::{
+    Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host, host_activity, labels, one_way, sides,
+};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -27,6 +29,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
+    }
+    if run.header.kind == "environment" {
+        text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
