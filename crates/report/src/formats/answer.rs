@@ -183,7 +183,7 @@ fn one_way(run: &Run, direction: &str) -> Option<String> {
 }
 
 /// The cause without the lesser ones.
-fn first_cause(statement: &str) -> &str {
+pub(super) fn first_cause(statement: &str) -> &str {
     ["; likely also", "; possibly also"]
         .iter()
         .filter_map(|also| statement.find(also))

@@ -62,7 +62,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
         verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
-    text.push_str(&limited_by(run, view.columns));
+    text.push_str(&limited_by(run, view));
     text
 }
 
@@ -72,11 +72,12 @@ fn is_curve(run: &Run) -> bool {
     run.header.kind == "curve" && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
 }
 
-/// What limited each outcome.
-fn limited_by(run: &Run, columns: u16) -> String {
+/// What limited each outcome; without lesser causes where only the answer is asked for.
+fn limited_by(run: &Run, view: &View<'_>) -> String {
     let mut text = String::new();
     for line in limiters(run) {
-        wrapped("", &line, usize::from(columns), &mut text);
+        let line = if view.whole.is_some() { answer::first_cause(&line) } else { &line };
+        wrapped("", line, usize::from(view.columns), &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }
