@@ -17,6 +17,7 @@
 
 mod advice;
 mod anatomy;
+mod axes;
 mod captures;
 mod ceiling_cost;
 mod comparison;
@@ -45,10 +46,11 @@ mod watch;
 mod sample;
 
 pub use advice::sysctl_files;
+pub use axes::{Axes, AxisRange, LogAxes};
 pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
-pub use figures::{figures, host_figures};
+pub use figures::{figures, host_figures, topology};
 pub use formats::{FORMATS, Format, format};
 pub use host::{host, host_differences};
 pub use lab::lab_report;

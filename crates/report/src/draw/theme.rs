@@ -47,11 +47,14 @@ impl Theme {
         for (selector, rule) in [
             ("text", format!("font-family:{FONTS};fill:{ink}")),
             (".paper", format!("fill:{background}")),
-            (".title", "font-size:19px;font-weight:bold".to_owned()),
+            (".title", "font-weight:bold".to_owned()),
+            (".panel", "font-size:13px;font-weight:bold".to_owned()),
             (".subtitle", format!("font-size:12.5px;fill:{muted}")),
             (".tick", format!("font-size:12.5px;fill:{muted}")),
             (".axis", "font-size:13.5px".to_owned()),
             (".key", "font-size:13px".to_owned()),
+            (".end", "font-size:13px;fill:currentColor".to_owned()),
+            (".value", "font-size:12.5px".to_owned()),
             (".grid", format!("stroke:{grid};stroke-width:1;fill:none")),
             (".minor", format!("stroke:{minor};stroke-width:1;fill:none")),
             (".frame", format!("stroke:{muted};stroke-width:1.2;fill:none")),
@@ -60,6 +63,12 @@ impl Theme {
                 "stroke:currentColor;stroke-width:1.8;fill:none;stroke-linejoin:round;stroke-linecap:round".into(),
             ),
             (".ceiling", "stroke:currentColor;stroke-width:1.1;fill:none;stroke-dasharray:6 4".to_owned()),
+            (".faint", format!("stroke:{grid};stroke-width:1.2;fill:none")),
+            (".tail", "stroke:currentColor;stroke-width:1;fill:none;stroke-opacity:0.6".to_owned()),
+            (".exit", "fill:currentColor;stroke:none".to_owned()),
+            (".hollow", format!("fill:{background};stroke:currentColor;stroke-width:1.5")),
+            (".box", format!("fill:{background};stroke:{ink};stroke-width:1.4")),
+            (".wire", format!("stroke:{muted};stroke-width:1.6;fill:none")),
             (".bar", "stroke:currentColor;stroke-width:1.3;fill:none".to_owned()),
             (".band", "fill:currentColor;fill-opacity:0.22;stroke:none".to_owned()),
             (".segment", format!("fill:currentColor;stroke:{background};stroke-width:0.6")),
@@ -71,6 +80,9 @@ impl Theme {
             (".mark", "font-size:12.5px".to_owned()),
         ] {
             let _ = writeln!(css, "{scope} {selector}{{{rule}}}");
+        }
+        for (dash, pattern) in [(1, "7 4"), (2, "2 4"), (3, "9 3 2 3")] {
+            let _ = writeln!(css, "{scope} .d{dash} .line{{stroke-dasharray:{pattern}}}");
         }
         for (index, colour) in series.iter().enumerate() {
             let _ = writeln!(css, "{scope} .s{index}{{color:{colour}}}");
