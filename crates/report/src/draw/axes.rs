@@ -1,5 +1,7 @@
 //! Title, grid, ticks and frames.
 
+use model::Figure;
+
 use super::layout::{Layout, title_size};
 use super::plot::Plot;
 use super::svg::{Svg, px};
@@ -22,10 +24,14 @@ pub(super) fn head(svg: &mut Svg, layout: &Layout) {
 }
 
 /// Grid, ticks and frame of each plot, and the axes' labels.
-pub(super) fn axes(svg: &mut Svg, layout: &Layout, panels: &[String]) {
+pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
+    let panels = &figure.panels;
     let left = layout.plots.iter().map(|plot| plot.frame.left).fold(f64::INFINITY, f64::min);
     for (index, plot) in layout.plots.iter().enumerate() {
-        grid(svg, layout, plot);
+        // The cells of a matrix fill the grid.
+        if figure.matrix.is_none() {
+            grid(svg, layout, plot);
+        }
         // The texts are at the outer plots: below the lowest of each column, and left of the first one.
         let lower = |other: &Plot| other.frame.left == plot.frame.left && other.frame.top > plot.frame.top;
         if !layout.plots.iter().any(lower) {

@@ -38,8 +38,13 @@ pub(crate) fn exits(plot: &Plot, figure: &Figure, index: usize) -> Vec<Exit> {
             }
         }
     }
-    let lonely = points.len() == 1 || !look::joined(figure);
-    all.extend(points.iter().flatten().filter(|at| lonely && !frame.has(**at)).filter_map(|at| beyond(&frame, *at)));
+    let mut outside = points.iter().flatten().filter(|at| !frame.has(**at)).filter_map(|at| beyond(&frame, *at));
+    if !look::joined(figure) {
+        all.extend(outside);
+    } else if all.is_empty() && !points.iter().flatten().any(|at| frame.has(*at)) {
+        // A line that is wholly outside has one arrow.
+        all.extend(outside.next());
+    }
     all.extend(interval_ends(plot, series, &points));
     thinned(all)
 }
@@ -146,6 +151,12 @@ mod tests {
             ..figure
         };
         assert_eq!(exits(&plot(&aside), &aside, 0), [Exit { at: (100.0, 80.0), side: Side::Right }]);
+    }
+
+    #[test]
+    fn a_line_wholly_outside_has_one_arrow() {
+        let figure = figure(vec![point(2.0, 15.0), point(5.0, 15.0), point(8.0, 15.0)]);
+        assert_eq!(exits(&plot(&figure), &figure, 0), [Exit { at: (20.0, 0.0), side: Side::Top }]);
     }
 
     #[test]

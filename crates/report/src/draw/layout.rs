@@ -4,7 +4,7 @@ use model::{Figure, Scale};
 
 use super::end_labels::{EndLabels, end_labels};
 use super::plot::{Plot, Rect};
-use super::span::spans;
+use super::span::{Span, spans};
 use super::text_width::{fit, text_width, wrap};
 use super::ticks::Ticks;
 use super::{look, matrix};
@@ -73,8 +73,11 @@ impl Layout {
         let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * edge) / 1.12, if narrow { 6 } else { 2 });
         let top = 62.0 + 17.0 * subtitle.len() as f64 + 21.0 * (title.len() as f64 - 1.0);
         let grid = Grid::new(figure, width, left, right, top, plot_height);
-        let room = (grid.cell_width / 66.0) as usize;
-        let x_ticks = Ticks::new(&figure.x, &x, room);
+        let room = (grid.cell_width / if narrow { 56.0 } else { 66.0 }) as usize;
+        let mut x_ticks = Ticks::new(&figure.x, &x, room);
+        if figure.x.scale != Scale::Names {
+            apart(&mut x_ticks, &x, grid.cell_width);
+        }
         let (slope, extra) = slope(figure, &x_ticks, grid.cell_width);
         let plots: Vec<Plot> = grid.frames().map(|frame| Plot { frame, x, y }).collect();
         let bottom = grid.bottom() + extra;
@@ -169,6 +172,24 @@ impl Grid {
     }
 }
 
+/// Takes the texts of ticks that would overlap the next one; their lines stay.
+fn apart(ticks: &mut Ticks, span: &Span, width: f64) {
+    let mut free = f64::INFINITY;
+    let mut kept = Vec::new();
+    for (value, text) in std::mem::take(&mut ticks.major).into_iter().rev() {
+        let half = text_width(&text, 12.5) * 1.1 / 2.0;
+        let at = span.position(value).unwrap_or(0.0) * width;
+        if at + half <= free {
+            free = at - half - 4.0;
+            kept.push((value, text));
+        } else {
+            ticks.minor.push(value);
+        }
+    }
+    kept.reverse();
+    ticks.major = kept;
+}
+
 /// The slope of categories that are too long for their places, and the height that it needs.
 fn slope(figure: &Figure, ticks: &Ticks, cell_width: f64) -> (Option<f64>, f64) {
     if figure.x.scale != Scale::Names || ticks.major.is_empty() {
@@ -179,7 +200,7 @@ fn slope(figure: &Figure, ticks: &Ticks, cell_width: f64) -> (Option<f64>, f64) 
     if widest + 8.0 <= place {
         return (None, 0.0);
     }
-    (Some(SLOPE), (widest.min(Layout::SLOPED) * SLOPE.to_radians().sin()).max(4.0))
+    (Some(SLOPE), (widest.min(Layout::SLOPED) * SLOPE.to_radians().sin() - 10.0).max(4.0))
 }
 
 impl Layout {
@@ -250,6 +271,15 @@ mod tests {
                 assert!(layout.plots[..at].iter().all(|other| !other.frame.overlaps(&plot.frame)), "{count}");
             }
         }
+    }
+
+    #[test]
+    fn texts_of_ticks_never_overlap() {
+        let mut figure = figure(0);
+        figure.x = Axis { ticks: [1.0, 1.01, 1.02, 2.0].map(|at| (at, format!("{at} units"))).to_vec(), ..figure.x };
+        let layout = Layout::new(&figure, NARROW);
+        let texts: Vec<&str> = layout.x_ticks.major.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!((texts.as_slice(), layout.x_ticks.minor.len()), (&["1.02 units", "2 units"][..], 2));
     }
 
     #[test]

@@ -20,7 +20,7 @@ const GAP: f64 = 70.0;
 pub(super) fn draw(figure: &Figure, map: &Map, usage: Use, width: f64) -> String {
     let title = wrap(&figure.title, title_size(width) * 1.08, width - 2.0 * EDGE, 3);
     let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * EDGE) / 1.12, 6);
-    let top = 40.0 + 21.0 * title.len() as f64 + 17.0 * subtitle.len() as f64;
+    let top = 46.0 + 21.0 * title.len() as f64 + 17.0 * subtitle.len() as f64;
     let boxes = boxes(map, width, top);
     let height = boxes.iter().map(|area| area.bottom).fold(top, f64::max) + 24.0;
     let mut svg = begun(figure, usage, width, height);
@@ -56,7 +56,7 @@ fn centre(area: &Rect) -> (f64, f64) {
 /// layers by distance from its first node.
 fn boxes(map: &Map, width: f64, top: f64) -> Vec<Rect> {
     let tallest = map.nodes.iter().map(|node| node.lines.len()).max().unwrap_or(0) as f64;
-    let height = 2.0 * ROW + ROW * tallest + 8.0;
+    let height = 2.0 * ROW + ROW * tallest + 14.0;
     let room = width - 2.0 * EDGE;
     let places: Vec<(usize, usize)> = if is_chain(map) {
         let columns = ((room / STEP) as usize).max(1);
@@ -150,7 +150,7 @@ fn one(svg: &mut Svg, node: &MapNode, area: &Rect) {
     }
 }
 
-/// The properties of a link: beside a vertical one, above a horizontal one, and on paper so that wires do not cross them.
+/// The properties of a link: beside a vertical one, above and below a horizontal one, and on paper so that wires do not cross them.
 fn beside(svg: &mut Svg, link: &MapLink, a: &Rect, b: &Rect, width: f64) {
     let (from, to) = (centre(a), centre(b));
     let level = (from.1 - to.1).abs() < 1.0;
@@ -163,14 +163,17 @@ fn beside(svg: &mut Svg, link: &MapLink, a: &Rect, b: &Rect, width: f64) {
         () => (x, "middle"),
     };
     let count = link.lines.len() as f64;
-    let first = if level { y - 7.0 - ROW * (count - 1.0) } else { y + 4.5 - ROW * (count - 1.0) / 2.0 };
+    // Above a level link two lines, the others below.
+    let above = if level { count.min(2.0) } else { 0.0 };
+    let first = if level { y - 7.0 - ROW * (above - 1.0) } else { y + 4.5 - ROW * (count - 1.0) / 2.0 };
     if anchor == "middle" && !level && count > 0.0 {
         let (left, top) = (px(x - widest / 2.0 - 4.0), px(first - 13.0));
         let (w, h) = (px(widest + 8.0), px(ROW * count + 2.0));
         svg.leaf("rect", &[("class", "note"), ("x", &left), ("y", &top), ("width", &w), ("height", &h), ("rx", "4")]);
     }
     for (row, content) in link.lines.iter().enumerate() {
-        text(svg, "value", &px(x), &px(first + ROW * row as f64), anchor, content);
+        let below = if level && row as f64 >= above { 7.0 } else { 0.0 };
+        text(svg, "value", &px(x), &px(first + below + ROW * row as f64), anchor, content);
     }
 }
 

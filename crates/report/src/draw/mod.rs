@@ -28,7 +28,7 @@ use series::Place;
 use svg::{Svg, px};
 
 pub(crate) use exits::{Side, exits};
-pub(crate) use layout::{Layout, NARROW, NARROWEST, WIDTH};
+pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH};
 pub(crate) use look::{joined, look, shift};
 pub(crate) use plot::Plot;
 #[cfg(test)]
@@ -54,7 +54,7 @@ pub(crate) fn draw(figure: &Figure, usage: Use, width: f64) -> String {
     let layout = Layout::new(figure, width);
     let mut svg = begun(figure, usage, width, layout.height);
     axes::head(&mut svg, &layout);
-    axes::axes(&mut svg, &layout, &figure.panels);
+    axes::axes(&mut svg, &layout, figure);
     match &figure.matrix {
         Some(matrix) => matrix::draw(&mut svg, &layout, figure, matrix, usage),
         None => lines(&mut svg, &layout, figure, usage),

@@ -20,7 +20,7 @@ impl Ticks {
     /// At most `room` labelled ticks (and at least two if the axis allows) for `axis` over `span`.
     pub(crate) fn new(axis: &Axis, span: &Span, room: usize) -> Self {
         let room = room.max(2);
-        let given = given(axis, span, room);
+        let given = given(axis, span);
         if span.scale == Scale::Names || given.len() > 1 {
             return Self { major: given, minor: Vec::new(), title: axis.label.clone() };
         }
@@ -40,19 +40,10 @@ impl Ticks {
     }
 }
 
-/// The axis' own ticks that the span shows: all categories; of values, those that have room beside each other.
-fn given(axis: &Axis, span: &Span, room: usize) -> Vec<(f64, String)> {
-    let mut free = f64::NEG_INFINITY;
-    let inside = |(value, _): &&(f64, String)| {
-        let Some(share) = span.position(*value).filter(|share| (-1e-9..=1.0 + 1e-9).contains(share)) else {
-            return false;
-        };
-        let fits = span.scale == Scale::Names || share >= free;
-        if fits {
-            free = share + 0.8 / room as f64;
-        }
-        fits
-    };
+/// The axis' own ticks that the span shows.
+fn given(axis: &Axis, span: &Span) -> Vec<(f64, String)> {
+    let inside =
+        |(value, _): &&(f64, String)| span.position(*value).is_some_and(|share| (-1e-9..=1.0 + 1e-9).contains(&share));
     axis.ticks.iter().filter(inside).cloned().collect()
 }
 

@@ -96,7 +96,6 @@ pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palett
     // The factor with the most levels that one plot can show makes the fewest panels.
     let usable = names.iter().copied().filter(|name| distinct(name) <= MOST);
     let lines = usable.rev().max_by_key(|name| distinct(name));
-    let Some(lines) = lines else { return one_each(drawn) };
     let words = |own: &OwnLevels, wanted: &dyn Fn(&str) -> bool| {
         let all = own.iter().filter(|(name, _)| names.contains(&name.as_str()) && wanted(name));
         let word = |(name, level): &(String, String)| {
@@ -104,14 +103,28 @@ pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palett
         };
         all.map(word).collect::<Vec<_>>().join(", ")
     };
+    let Some(lines) = lines else {
+        for (series, own) in figure.series.iter_mut().zip(levels).filter(|(series, _)| !series.reference) {
+            let name = words(own, &|_| true);
+            series.name = if name.is_empty() { std::mem::take(&mut series.name) } else { name };
+        }
+        return one_each(drawn);
+    };
     let many = figure.series.len() > MOST;
-    let mut others: Vec<String> = Vec::new();
+    // The combinations of the other levels, in the order of the plan.
+    let place = |own: &OwnLevels| -> Vec<usize> {
+        let rest = own.iter().filter(|(name, _)| name != lines && names.contains(&name.as_str()));
+        rest.map(|(name, level)| palette.colour(name, level)).collect()
+    };
+    let measured = figure.series.iter().zip(levels).filter(|(series, _)| !series.reference);
+    let mut others: Vec<(Vec<usize>, String)> =
+        measured.map(|(_, own)| (place(own), words(own, &|name| name != lines))).collect();
+    others.sort();
+    others.dedup();
+    let others: Vec<String> = others.into_iter().map(|(_, words)| words).collect();
     for (series, own) in figure.series.iter_mut().zip(levels).filter(|(series, _)| !series.reference) {
         let rest = words(own, &|name| name != lines);
-        let at = others.iter().position(|other| *other == rest).unwrap_or_else(|| {
-            others.push(rest);
-            others.len() - 1
-        });
+        let at = others.iter().position(|other| *other == rest).unwrap_or(0);
         let level = own.iter().find(|(name, _)| name == lines).map_or("", |(_, level)| level);
         let colour = palette.colour(lines, level);
         series.look = Some(Look { colour, dash: if many { 0 } else { at } });
@@ -224,9 +237,18 @@ mod tests {
     }
 
     #[test]
+    fn panels_are_in_the_order_of_the_plan() {
+        let mut levels = crossed(2, 4);
+        levels.rotate_left(5);
+        let figure = by_levels(drawn(&["x"; 8]), &levels, &palette(&[("a", 2), ("b", 4)])).figure;
+        assert_eq!(figure.panels, ["a l0", "a l1"]);
+        assert_eq!(figure.series[0].panel, 1);
+    }
+
+    #[test]
     fn lines_without_a_factor_of_few_levels_are_one_in_a_panel() {
         let figure = by_levels(drawn(&["x"; 9]), &crossed(9, 1), &palette(&[("a", 9)])).figure;
-        assert!(figure.context && figure.panels.len() == 9, "{:?}", figure.panels);
+        assert!(figure.context && figure.panels.len() == 9 && figure.panels[3] == "a l3", "{:?}", figure.panels);
         assert!(!one_each(drawn(&["x"; 6])).figure.context);
     }
 

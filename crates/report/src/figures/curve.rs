@@ -78,21 +78,19 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, kind: CurveFigure, 
         figure.subtitle += "; sizes a few bytes apart are one point, with the range of all their intervals";
     }
     if figure.y.scale == Scale::Linear {
-        figure.series = clip_ceilings(figure.series);
+        figure.series = out_of_range_named(figure.series);
     }
     (!figure.series.is_empty()).then(|| arranged(Drawn { figure, owners }, runs, &shown))
 }
 
-/// Ends reference series where they leave the range of all measured points for good, and names their maximum in the legend.
-pub(super) fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
+/// Names the maximum of reference series that leave the range of all measured points. They do not stretch it, and the frame cuts
+/// them.
+pub(super) fn out_of_range_named(mut all: Vec<Series>) -> Vec<Series> {
     let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
     for series in all.iter_mut().filter(|series| series.reference) {
         let top = highest(series);
         if top > limit {
-            // Ends after the first point out of range, so that its line leaves the frame: later points would be a detached piece.
-            let seen = series.points.iter().take_while(|point| point.y <= limit).count() + 1;
-            series.points.truncate(seen);
             series.name = format!("{} (up to {}, out of range)", series.name, model::units::bits_per_second(top));
         }
     }

@@ -3,7 +3,7 @@
 mod axis;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{FactorLine, factor_lines};
 use model::{Axis, Figure, Point, Run, Scale, Series};
@@ -40,7 +40,11 @@ fn file_name(name: &str) -> String {
 }
 
 fn subtitle(run: &Run, note: &str) -> String {
-    format!("{}, {}; {note}", labels::hosts(run), labels::begun(run))
+    let plan = run.header.plan.iter();
+    let ends: BTreeSet<&String> = plan.flat_map(|plan| plan.from.iter().chain(&plan.to)).collect();
+    // The header has the first pair only.
+    let hosts = if ends.len() > 2 { format!("{} hosts", ends.len()) } else { labels::hosts(run) };
+    format!("{hosts}, {}; {note}", labels::begun(run))
 }
 
 /// CPU use and interrupts, one figure for each factor.

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use model::units::three_digits;
 use model::{Figure, MatrixCell, Run, Series};
 
 use super::comment;
+use super::script::unit_of;
 use crate::draw::span::Span;
 use crate::labels;
 use crate::view::safe_name;
@@ -86,9 +88,10 @@ impl DataFile {
         let data_set = self.begin(&figure.id, title);
         let Some(matrix) = &figure.matrix else { return data_set };
         let (from, to) = (&figure.y.label, &figure.x.label);
-        let _ = writeln!(self.text, "# number of {to}, number of {from}, {} ({})", matrix.label, matrix.unit);
+        let _ = writeln!(self.text, "# number of {to}, number of {from}, {} ({}), its text", matrix.label, matrix.unit);
+        let (factor, _) = unit_of(matrix);
         for MatrixCell { row, column, value, .. } in matrix.cells.iter().filter(|cell| cell.panel == panel) {
-            let _ = writeln!(self.text, "{column} {row} {value}");
+            let _ = writeln!(self.text, "{column} {row} {value} {}", three_digits(value / factor));
         }
         data_set
     }

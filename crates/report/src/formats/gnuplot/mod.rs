@@ -36,7 +36,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
             sets.push((file.name.clone(), data_set));
             for (panel, plots) in plots.iter_mut().enumerate() {
                 if panel == series.panel || series.reference {
-                    plots.extend(section.items(&file.name, data_set, index, panel));
+                    plots.extend(section.items(&file.name, data_set, index));
                 }
             }
         }
@@ -133,6 +133,24 @@ mod tests {
             // No line of the script begins with what the name has after its line break.
             assert!(text.lines().all(|line| !line.starts_with("@x")), "{}", piece.name);
         }
+    }
+
+    #[test]
+    fn ranges_scales_and_arrows_are_those_of_the_picture() {
+        let runs = sample::overlaid();
+        let axes = crate::Axes { x: Some("1KiB:1MiB".parse().unwrap()), ..crate::Axes::default() };
+        let view = View { axes, ..View::new(&runs) };
+        let script = String::from_utf8(render(&view).unwrap().remove(0).bytes).unwrap();
+        let figure = &view.drawn().unwrap()[0].figure;
+        let (x, y) = crate::draw::span::spans(figure);
+        assert!(
+            script.contains(&format!("set xrange [{:e}:{:e}]\nset yrange [{:e}:{:e}]", x.low, x.high, y.low, y.high))
+        );
+        assert_eq!((x.low, x.high), (1_024.0, 1_048_576.0));
+        let throughput = script.split("\n# ").find(|part| part.starts_with("Throughput")).unwrap();
+        // All five curves go on at either side; the ceiling is above.
+        let count = |by: &str| throughput.matches(&format!("rto graph {by} head")).count();
+        assert!(count("-0.02,0") >= 4 && count("0.02,0") >= 4 && count("0,0.03") >= 1, "{throughput}");
     }
 
     #[test]

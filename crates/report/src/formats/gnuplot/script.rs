@@ -2,16 +2,23 @@
 
 use std::fmt::Write as _;
 
-use model::{Figure, Look, Scale};
+use model::units::three_digits;
+use model::{Figure, Look, Matrix, Scale};
 
 use super::{comment, quoted};
 use crate::draw::span::Span;
 use crate::draw::ticks::{Ticks, prefix};
-use crate::draw::{Layout, Plot, Side, WIDTH, exits, fit, joined, look, shift, wrap};
+use crate::draw::{Key, Layout, Plot, Side, WIDTH, exits, fit, joined, look, shift, wrap};
 use crate::view::safe_name;
 
 /// Series with at most this many points have bars, as in the PNG.
 const FEW: usize = 16;
+
+/// Of a matrix: its scale of colours, which are not mixed with the paper.
+const MATRIX: &str = "set colorbox\nset style fill solid 1.0 noborder\n";
+/// The bands of intervals. PostScript has no transparent areas.
+const BANDS: &str = "if (term eq 'eps') { set style fill solid 0.22 noborder } \
+else { set style fill transparent solid 0.22 noborder }\n";
 
 /// What all figures share.
 pub(super) fn preamble(stem: &str) -> String {
@@ -28,18 +35,10 @@ if (!exists('term')) term = 'png'
 if (!exists('mono')) mono = 0
 set encoding utf8
 set datafile missing '?'
-if (term eq 'png') {{
-    if (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {{
-        set terminal pngcairo size 1200,800 noenhanced
-    }} else {{
-        set terminal png size 1200,800 noenhanced
-    }}
-}}
+pixels = strstrt(GPVAL_TERMINALS, 'pngcairo') > 0 ? 'pngcairo' : 'png'
 if (term eq 'eps') {{ set terminal postscript eps color noenhanced size 6in,4in font 'Helvetica,12' }}
 set pointsize 0.8
 set grid
-# The bands of intervals; PostScript has no transparent areas.
-if (term eq 'eps') {{ set style fill solid 0.22 noborder }} else {{ set style fill transparent solid 0.22 noborder }}
 # From the lowest to the highest value of a matrix.
 set palette defined (0 '#deebf7', 1 '#9ecae1', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')
 # Colours that people with any colour vision can distinguish (Okabe and Ito).
@@ -77,10 +76,10 @@ impl<'a> Section<'a> {
     }
 
     /// The line through the points, and the intervals where there are any, in the same colour.
-    pub(super) fn items(&self, file: &str, data_set: usize, index: usize, panel: usize) -> Vec<String> {
+    pub(super) fn items(&self, file: &str, data_set: usize, index: usize) -> Vec<String> {
         let series = &self.figure.series[index];
         let look = look(self.figure, index);
-        let title = self.title_of(index, panel);
+        let title = self.title_of(index);
         let style = style(look);
         let of = format!("'{file}' index {data_set}");
         if series.reference {
@@ -126,31 +125,57 @@ impl<'a> Section<'a> {
 
     /// The cells of a matrix: their colours, and their values as numbers.
     pub(super) fn cells(&self, file: &str, data_set: usize) -> Vec<String> {
-        let (factor, _) = self.prefix();
         let of = format!("'{file}' index {data_set}");
+        let values = || self.figure.matrix.iter().flat_map(|matrix| &matrix.cells).map(|cell| cell.value);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        // Light numbers on dark cells.
+        let colour = format!("($3 > {:e} ? 0xffffff : 0x1b1f24)", low + 0.55 * (high - low));
         vec![
             format!("{of} using 1:2:(0.48):(0.48):3 with boxxyerror fillstyle solid 1.0 linecolor palette notitle"),
-            format!("{of} using 1:2:(sprintf('%.3g', $3/{factor:e})) with labels notitle"),
+            format!("{of} using 1:2:4:{colour} with labels textcolor rgb variable notitle"),
         ]
     }
 
     /// The divisor and the unit of a matrix' values.
     fn prefix(&self) -> (f64, String) {
-        let Some(matrix) = &self.figure.matrix else { return (1.0, String::new()) };
-        prefix(matrix.cells.iter().map(|cell| cell.value).fold(0.0, f64::max), &matrix.unit)
+        self.figure.matrix.as_ref().map_or((1.0, String::new()), unit_of)
     }
 
-    /// The entry of a series in the key; none if its name is beside its line or above its panel.
-    fn title_of(&self, index: usize, panel: usize) -> String {
-        let series = &self.figure.series[index];
-        let named = self.layout.ends.is_some() || (self.figure.context && !series.reference);
-        // Panels share their keys, and the last plot has those of all.
-        let shared = panel + 1 == self.panels() || self.figure.panels.is_empty();
-        if named || !shared {
-            "notitle".to_owned()
-        } else {
-            format!("title {}", quoted(&fit(&series.name, 12.0, 760.0)))
+    /// The entry of a series in the key; none if its name is beside its line, or if panels share their keys.
+    fn title_of(&self, index: usize) -> String {
+        if self.layout.ends.is_some() || self.panels() > 1 {
+            return "notitle".to_owned();
         }
+        format!("title {}", quoted(&fit(&self.figure.series[index].name, 12.0, 760.0)))
+    }
+
+    /// The keys that panels share, as plots of nothing.
+    fn keys(&self) -> Vec<String> {
+        let key = |key: &Key| {
+            let look = look(self.figure, key.series);
+            let with = match (self.figure.series[key.series].reference, joined(self.figure)) {
+                (true, _) => "lines dashtype 2",
+                (false, true) => "linespoints",
+                (false, false) => "points",
+            };
+            format!("NaN with {with} linetype {} title {}", style(look), quoted(&key.text))
+        };
+        self.layout.keys.iter().map(key).collect()
+    }
+
+    /// The labels of the axes, of panels only at the left and at the bottom.
+    fn outer_labels(&self, panel: usize) -> String {
+        let frame = self.layout.plots[panel].frame;
+        let (mut x, mut y) = (self.layout.x_ticks.title.as_str(), self.layout.y_ticks.title.as_str());
+        for other in self.layout.plots.iter().map(|plot| plot.frame) {
+            if other.left == frame.left && other.top > frame.top {
+                x = "";
+            }
+            if other.top == frame.top && other.left < frame.left {
+                y = "";
+            }
+        }
+        format!("set xlabel {}\nset ylabel {}\n", quoted(x), quoted(y))
     }
 
     /// The commands, with the items of each panel's plot.
@@ -158,6 +183,10 @@ impl<'a> Section<'a> {
         let figure = self.figure;
         let mut text = format!("\n# {}\n", comment(&figure.title));
         let id = safe_name(&figure.id);
+        // The height of the PNG, but with room for the texts that gnuplot repeats in each panel.
+        let height = self.layout.height * 1.25 * if self.panels() > 1 { 1.2 } else { 1.0 };
+        let size = format!("size 1200,{:.0} noenhanced", height.max(700.0));
+        let _ = writeln!(text, "if (term eq 'png') {{ eval 'set terminal '.pixels.' {size}' }}");
         let _ = writeln!(text, "if (term eq 'png' || term eq 'eps') {{ set output '{id}.'.term }}");
         let _ = writeln!(text, "if (term eq 'screen') {{ eval 'set terminal '.GPVAL_TERM.' {window}' }}");
         text.push_str(&self.axes());
@@ -166,25 +195,30 @@ impl<'a> Section<'a> {
             let columns =
                 self.layout.plots.iter().filter(|plot| plot.frame.top == self.layout.plots[0].frame.top).count();
             let rows = self.panels().div_ceil(columns);
-            let _ = writeln!(text, "set multiplot layout {rows},{columns} title {}", title(figure));
+            let _ = writeln!(text, "set multiplot layout {rows},{columns} title {}", title(figure, 720.0));
         } else {
-            let _ = writeln!(text, "set title {}", title(figure));
+            let frame = self.layout.plots[0].frame;
+            // Centred above the plot, with room for the arrows at its top.
+            let room = 900.0 * (frame.right - frame.left) / self.layout.width;
+            let _ = writeln!(text, "set title {} offset 0,0.6", title(figure, room));
         }
         for (panel, items) in plots.iter().enumerate() {
             if several {
                 let name = figure.panels.get(panel).map_or("", String::as_str);
                 let _ = writeln!(text, "set title {}", quoted(&fit(name, 12.0, 280.0)));
             }
+            text.push_str(&self.outer_labels(panel));
             text.push_str("unset label\nunset arrow\n");
             text.push_str(&self.marks(panel));
             text.push_str(&self.arrows(panel));
             text.push_str(&self.names());
+            let keys = if panel + 1 == plots.len() && several { self.keys() } else { Vec::new() };
+            let mut items: Vec<String> = items.iter().cloned().chain(keys).collect();
             if items.is_empty() {
                 // A panel without a value still has its place.
-                let _ = writeln!(text, "plot NaN notitle");
-            } else {
-                let _ = writeln!(text, "plot {}", items.join(", \\\n     "));
+                items.push("NaN notitle".to_owned());
             }
+            let _ = writeln!(text, "plot {}", items.join(", \\\n     "));
         }
         if several {
             text.push_str("unset multiplot\n");
@@ -202,7 +236,6 @@ impl<'a> Section<'a> {
             Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
         };
         let mut text = String::new();
-        let _ = writeln!(text, "set xlabel {}\nset ylabel {}", quoted(&x_ticks.title), quoted(&y_ticks.title));
         let _ = writeln!(text, "{}", scale("x", figure.x.scale, &figure.x.unit));
         let _ = writeln!(text, "{}", scale("y", figure.y.scale, &figure.y.unit));
         let turned = if layout.slope.is_some() { "rotate by 35 right " } else { "norotate " };
@@ -215,14 +248,13 @@ impl<'a> Section<'a> {
                 let high = if high > low { high } else { low + 1.0 };
                 let (factor, unit) = self.prefix();
                 let label = quoted(&format!("{} ({unit})", matrix.label));
-                let ends = format!("'{:.3}' {low:e}, '{:.3}' {high:e}", low / factor, high / factor);
+                let ends =
+                    format!("'{}' {low:e}, '{}' {high:e}", three_digits(low / factor), three_digits(high / factor));
                 let _ = writeln!(text, "set cbrange [{low:e}:{high:e}]\nset cblabel {label}\nset cbtics ({ends})");
             }
             None => text.push_str("unset colorbox\n"),
         }
-        if figure.matrix.is_some() {
-            text.push_str("set colorbox\n");
-        }
+        text.push_str(if figure.matrix.is_some() { MATRIX } else { BANDS });
         match &layout.ends {
             Some(_) => {
                 let share = layout.plots[0].frame.right / layout.width;
@@ -295,6 +327,11 @@ impl<'a> Section<'a> {
     }
 }
 
+/// The divisor and the unit of a matrix' values.
+pub(super) fn unit_of(matrix: &Matrix) -> (f64, String) {
+    prefix(matrix.cells.iter().map(|cell| cell.value).fold(0.0, f64::max), &matrix.unit)
+}
+
 /// The number of a line type.
 fn style(look: Look) -> usize {
     look.colour % crate::draw::theme::SERIES + 1
@@ -307,8 +344,8 @@ fn tics(ticks: &Ticks) -> String {
 }
 
 /// Title and subtitle, wrapped at the width of the figure.
-fn title(figure: &Figure) -> String {
-    let subtitle = wrap(&figure.subtitle, 12.0, 720.0, 3);
+fn title(figure: &Figure, room: f64) -> String {
+    let subtitle = wrap(&figure.subtitle, 12.0, room, 3);
     let lines: Vec<String> = [&figure.title].into_iter().chain(&subtitle).map(|line| quoted(line)).collect();
     lines.join(".\"\\n\".")
 }
