@@ -224,3 +224,51 @@ fn markers(svg: &mut Svg, place: Place<'_>, index: usize, coordinates: &[Option<
         svg.close();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{Axis, Scale};
+
+    use super::*;
+    use crate::draw::{WIDTH, draw};
+
+    fn drawn(x: Axis, points: &[(f64, Option<f64>, Option<f64>)]) -> String {
+        let points = (0..).zip(points).map(|(at, (y, low, high))| Point {
+            x: f64::from(at),
+            y: *y,
+            low: *low,
+            high: *high,
+        });
+        let series = Series { points: points.collect(), ..Series::default() };
+        let y = Axis::new("y", "", Scale::Linear);
+        draw(&Figure { x, y, series: vec![series], ..Figure::default() }, Use::File, WIDTH)
+    }
+
+    fn count(svg: &str, class: &str) -> usize {
+        svg.matches(&format!("class=\"{class}\"")).count()
+    }
+
+    #[test]
+    fn categories_are_not_joined_and_numbers_are() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let points = [(1.0, Some(0.5), Some(1.5)), (2.0, Some(1.5), Some(2.5)), (3.0, Some(2.5), Some(3.5))];
+        let apart = drawn(Axis::names("name", &names), &points);
+        // The only line is none; the legend of a single series has a marker, too.
+        assert_eq!((count(&apart, "line"), count(&apart, "bar"), count(&apart, "dot")), (0, 3, 4));
+        let joined = drawn(Axis::new("x", "", Scale::Linear), &points);
+        assert_eq!(count(&joined, "line"), 2, "the line, and its key");
+    }
+
+    #[test]
+    fn the_widest_interval_is_drawn_to_the_frame_with_an_arrow() {
+        let mut points = vec![(10.0, Some(9.0), Some(11.0)); 40];
+        points[20] = (10.0, Some(0.0), Some(f64::INFINITY));
+        let svg = drawn(Axis::new("x", "", Scale::Linear), &points);
+        assert_eq!((count(&svg, "band"), count(&svg, "exit")), (1, 1), "one band without a gap");
+        // Between points without an interval, the interval of one is a bar; the others are hollow.
+        let mut points = vec![(10.0, None, None); 40];
+        points[20] = (10.0, Some(9.0), Some(11.0));
+        let svg = drawn(Axis::new("x", "", Scale::Linear), &points);
+        assert_eq!((count(&svg, "band"), count(&svg, "bar"), count(&svg, "hollow")), (0, 1, 39));
+    }
+}

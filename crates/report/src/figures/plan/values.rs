@@ -229,6 +229,25 @@ mod tests {
     }
 
     #[test]
+    fn levels_of_different_factors_have_different_colours() {
+        let drawn = figures(&sample::planned());
+        let colours = |at: usize| -> Vec<usize> {
+            drawn[at].figure.series.iter().filter_map(|series| Some(series.look?.colour)).collect()
+        };
+        assert_eq!((colours(0), colours(1)), (vec![2, 3], vec![0, 1]));
+    }
+
+    #[test]
+    fn categories_have_one_panel_for_each_of_many_lines() {
+        let drawn = figures(&sample::categories());
+        let (over_stack, over_message) = (&drawn[0].figure, &drawn[1].figure);
+        assert_eq!((over_stack.x.scale, over_stack.panels.len(), over_stack.context), (Scale::Names, 8, true));
+        assert_eq!(over_stack.panels[0], "message 64");
+        assert_eq!((over_message.x.scale, over_message.x.unit.as_str()), (Scale::Log, "B"));
+        assert_eq!((over_message.panels.len(), over_message.series.len()), (0, 4));
+    }
+
+    #[test]
     fn far_ends_alone_are_categories() {
         let mut run = sample::between_hosts();
         run.header.cells.retain(|cell| cell.levels["from"] == "a" && cell.levels["flows"] == "1");

@@ -185,6 +185,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
             h2 { "Hosts" }
             @for run in runs {
                 @if runs.len() > 1 { (heading(run)) }
+                @if let Some(map) = crate::topology(run) { (drawn(&map)) }
                 (inventory::side_by_side(&run.header))
             }
         }
