@@ -51,7 +51,7 @@ pub(crate) fn end_labels(figure: &Figure, width: f64) -> Option<EndLabels> {
     let room = width * 0.27;
     let labels: Vec<EndLabel> = (0..)
         .zip(&figure.series)
-        .map(|(series, of)| EndLabel { series, lines: wrap(&of.name, 13.0 * 1.12, room, 3), middle: 0.0, from: None })
+        .map(|(series, of)| EndLabel { series, lines: wrap(&of.name, 13.0 * 1.12, room, 4), middle: 0.0, from: None })
         .collect();
     let cut = |label: &EndLabel| label.lines.join(" ") != figure.series[label.series].name.trim();
     let tall: f64 = labels.iter().map(|label| label.height() + GAP).sum();

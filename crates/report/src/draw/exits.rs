@@ -38,12 +38,13 @@ pub(crate) fn exits(plot: &Plot, figure: &Figure, index: usize) -> Vec<Exit> {
             }
         }
     }
-    let mut outside = points.iter().flatten().filter(|at| !frame.has(**at)).filter_map(|at| beyond(&frame, *at));
+    let outside = || points.iter().flatten().filter(|at| !frame.has(**at)).filter_map(|at| beyond(&frame, *at));
     if !look::joined(figure) {
-        all.extend(outside);
+        all.extend(outside());
     } else if all.is_empty() && !points.iter().flatten().any(|at| frame.has(*at)) {
-        // A line that is wholly outside has one arrow.
-        all.extend(outside.next());
+        // A line that is wholly outside has one arrow, best where it passes above or below the frame.
+        let passes = |exit: &Exit| exit.at.0 > frame.left && exit.at.0 < frame.right;
+        all.extend(outside().find(passes).or_else(|| outside().next()));
     }
     all.extend(interval_ends(plot, series, &points));
     thinned(all)
@@ -157,6 +158,10 @@ mod tests {
     fn a_line_wholly_outside_has_one_arrow() {
         let figure = figure(vec![point(2.0, 15.0), point(5.0, 15.0), point(8.0, 15.0)]);
         assert_eq!(exits(&plot(&figure), &figure, 0), [Exit { at: (20.0, 0.0), side: Side::Top }]);
+        // Its first point may be beside the frame.
+        let points = vec![point(-5.0, 15.0), point(5.0, 15.0)];
+        let beside = Figure { series: vec![Series { points, ..Series::default() }], ..figure };
+        assert_eq!(exits(&plot(&beside), &beside, 0), [Exit { at: (50.0, 0.0), side: Side::Top }]);
     }
 
     #[test]

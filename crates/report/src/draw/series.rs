@@ -233,12 +233,8 @@ mod tests {
     use crate::draw::{WIDTH, draw};
 
     fn drawn(x: Axis, points: &[(f64, Option<f64>, Option<f64>)]) -> String {
-        let points = (0..).zip(points).map(|(at, (y, low, high))| Point {
-            x: f64::from(at),
-            y: *y,
-            low: *low,
-            high: *high,
-        });
+        let points =
+            (0..).zip(points).map(|(at, (y, low, high))| Point { x: f64::from(at), y: *y, low: *low, high: *high });
         let series = Series { points: points.collect(), ..Series::default() };
         let y = Axis::new("y", "", Scale::Linear);
         draw(&Figure { x, y, series: vec![series], ..Figure::default() }, Use::File, WIDTH)

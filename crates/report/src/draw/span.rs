@@ -110,7 +110,7 @@ pub(crate) fn spans(figure: &Figure) -> (Span, Span) {
     let widest = xs().filter(|_| room).map(|x| 8.0 * x).reduce(f64::min);
     let x = match figure.x.scale {
         Scale::Names => Span::names(figure.x.ticks.len()),
-        scale => Span::fit(scale, xs().chain(widest), if room { 0.04 } else { 0.02 }),
+        scale => Span::fit(scale, xs().chain(widest), if room { 0.08 } else { 0.02 }),
     };
     let x = x.requested(&figure.x);
     // The vertical range is that of the points within a requested horizontal one.

@@ -83,15 +83,15 @@ fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, kind: CurveFigure, 
     (!figure.series.is_empty()).then(|| arranged(Drawn { figure, owners }, runs, &shown))
 }
 
-/// Names the maximum of reference series that leave the range of all measured points. They do not stretch it, and the frame cuts
-/// them.
+/// Names the maximum of reference series that leave the range of all measured points. They do not stretch it: the frame cuts them,
+/// with an arrow.
 pub(super) fn out_of_range_named(mut all: Vec<Series>) -> Vec<Series> {
     let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
     for series in all.iter_mut().filter(|series| series.reference) {
         let top = highest(series);
         if top > limit {
-            series.name = format!("{} (up to {}, out of range)", series.name, model::units::bits_per_second(top));
+            series.name = format!("{} (up to {})", series.name, model::units::bits_per_second(top));
         }
     }
     all

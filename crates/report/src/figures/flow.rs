@@ -210,7 +210,7 @@ mod tests {
         assert!(rate.series[1].reference, "the pacing rate is far above");
         let (_, y) = crate::draw::span::spans(rate);
         assert!(y.high < 20e6, "{y:?}");
-        assert!(rate.series[1].name.contains("out of range"));
+        assert!(rate.series[1].name.contains("(up to "));
         let beside = figures(&[run(5, 12), run(1, 12)]);
         assert_eq!(beside[0].figure.series.len(), 4);
         assert_eq!(beside[0].owners, [0, 0, 1, 1]);

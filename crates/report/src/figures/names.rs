@@ -71,8 +71,11 @@ fn name(runs: &[Run], run: usize, first: &Outcome, firsts: &[(usize, &Outcome)])
         let own = property(of, first);
         !own.is_empty() && others.iter().any(|(other, outcome)| property(&runs[*other], outcome) != own)
     };
-    let mut parts: Vec<String> = given.map(str::to_owned).into_iter().collect();
-    parts.extend(PROPERTIES.iter().filter(differs).map(|property| property(of, first)));
+    let mut parts: Vec<String> = PROPERTIES.iter().filter(differs).map(|property| property(of, first)).collect();
+    // Of one run, all lines have its name.
+    if let Some(name) = given.filter(|_| !alone || parts.is_empty()) {
+        parts.insert(0, name.to_owned());
+    }
     if parts.is_empty() {
         parts = PROPERTIES[..IDENTITY].iter().map(|property| property(of, first)).collect();
         parts.retain(|part| !part.is_empty());
@@ -107,6 +110,19 @@ mod tests {
         other.outcomes[0].spec.near.cc = Some("bbr".to_owned());
         assert_eq!(of(&[sample::stream(), other])[1], "4 flows bbr");
         assert_eq!(of(&[sample::stream()]), ["beta tcp stream"]);
+    }
+
+    #[test]
+    fn a_given_name_tells_runs_apart_and_not_the_lines_of_one() {
+        let named = |name: &str| sample::named(sample::stream(), name);
+        assert_eq!(of(&[named("old driver"), named("new driver")]), ["old driver", "new driver"]);
+        let mut run = named("old driver");
+        let mut second = run.outcomes[0].clone();
+        second.spec.flows = 4;
+        run.outcomes.push(second);
+        let firsts: Vec<(usize, &Outcome)> = run.outcomes.iter().map(|outcome| (0, outcome)).collect();
+        assert_eq!(names(std::slice::from_ref(&run), &firsts), ["1 flow", "4 flows"]);
+        assert_eq!(of(&[named("old driver")]), ["old driver"]);
     }
 
     #[test]

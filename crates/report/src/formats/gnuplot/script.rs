@@ -321,7 +321,7 @@ impl<'a> Section<'a> {
             let at = self.graph(0, (right, label.middle));
             let name = label.lines.iter().map(|line| quoted(line)).collect::<Vec<_>>().join(".\"\\n\".");
             let style = style(look(self.figure, label.series));
-            let _ = writeln!(text, "set label {name} at {at} left offset 1.5,0 textcolor linetype {style}");
+            let _ = writeln!(text, "set label {name} at {at} left offset 3,0 textcolor linetype {style}");
         }
         text
     }
