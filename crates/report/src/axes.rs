@@ -95,8 +95,8 @@ fn value(text: &str, unit: &str) -> Option<f64> {
             (0.0..100.0).contains(&percent).then(|| 1.0 / (1.0 - percent / 100.0))
         }
         _ => {
-            let factor = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("%", 1.0)].into_iter();
-            let (_, factor) = factor.filter(|(name, _)| *name == prefix).next()?;
+            let mut factors = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("%", 1.0)].into_iter();
+            let (_, factor) = factors.find(|(name, _)| *name == prefix)?;
             Some(number.parse::<f64>().ok()? * factor)
         }
     }
@@ -120,17 +120,19 @@ impl Axes {
             }
         }
         let ids: Vec<String> = all.iter().map(|figure| figure.id.clone()).collect();
-        let axes: [(&str, &Option<AxisRange>, fn(&mut Figure) -> &mut Axis); 2] =
-            [("--x-range", &self.x, |figure| &mut figure.x), ("--y-range", &self.y, |figure| &mut figure.y)];
-        for (flag, range, axis) in axes {
+        for (name, range) in [("x-range", &self.x), ("y-range", &self.y)] {
             let Some(range) = range else { continue };
-            let set: Vec<Result<(), String>> = all.iter_mut().map(|figure| limited(axis(figure), range)).collect();
+            let set = all.iter_mut().map(|figure| {
+                let axis = if name == "x-range" { &mut figure.x } else { &mut figure.y };
+                limited(axis, range)
+            });
+            let set: Vec<Result<(), String>> = set.collect();
             if set.iter().any(Result::is_ok) {
                 continue;
             }
             let why = set.into_iter().find_map(Result::err).unwrap_or_else(|| "there is no such axis".to_owned());
             return Err(ReportError::Axes {
-                what: format!("{flag} {}: {why} (figure {})", range.text(), ids.join(", ")),
+                what: format!("`{name} {}`: {why} (figure {})", range.text(), ids.join(", ")),
             });
         }
         Ok(())
@@ -219,7 +221,7 @@ mod tests {
         assert!(refused(Some("1ms:2ms"), None, None).contains("whose unit is B"));
         assert!(refused(Some("0:64KiB"), None, None).contains("logarithmic"));
         assert!(refused(None, Some("2Gbit:1Gbit"), None).contains("below"));
-        assert!(refused(None, Some("0:1Gbit"), Some("y")).contains("--y-range 0:1Gbit"));
+        assert!(refused(None, Some("0:1Gbit"), Some("y")).contains("`y-range 0:1Gbit`"));
         let mut named = Figure { x: Axis::names("cc", &["bbr".to_owned()]), ..figure() };
         let error = axes(Some("1:2"), None, None).apply([&mut named].into_iter()).unwrap_err();
         assert!(error.to_string().contains("'cc' has names"), "{error}");

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use model::Axis;
 
 use super::span::Span;
-use super::ticks::Ticks;
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -15,8 +14,8 @@ const STEPS: [i64; 24] = [
     864_000, 2_592_000, 8_640_000, 31_536_000,
 ];
 
-/// At most `room` ticks. A tick at midnight has the date, others the time; the title has the days.
-pub(super) fn ticks(axis: &Axis, span: &Span, room: usize) -> Ticks {
+/// At most `room` ticks, and the title of the axis. A tick at midnight has the date, others the time; the title has the days.
+pub(super) fn ticks(axis: &Axis, span: &Span, room: usize) -> (Vec<(f64, String)>, String) {
     let (low, high) = (span.low as i64, span.high as i64);
     let fits = |step: &&i64| (high - low) / (**step * SECOND) < room as i64;
     let step = STEPS.iter().find(fits).copied().unwrap_or((high - low) / SECOND / room as i64 + 1) * SECOND;
@@ -25,7 +24,7 @@ pub(super) fn ticks(axis: &Axis, span: &Span, room: usize) -> Ticks {
     let major = times.map(|at| (at as f64, text(at, step))).collect();
     let day = |at: i64| format(at, "%Y-%m-%d");
     let days = if day(low) == day(high) { day(low) } else { format!("{} to {}", day(low), day(high)) };
-    Ticks { major, minor: Vec::new(), title: format!("{} (UTC, {days})", axis.label) }
+    (major, format!("{} (UTC, {days})", axis.label))
 }
 
 fn text(at: i64, step: i64) -> String {
@@ -49,8 +48,8 @@ mod tests {
 
     fn texts(from: i64, to: i64, room: usize) -> (Vec<String>, String) {
         let span = Span { scale: Scale::Date, low: from as f64, high: to as f64 };
-        let ticks = ticks(&Axis::new("time", "", Scale::Date), &span, room);
-        (ticks.major.into_iter().map(|(_, text)| text).collect(), ticks.title)
+        let (ticks, title) = ticks(&Axis::new("time", "", Scale::Date), &span, room);
+        (ticks.into_iter().map(|(_, text)| text).collect(), title)
     }
 
     #[test]

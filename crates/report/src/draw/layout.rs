@@ -3,11 +3,11 @@
 use model::{Figure, Scale};
 
 use super::end_labels::{EndLabels, end_labels};
+use super::look::look;
 use super::plot::{Plot, Rect};
 use super::span::{Span, spans};
 use super::text_width::{fit, text_width, wrap};
 use super::ticks::Ticks;
-use super::{look, matrix};
 
 /// The natural width of a figure, and of one for narrow places. Texts are never below 12 units, so that at these widths they are
 /// readable.
@@ -21,7 +21,9 @@ pub(crate) const ROW: f64 = 22.0;
 pub(crate) const SAMPLE: f64 = 30.0;
 /// Room between the bottom of the plots and the legend, with the ticks' texts and the axis' label.
 const BELOW: f64 = 74.0;
-/// Width and height of the title row of a panel.
+/// Height of a matrix' scale of colours below the plots.
+const SCALE_HEIGHT: f64 = 46.0;
+/// Height of the title row of a panel.
 const PANEL_TITLE: f64 = 22.0;
 /// Slope of texts that do not fit beside each other, degrees.
 const SLOPE: f64 = 35.0;
@@ -84,7 +86,7 @@ impl Layout {
         let ends = ends.map(|ends| ends.placed(figure, &plots[0], right));
         let keys_top = bottom + BELOW;
         let (keys, rows) = if ends.is_some() { (Vec::new(), 0) } else { legend(figure, keys_top, width, edge) };
-        let scale = if figure.matrix.is_some() { matrix::SCALE_HEIGHT } else { 0.0 };
+        let scale = if figure.matrix.is_some() { SCALE_HEIGHT } else { 0.0 };
         // Without a legend, below the axis' label is only the margin.
         let rest = if rows == 0 && scale == 0.0 { -16.0 } else { ROW * rows as f64 + scale + 4.0 };
         Self {

@@ -10,8 +10,6 @@ use super::{Use, text};
 use crate::draw::ticks::prefix;
 use crate::labels;
 
-/// Height of the scale of colours below the plots.
-pub(super) const SCALE_HEIGHT: f64 = 46.0;
 /// The colours from the lowest to the highest value, light to dark, which remain ordered in grey and for any colour vision (the
 /// blues of ColorBrewer, without the lightest, which paper would hide).
 const RAMP: [[f64; 3]; 5] =

@@ -2,6 +2,7 @@
 
 use model::{Axis, ByteSize, Scale};
 
+use super::dates;
 use super::span::Span;
 use crate::figures::TAIL_UNIT;
 
@@ -25,7 +26,10 @@ impl Ticks {
             return Self { major: given, minor: Vec::new(), title: axis.label.clone() };
         }
         match span.scale {
-            Scale::Date => super::dates::ticks(axis, span, room),
+            Scale::Date => {
+                let (major, title) = dates::ticks(axis, span, room);
+                Self { major, minor: Vec::new(), title }
+            }
             Scale::Linear | Scale::Names => linear(axis, span, room),
             Scale::Log => {
                 let (values, minor) = match axis.unit.as_str() {

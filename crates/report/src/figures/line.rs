@@ -1,8 +1,8 @@
 //! Groups outcomes into series, with names for the legend.
 
-use model::{Direction, Factor, FactorKind, Outcome, Run, Verdict};
+use model::{Factor, Outcome, Run};
 
-use super::names::names;
+use super::names::{Levels, levels, names, stalled};
 use crate::sides;
 
 /// The most cells of a plan that are drawn over time: more lines would hide each other.
@@ -62,17 +62,6 @@ fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-pub(super) type Levels<'a> = Vec<(&'a str, &'a str)>;
-
-/// The levels of an outcome of a plan in the plan's order, without the block of a curve.
-pub(super) fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
-    let factors =
-        run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| factor.kind != FactorKind::Sizes);
-    let names = factors.map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);
-    names.filter_map(|name| Some((name, cell?.levels.get(name)?.as_str()))).collect()
-}
-
 /// Whether a plan varies the congestion control, and has few enough cells to draw them over time.
 fn shows_cc_over_time(run: &Run) -> bool {
     let has = |factor: &Factor| {
@@ -113,20 +102,7 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
     lines
 }
 
-pub(super) fn stalled(outcome: &Outcome) -> bool {
-    outcome.summary.verdicts.contains(&Verdict::Stalled)
-}
-
 fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
     let (a, b) = (&a.spec, &b.spec);
     a.transport == b.transport && a.pattern == b.pattern && a.flows == b.flows && a.direction == b.direction
-}
-
-/// The name of a direction.
-pub(crate) fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Send => "send",
-        Direction::Reverse => "reverse",
-        Direction::Both => "both",
-    }
 }

@@ -23,7 +23,8 @@ use model::{Figure, Point, Run};
 pub(crate) use curve_points::{Measure, curve_points};
 pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
-pub(crate) use line::{curve_lines, direction};
+pub(crate) use line::curve_lines;
+pub(crate) use names::direction;
 pub use topology::topology;
 
 /// The figures of `runs`, the most useful first.

@@ -1,8 +1,7 @@
 //! The names of lines: what they differ by.
 
-use model::{ByteSize, Outcome, Run, units};
+use model::{ByteSize, Direction, Factor, FactorKind, Outcome, Run, Verdict, units};
 
-use super::line::{direction, levels, stalled};
 use crate::{labels, sides};
 
 /// A property of a line; empty where it does not apply.
@@ -89,6 +88,31 @@ fn levels_that_differ(run: &Run, first: &Outcome, lines: &[(usize, &Outcome)]) -
         lines.iter().any(|(_, other)| levels(run, other).iter().any(|(of, as_of)| of == name && as_of != level))
     };
     levels(run, first).iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect()
+}
+
+pub(super) type Levels<'a> = Vec<(&'a str, &'a str)>;
+
+/// The levels of an outcome of a plan in the plan's order, without the block of a curve.
+pub(super) fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
+    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let factors =
+        run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| factor.kind != FactorKind::Sizes);
+    let names = factors.map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);
+    names.filter_map(|name| Some((name, cell?.levels.get(name)?.as_str()))).collect()
+}
+
+/// Whether a trial made no progress.
+pub(super) fn stalled(outcome: &Outcome) -> bool {
+    outcome.summary.verdicts.contains(&Verdict::Stalled)
+}
+
+/// The name of a direction.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Send => "send",
+        Direction::Reverse => "reverse",
+        Direction::Both => "both",
+    }
 }
 
 #[cfg(test)]
