@@ -40,6 +40,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("between-hosts-many", vec![between_hosts_many()]),
         ("categories", vec![categories()]),
         ("routed", vec![routed()]),
+        ("scheduled", vec![scheduled()]),
         ("captured", vec![captured()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
@@ -258,6 +259,20 @@ pub(crate) fn categories() -> Run {
         }
     }
     run.header.plan = Some(Box::new(model::Plan { factors, ..model::Plan::default() }));
+    run
+}
+
+/// A plan that is repeated every three hours for a day.
+pub(crate) fn scheduled() -> Run {
+    let mut run = planned();
+    run.header.id = "20261121-211900-9a20".into();
+    const HOURS: u64 = 3_600_000_000_000;
+    for (at, pass) in (0..).zip(&mut run.passes) {
+        pass.started_unix_ns = Some(STARTED + at * 3 * HOURS);
+    }
+    if let Some(plan) = &mut run.header.plan {
+        plan.schedule = Some(model::Every { every_ns: 3 * HOURS, for_ns: 24 * HOURS });
+    }
     run
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use report::View;
 use session::Failure;
+use session::values::whole;
 
 use super::show::load;
 use crate::flags::AxisFlags;
@@ -30,7 +31,7 @@ pub struct ReportArgs {
     figure: Option<String>,
 
     /// Width of a .png or .svg in pixels; below 960 it is laid out for a narrow place [default: 1600].
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=10_000))]
+    #[arg(long, value_name = "PIXELS", value_parser = whole(100..=10_000_u32))]
     width: Option<u32>,
 
     #[command(flatten)]
