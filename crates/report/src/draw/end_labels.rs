@@ -11,8 +11,10 @@ const MOST: usize = 7;
 /// Height of a line of text, and of the gap between two names.
 pub(crate) const LINE: f64 = 15.5;
 const GAP: f64 = 4.0;
+/// The ends of lines that have a stroke to their name are in this share of the plot at its right.
+const NEAR: f64 = 0.14;
 /// Length of the stroke from the end of a line to its name.
-pub(crate) const LEAD: f64 = 16.0;
+pub(crate) const LEAD: f64 = 20.0;
 
 /// A name beside the plot.
 pub(crate) struct EndLabel {
@@ -20,7 +22,7 @@ pub(crate) struct EndLabel {
     pub(crate) lines: Vec<String>,
     /// The middle of its height.
     pub(crate) middle: f64,
-    /// The end of its line; `None` if no point is shown.
+    /// The end of its line; `None` if that is not near, and the name has a piece of the line instead of a stroke from its end.
     pub(crate) from: Option<(f64, f64)>,
 }
 
@@ -72,8 +74,10 @@ impl EndLabels {
             let points = figure.series[label.series].points.iter();
             let shift = look::shift(figure, label.series);
             let shown = points.filter_map(|point| plot.at(point.x + shift, point.y));
-            label.from = shown.filter(|at| frame.has(*at)).max_by(|a, b| a.0.total_cmp(&b.0));
-            label.middle = label.from.map_or(frame.top, |(_, y)| y);
+            let end = shown.filter(|at| frame.has(*at)).max_by(|a, b| a.0.total_cmp(&b.0));
+            label.middle = end.map_or(frame.top, |(_, y)| y);
+            // A longer stroke would cross other lines.
+            label.from = end.filter(|(x, _)| frame.right - x < NEAR * (frame.right - frame.left));
         }
         self.labels.sort_by(|a, b| a.middle.total_cmp(&b.middle));
         let mut free = frame.top;
@@ -126,6 +130,15 @@ mod tests {
             assert!(ends.labels.iter().all(|label| (0.0..layout.height).contains(&label.middle)));
             assert!(layout.keys.is_empty());
         }
+    }
+
+    #[test]
+    fn a_line_that_ends_far_from_its_name_has_no_stroke_to_it() {
+        let mut figure = figure(&["a", "b"]);
+        figure.series[1].points.truncate(1);
+        let ends = Layout::new(&figure, WIDTH).ends.unwrap();
+        let stroke = |series: usize| ends.labels.iter().any(|label| label.series == series && label.from.is_some());
+        assert!(stroke(0) && !stroke(1));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod tooltips;
 
 use model::Figure;
 
-use end_labels::{EndLabels, LINE};
+use end_labels::{EndLabels, LEAD, LINE};
 use layout::SAMPLE;
 use plot::Segment;
 use series::Place;
@@ -162,8 +162,9 @@ fn marks(svg: &mut Svg, plot: &Plot, figure: &Figure, segments: &[Segment]) {
 fn end_names(svg: &mut Svg, ends: &EndLabels, figure: &Figure) {
     for label in &ends.labels {
         svg.open("g", &[("class", &look::class(look(figure, label.series)))]);
-        if let Some((x, y)) = label.from {
-            line(svg, "tail", (x + 5.0, y), (ends.left - 3.0, label.middle));
+        match label.from {
+            Some((x, y)) => line(svg, "tail", (x + 5.0, y), (ends.left - 3.0, label.middle)),
+            None => sample(svg, figure, label.series, (ends.left - LEAD + 2.0, ends.left - 4.0), label.middle),
         }
         let first = label.middle - LINE * (label.lines.len() as f64 - 1.0) / 2.0 + 4.5;
         for (row, content) in label.lines.iter().enumerate() {
@@ -175,23 +176,27 @@ fn end_names(svg: &mut Svg, ends: &EndLabels, figure: &Figure) {
 
 fn legend(svg: &mut Svg, layout: &Layout, figure: &Figure) {
     for key in &layout.keys {
-        let Some(series) = figure.series.get(key.series) else { continue };
-        let look = look(figure, key.series);
-        svg.open("g", &[("class", &look::class(look))]);
+        svg.open("g", &[("class", &look::class(look(figure, key.series)))]);
         let y = key.y - 4.5;
-        if series.stacked {
-            let (x, top) = (px(key.x), px(y - 6.0));
-            let width = px(SAMPLE);
-            svg.leaf("rect", &[("class", "segment"), ("x", &x), ("y", &top), ("width", &width), ("height", "12")]);
-        } else if joined(figure) {
-            let class = if series.reference { "ceiling" } else { "line" };
-            line(svg, class, (key.x, y), (key.x + SAMPLE, y));
-        }
-        if !series.reference && !series.stacked {
-            let (class, path) = marker::marker(look.colour + 2 * look.dash, key.x + SAMPLE / 2.0, y, 3.8);
-            svg.leaf("path", &[("class", class), ("d", &path)]);
-        }
+        sample(svg, figure, key.series, (key.x, key.x + SAMPLE), y);
         text(svg, "key", &px(key.x + SAMPLE + 8.0), &px(key.y), "start", &key.text);
         svg.close();
+    }
+}
+
+/// A piece of what a series looks like, between two places at a height.
+fn sample(svg: &mut Svg, figure: &Figure, index: usize, (left, right): (f64, f64), y: f64) {
+    let series = &figure.series[index];
+    if series.stacked {
+        let (x, top, width) = (px(left), px(y - 6.0), px(right - left));
+        svg.leaf("rect", &[("class", "segment"), ("x", &x), ("y", &top), ("width", &width), ("height", "12")]);
+    } else if joined(figure) {
+        let class = if series.reference { "ceiling" } else { "line" };
+        line(svg, class, (left, y), (right, y));
+    }
+    if !series.reference && !series.stacked {
+        let look = look(figure, index);
+        let (class, path) = marker::marker(look.colour + 2 * look.dash, (left + right) / 2.0, y, 3.8);
+        svg.leaf("path", &[("class", class), ("d", &path)]);
     }
 }

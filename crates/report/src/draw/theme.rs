@@ -10,6 +10,8 @@ pub(crate) struct Theme {
     grid: &'static str,
     minor: &'static str,
     series: [&'static str; SERIES],
+    /// The same colours for names, with enough contrast to be read.
+    names: [&'static str; SERIES],
 }
 
 /// Number of colours.
@@ -27,6 +29,7 @@ pub(crate) const LIGHT: Theme = Theme {
     grid: "#d9dee4",
     minor: "#eff2f5",
     series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d"],
+    names: ["#005f96", "#a84700", "#00754f", "#9c4a77", "#8a5e00", "#1d6f9c", "#4d4d4d"],
 };
 
 /// On dark screens: the same hues, lighter.
@@ -37,12 +40,13 @@ pub(crate) const DARK: Theme = Theme {
     grid: "#353d47",
     minor: "#222932",
     series: ["#4fa8e0", "#ff8a4c", "#2fc99b", "#e79fc9", "#f2b83f", "#a5d8fb", "#c9d1d9"],
+    names: ["#4fa8e0", "#ff8a4c", "#2fc99b", "#e79fc9", "#f2b83f", "#a5d8fb", "#c9d1d9"],
 };
 
 impl Theme {
     /// The rules for the elements of [`draw`](super::draw), each under `scope` (such as `.figure`, or empty).
     pub(crate) fn rules(&self, scope: &str) -> String {
-        let Self { background, ink, muted, grid, minor, series } = self;
+        let Self { background, ink, muted, grid, minor, series, names } = self;
         let mut css = String::new();
         for (selector, rule) in [
             ("text", format!("font-family:{FONTS};fill:{ink}")),
@@ -53,7 +57,7 @@ impl Theme {
             (".tick", format!("font-size:12.5px;fill:{muted}")),
             (".axis", "font-size:13.5px".to_owned()),
             (".key", "font-size:13px".to_owned()),
-            (".end", "font-size:13px;fill:currentColor".to_owned()),
+            (".end", "font-size:13px".to_owned()),
             (".value", "font-size:12.5px".to_owned()),
             (".grid", format!("stroke:{grid};stroke-width:1;fill:none")),
             (".minor", format!("stroke:{minor};stroke-width:1;fill:none")),
@@ -87,6 +91,34 @@ impl Theme {
         for (index, colour) in series.iter().enumerate() {
             let _ = writeln!(css, "{scope} .s{index}{{color:{colour}}}");
         }
+        for (index, colour) in names.iter().enumerate() {
+            let _ = writeln!(css, "{scope} .s{index} .end{{fill:{colour}}}");
+        }
         css
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance (WCAG 2.2).
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    #[test]
+    fn names_and_texts_have_the_contrast_that_reading_needs() {
+        for theme in [&LIGHT, &DARK] {
+            for colour in theme.names.iter().chain([&theme.ink, &theme.muted]) {
+                let (a, b) = (luminance(colour), luminance(theme.background));
+                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+                assert!(contrast >= 4.5, "{colour} on {}: {contrast:.2}", theme.background);
+            }
+        }
     }
 }

@@ -14,8 +14,14 @@ pub fn topology(run: &Run) -> Option<Figure> {
     let name = |host: &Inventory, other: &str| host.hostname.clone().unwrap_or_else(|| other.to_owned());
     let near =
         MapNode { name: name(&header.near, "near end"), lines: routed(out).into_iter().collect(), kind: MapKind::Host };
+    // The hosts of a lab have the name of their machine.
+    let target = header.target.as_deref();
+    let shared = header.near.hostname == header.far.hostname;
     let far = MapNode {
-        name: name(&header.far, header.target.as_deref().unwrap_or("far end")),
+        name: match target.filter(|_| shared) {
+            Some(target) => target.to_owned(),
+            None => name(&header.far, target.unwrap_or("far end")),
+        },
         lines: [Some(out.peer.clone()), out.hops.iter().flatten().last().and_then(|hop| time(hop.rtt_ns))]
             .into_iter()
             .flatten()
@@ -49,6 +55,11 @@ pub fn topology(run: &Run) -> Option<Figure> {
         if at == last {
             let far = back.map(|back| interface(&header.far, back)).unwrap_or_default();
             lines.extend(far.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+        }
+        if last == 0 {
+            // Of a link without routers, the round trip is its own.
+            let ping = out.ping.as_ref().and_then(|ping| ping.median_ns);
+            lines.extend(time(ping).map(|time| format!("{time} round trip")));
         }
         if at == last && at > 0 && !traced {
             lines.insert(0, "not traced".to_owned());
@@ -112,8 +123,13 @@ mod tests {
         let untraced = nodes(|path| path.hops = None);
         assert_eq!((untraced.nodes.len(), untraced.links[1].lines[0].as_str()), (3, "not traced"));
         let neighbours = nodes(|path| path.route.as_mut().unwrap().gateway = None);
-        assert_eq!((neighbours.nodes.len(), neighbours.links[0].lines.len()), (2, 5));
+        assert_eq!(neighbours.nodes.len(), 2);
+        let lines = ["eth0", "10.0 Gbit/s", "MTU 9000", "eth1", "MTU 1500", "20.5 ms round trip"];
+        assert_eq!(neighbours.links[0].lines, lines);
         assert!(topology(&sample::stream()).is_none());
+        run.header.far.hostname = run.header.near.hostname.clone();
+        let names = |map: Map| map.nodes.into_iter().map(|node| node.name).collect::<Vec<String>>();
+        assert_eq!(names(topology(&run).unwrap().map.unwrap()), ["alpha", "beta"], "the target's name");
         // By its name, it is drawn as the others are.
         let runs = [sample::routed()];
         let view = crate::View { figure: Some("topology"), ..crate::View::new(&runs) };
