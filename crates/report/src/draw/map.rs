@@ -58,19 +58,21 @@ fn boxes(map: &Map, width: f64, top: f64) -> Vec<Rect> {
     let tallest = map.nodes.iter().map(|node| node.lines.len()).max().unwrap_or(0) as f64;
     let height = 2.0 * ROW + ROW * tallest + 14.0;
     let room = width - 2.0 * EDGE;
-    let places: Vec<(usize, usize)> = if is_chain(map) {
-        let columns = ((room / STEP) as usize).max(1);
-        (0..map.nodes.len())
-            .map(|at| {
+    let chain = chain(map);
+    let places: Vec<(usize, usize)> = match &chain {
+        Some(order) => {
+            let columns = ((room / STEP) as usize).max(1);
+            let mut places = vec![(0, 0); map.nodes.len()];
+            for (at, node) in order.iter().enumerate() {
                 let (row, column) = (at / columns, at % columns);
-                (row, if row % 2 == 0 { column } else { columns - 1 - column })
-            })
-            .collect()
-    } else {
-        in_layers(map, ((room / (BOX * 0.8)) as usize).max(1))
+                places[*node] = (row, if row % 2 == 0 { column } else { columns - 1 - column });
+            }
+            places
+        }
+        None => in_layers(map, ((room / (BOX * 0.8)) as usize).max(1)),
     };
     let columns = |row: usize| places.iter().filter(|place| place.0 == row).map(|place| place.1 + 1).max().unwrap_or(1);
-    let chain = is_chain(map);
+    let chain = chain.is_some();
     let most = (0..map.nodes.len()).map(columns).max().unwrap_or(1);
     places
         .iter()
@@ -86,10 +88,20 @@ fn boxes(map: &Map, width: f64, top: f64) -> Vec<Rect> {
         .collect()
 }
 
-/// Whether each node has one link to the next one, and there are no others.
-fn is_chain(map: &Map) -> bool {
-    map.links.len() + 1 == map.nodes.len()
-        && map.links.iter().enumerate().all(|(at, link)| link.between == [at, at + 1])
+/// The nodes in their order along the links, if these are a single chain through all of them.
+fn chain(map: &Map) -> Option<Vec<usize>> {
+    let count = map.nodes.len();
+    let neighbours = |node: usize| -> Vec<usize> {
+        let of = map.links.iter().map(|link| link.between).filter(|between| between.contains(&node));
+        of.map(|[a, b]| if a == node { b } else { a }).collect()
+    };
+    let first = (0..count).find(|node| neighbours(*node).len() <= 1)?;
+    let mut order = vec![first];
+    while let Some(next) = neighbours(*order.last()?).into_iter().find(|next| *next < count && !order.contains(next)) {
+        order.push(next);
+    }
+    (order.len() == count && map.links.len() + 1 == count && order.iter().all(|node| neighbours(*node).len() <= 2))
+        .then_some(order)
 }
 
 /// Row and column of each node: by distance from the first one, with at most `most` in a row.
@@ -198,6 +210,13 @@ mod tests {
                 assert!(boxes[..at].iter().all(|other| !other.overlaps(one)), "{boxes:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_chain_is_one_in_any_order_of_its_links() {
+        assert_eq!(chain(&map(&[[2, 0], [1, 2]], 3)), Some(vec![0, 2, 1]));
+        assert_eq!(chain(&map(&[[0, 1], [1, 2], [2, 0]], 3)), None);
+        assert_eq!(chain(&map(&[[0, 1], [0, 2], [0, 3]], 4)), None);
     }
 
     #[test]

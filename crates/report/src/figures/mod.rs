@@ -25,7 +25,7 @@ pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::curve_lines;
 pub(crate) use names::direction;
-pub use topology::topology;
+pub use topology::{map_figure, topology};
 
 /// The figures of `runs`, the most useful first.
 ///

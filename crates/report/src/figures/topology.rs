@@ -74,13 +74,20 @@ pub fn topology(run: &Run) -> Option<Figure> {
     if traced {
         parts.push("times are round trips from the near host".to_owned());
     }
-    Some(Figure {
+    let links = links.collect();
+    Some(map_figure("The path between the hosts", &parts.join("; "), Map { nodes, links }))
+}
+
+/// A map as a figure.
+#[must_use]
+pub fn map_figure(title: &str, subtitle: &str, map: Map) -> Figure {
+    Figure {
         id: "topology".to_owned(),
-        title: "The path between the hosts".to_owned(),
-        subtitle: parts.join("; "),
-        map: Some(Map { links: links.collect(), nodes }),
+        title: title.to_owned(),
+        subtitle: subtitle.to_owned(),
+        map: Some(map),
         ..Figure::default()
-    })
+    }
 }
 
 fn time(ns: Option<u64>) -> Option<String> {

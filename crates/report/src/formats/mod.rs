@@ -17,7 +17,7 @@ mod svg;
 mod table;
 mod text;
 
-use model::Spec;
+use model::{Figure, Spec};
 
 use crate::{Piece, ReportError, View};
 
@@ -72,6 +72,15 @@ pub const FORMATS: &[Format] = &[
     peers::NTTCP,
     peers::RAPID,
 ];
+
+/// One figure as `svg` or `png`, at the width of [`View::new`].
+///
+/// # Errors
+/// The pixels cannot be made.
+pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
+    let pixels = View::new(&[]).pixels;
+    if format == "png" { png::piece(figure, pixels) } else { Ok(svg::piece(figure, pixels)) }
+}
 
 /// Accepts every measurement.
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]

@@ -24,7 +24,12 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let figures = view.figures("png")?;
-    figures.iter().map(|figure| Ok(Piece::new(&figure.id, "png", pixels(figure, view.pixels)?))).collect()
+    figures.iter().map(|figure| piece(figure, view.pixels)).collect()
+}
+
+/// A figure as a file.
+pub(super) fn piece(figure: &Figure, width: u32) -> Result<Piece, ReportError> {
+    Ok(Piece::new(&figure.id, "png", pixels(figure, width)?))
 }
 
 fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
