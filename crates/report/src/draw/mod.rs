@@ -7,6 +7,7 @@ mod exits;
 mod layout;
 mod look;
 mod map;
+mod map_places;
 mod marker;
 mod matrix;
 mod notes;

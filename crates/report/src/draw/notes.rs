@@ -80,7 +80,7 @@ pub(crate) fn anchor(area: &Rect, point: (f64, f64)) -> (f64, f64) {
 }
 
 /// Whether two segments cross: the ends of each lie on different sides of the other.
-fn meet(one: Segment, other: Segment) -> bool {
+pub(super) fn meet(one: Segment, other: Segment) -> bool {
     let side = |(a, b): Segment, p: (f64, f64)| (b.0 - a.0) * (p.1 - a.1) - (b.1 - a.1) * (p.0 - a.0);
     side(one, other.0) * side(one, other.1) < 0.0 && side(other, one.0) * side(other, one.1) < 0.0
 }
