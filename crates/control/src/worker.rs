@@ -10,7 +10,7 @@ use engine::transport::{
     Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, assist_with, local, transport, udp,
 };
 use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
-use model::Role;
+use model::{Live, Role};
 
 use crate::helper::set_option;
 use crate::proto::auth;
@@ -127,7 +127,12 @@ fn run(
         return Ok(None);
     }
     let live = to_agent.clone();
-    let tally = engine::run(&plan, transport, links, signals, &mut |interval| live.send(&FromWorker::Live(interval)))?;
+    let tally = engine::run(&plan, transport, links, signals, &mut |report| {
+        live.send(&match report {
+            Live::Interval(interval) => FromWorker::Live(interval),
+            Live::Reading(reading) => FromWorker::Reading(reading),
+        });
+    })?;
     Ok(Some(WorkerDone {
         tallies: tally.legs,
         spans: tally.spans,

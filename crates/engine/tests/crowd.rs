@@ -61,8 +61,8 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>, Receiver<()>); 2] {
     let [(far_moves, far_moved), (near_moves, near_moved)] = [channel(), channel()];
     // Nobody need listen.
     let say = |moves: std::sync::mpsc::Sender<()>| {
-        move |interval: model::Interval| {
-            if interval.bytes_sent + interval.bytes_received > 0 {
+        move |report: model::Live| {
+            if matches!(report, model::Live::Interval(interval) if interval.bytes_sent + interval.bytes_received > 0) {
                 let _ = moves.send(());
             }
         }

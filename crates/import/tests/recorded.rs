@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, Source, assemble, read};
-use model::{Count, Direction, Run, Stop, Trust, Verdict};
+use model::{Count, Direction, FindingKind, Run, Stop, Trust, Verdict};
 
 fn reading(name: &str) -> Reading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -125,6 +125,12 @@ fn netpipes_megabits_are_binary_and_its_time_is_half_a_round_trip() {
     assert!((first.estimate.as_ref().unwrap().value / 19_920.0 - 1.0).abs() < 1e-3);
     assert_eq!((first.estimate.as_ref().unwrap().low, first.summary.trust), (None, Some(Trust::Low)));
     assert_eq!(first.summary.goodput_bps, None);
+    let found = |kind| run.findings.iter().any(|finding| finding.kind == kind);
+    assert!(
+        [FindingKind::Latency, FindingKind::Peak, FindingKind::Saturation].into_iter().all(found),
+        "{:?}",
+        run.findings
+    );
     let screen = only("netpipe372-screen.txt");
     close(screen.outcomes[0].summary.rtt_p50_ns, 2.0 * 9960.0);
 }

@@ -14,6 +14,9 @@ pub struct Device {
     /// Kind of virtual device (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Vendor and product by the list of PCI ids, or as another program's listing names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub product: Option<String>,
     /// Hardware address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,

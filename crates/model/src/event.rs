@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cell, Ending, Finding, Interval, Outcome, Pass, RunHeader, Trial};
+use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, RunHeader, Trial};
 
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,15 @@ pub enum Event {
         end: String,
         /// The reading.
         interval: Interval,
+    },
+    /// The counts of a running trial so far, about once a second; not stored.
+    Reading {
+        /// The pass.
+        pass: u32,
+        /// `near` or `far`.
+        end: String,
+        /// The counts.
+        reading: Reading,
     },
     /// A trial ended.
     Trial(Trial),
@@ -60,7 +69,7 @@ pub struct Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.activity)?;
-        if self.cells > 1 {
+        if self.cells > 1 && self.cells_done > 0 {
             write!(f, ", {} of {} done", self.cells_done, self.cells)?;
         }
         match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
@@ -68,6 +77,24 @@ impl fmt::Display for Phase {
             Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
             Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
         }
+    }
+}
+
+impl Event {
+    /// A report of the `end` (`near` or `far`) of a trial that runs.
+    #[must_use]
+    pub fn live(pass: u32, end: &str, live: Live) -> Self {
+        let end = end.to_owned();
+        match live {
+            Live::Interval(interval) => Self::Interval { pass, end, interval },
+            Live::Reading(reading) => Self::Reading { pass, end, reading },
+        }
+    }
+
+    /// Whether it is only for display, and not part of the record of a run.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Phase(_) | Self::Interval { .. } | Self::Reading { .. })
     }
 }
 

@@ -30,6 +30,7 @@ mod plain;
 pub mod plan;
 pub mod probe;
 pub mod random;
+pub mod reading;
 pub mod run;
 pub mod schema;
 pub mod selftest;
@@ -76,6 +77,7 @@ pub use plan::{
 };
 pub use probe::Responsiveness;
 pub use random::SplitMix64;
+pub use reading::{DatagramReading, FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::SelfTest;
 pub use selftest_citation::{CitedError, SelfTestCitation};

@@ -63,6 +63,23 @@ pub struct Summary {
     /// Second and further copies of received datagrams, all trials. No other count includes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_duplicated: Option<u64>,
+    /// Jitter of the arriving datagrams (RFC 3550), ns: mean over the trials of the largest of the two directions; null if the
+    /// datagrams carry no times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// Segments that TCP retransmitted, all trials, both ends; null for other transports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
+    /// Their payload, bytes; null before Linux 4.19.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_retransmitted: Option<u64>,
+    /// TCP's smoothed RTT at the senders of a stream, ns: median over the readings of all trials after the warm-up, weighted by flow
+    /// and not by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_rtt_ns: Option<f64>,
+    /// The congestion window of one connection of a stream, bytes: the same median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwnd_bytes: Option<f64>,
     /// Low end of the estimate's interval, in the estimate's unit.
     pub ci95_low: Option<f64>,
     /// High end of the estimate's interval, in the estimate's unit.

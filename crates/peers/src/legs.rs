@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, transport};
 use engine::{EngineError, LegTally, Signals, TrialPlan};
-use model::Interval;
+use model::Live;
 
-/// Moves the data and waits for the end of all links. `live` receives this end's series; `on_step` is called at
+/// Moves the data and waits for the end of all links. `live` receives what this end reports; `on_step` is called at
 /// least every `step` with the signals that end the links and the time since the start.
 pub(crate) fn run(
     plan: &TrialPlan,
     links: Vec<Link>,
     step: Duration,
-    live: &mut dyn FnMut(Interval),
+    live: &mut dyn FnMut(Live),
     on_step: &mut dyn FnMut(&Signals, Duration),
 ) -> Result<LegTally, EngineError> {
     let carrier = transport(plan.spec.transport.as_str())?;
@@ -23,14 +23,14 @@ pub(crate) fn run(
     std::thread::scope(|scope| {
         let flags = &signals;
         let engine = scope.spawn(move || {
-            engine::run(plan, carrier, links, flags, &mut |interval| {
+            engine::run(plan, carrier, links, flags, &mut |report| {
                 // The receiver is gone if the test has failed.
-                let _ = tell.send(interval);
+                let _ = tell.send(report);
             })
         });
         loop {
             match reported.recv_timeout(step) {
-                Ok(interval) => live(interval),
+                Ok(report) => live(report),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -24,7 +24,7 @@ mod unsupported;
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
-use model::{EndTally, Interval, Spec, Stop};
+use model::{EndTally, Live, Spec, Stop};
 
 pub use error::InteropError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
@@ -218,8 +218,8 @@ pub trait TrialObserver {
     /// All connections are open: data flows from now on.
     fn starting(&mut self, setup_ns: u64);
 
-    /// An entry of this end's series.
-    fn interval(&mut self, interval: Interval);
+    /// A report of this end while data flows.
+    fn live(&mut self, report: Live);
 
     /// No data flows any more.
     fn stopped(&mut self);

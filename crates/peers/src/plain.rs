@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
-use model::{Direction, EndOptions, EndTally, Interval, Role, Spec, Stop};
+use model::{Direction, EndOptions, EndTally, Live, Role, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use socket2::{Domain, Socket, Type};
@@ -52,7 +52,7 @@ impl Work {
     pub(crate) fn streams(
         self,
         sockets: Vec<OwnedFd>,
-        live: &mut dyn FnMut(Interval),
+        live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
         let links = sockets.iter().map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
@@ -72,7 +72,7 @@ impl Work {
         self,
         socket: OwnedFd,
         header: impl foreign::Header,
-        live: &mut dyn FnMut(Interval),
+        live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
         let link = foreign::datagrams(duplicate(&socket)?, header)?;

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
-use model::{Interval, Spec, SplitMix64, Stop};
+use model::{Live, Spec, SplitMix64, Stop};
 use peers::{Server, TrialObserver, protocol};
 
 impl Served {
@@ -66,7 +66,7 @@ struct Ignored;
 
 impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
-    fn interval(&mut self, _: Interval) {}
+    fn live(&mut self, _: Live) {}
     fn stopped(&mut self) {}
 }
 

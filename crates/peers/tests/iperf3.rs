@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
-use model::{Interval, Spec, Stop};
+use model::{Live, Spec, Stop};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
 /// A server's messages: open the streams, and start.
@@ -123,7 +123,7 @@ struct Ignored;
 
 impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
-    fn interval(&mut self, _: Interval) {}
+    fn live(&mut self, _: Live) {}
     fn stopped(&mut self) {}
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
-use model::{Direction, EndOptions, Engine, Interval, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Live, SendBy, Spec, Stop};
 use peers::{InteropError, Server, Sides, TrialObserver, protocol};
 
 const BLOCK: usize = 656;
@@ -115,7 +115,7 @@ struct Recorder;
 
 impl TrialObserver for Recorder {
     fn starting(&mut self, _: u64) {}
-    fn interval(&mut self, _: Interval) {}
+    fn live(&mut self, _: Live) {}
     fn stopped(&mut self) {}
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
 use model::tally::Count;
-use model::{Direction, Interval, NetpipeSizes, Spec, Stop};
+use model::{Direction, Live, NetpipeSizes, Spec, Stop};
 use peers::{Curve, InteropError, Server, TrialObserver, protocol};
 
 const PORT: u16 = 5002;
@@ -90,7 +90,7 @@ struct Ignored;
 
 impl TrialObserver for Ignored {
     fn starting(&mut self, _: u64) {}
-    fn interval(&mut self, _: Interval) {}
+    fn live(&mut self, _: Live) {}
     fn stopped(&mut self) {}
 }
 

@@ -7,14 +7,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everyone};
-use model::{Interval, Spec, Stop};
+use model::{Live, Spec, Stop};
 use peers::{Limits, Server, Sides, TrialObserver, protocol};
 
 struct Recorder;
 
 impl TrialObserver for Recorder {
     fn starting(&mut self, _: u64) {}
-    fn interval(&mut self, _: Interval) {}
+    fn live(&mut self, _: Live) {}
     fn stopped(&mut self) {}
 }
 

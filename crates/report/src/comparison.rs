@@ -1,19 +1,21 @@
 //! The comparison of stored runs, for a terminal.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table};
-use model::{CellComparison, RunComparison, RunName, Unpaired};
+use model::{Answer, CellComparison, Difference, RunComparison, RunName, Unpaired};
 
 use crate::labels;
 use crate::limiter::wrapped;
 
-/// The comparison as text: the runs, a line for each cell, configuration differences and caveats, in lines of at most `columns`
-/// apart from the table.
+/// The comparison as text: the runs, the answer, a line for each cell, what changed most first, configuration differences and
+/// caveats, in lines of at most `columns` apart from the table. At most 40 lines; with `whole` every cell and difference.
 #[must_use]
-pub fn comparison(found: &RunComparison, columns: u16) -> String {
+pub fn comparison(found: &RunComparison, columns: u16, whole: bool) -> String {
     let columns = usize::from(columns);
-    let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
+    let most = |few: usize| if whole { usize::MAX } else { few };
+    let mut text = format!("A: {}\nB: {}\n\n{}\n\n", runs(&found.a), runs(&found.b), answer(&found.cells));
     let mut table = Table::new();
     table.load_style(labels::TABLE);
     let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
@@ -22,27 +24,100 @@ pub fn comparison(found: &RunComparison, columns: u16) -> String {
     let shown = |at: usize| levels || head[at] != "cell";
     let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
     table.set_header(kept(head.map(str::to_owned)));
-    table.add_rows(found.cells.iter().map(|cell| kept(row(cell))));
+    let mut cells: Vec<&CellComparison> = found.cells.iter().collect();
+    if !whole {
+        cells.sort_by(|a, b| {
+            (is_change(b), change(b)).partial_cmp(&(is_change(a), change(a))).unwrap_or(Ordering::Equal)
+        });
+        cells.truncate(FEW_CELLS);
+    }
+    table.add_rows(cells.iter().map(|cell| kept(row(cell))));
     for (at, column) in (0..head.len()).filter(|at| shown(*at)).zip(table.column_iter_mut()) {
         if !["pattern", "cell", "answer"].contains(&head[at]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     text.push_str(&format!("{}\n", table.trim_fmt()));
-    unpaired(&found.unpaired, columns, &mut text);
-    if found.differences.is_empty() {
-        text.push_str("\nNo configuration difference was recorded.\n");
-    } else {
-        text.push_str("\nConfiguration differences\n");
-        for one in &found.differences {
-            let line = format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b);
-            wrapped("- ", &line, columns, &mut text);
-        }
+    if found.cells.len() > cells.len() {
+        text.push_str(&format!("{} more cells: `-v`\n", found.cells.len() - cells.len()));
     }
-    text.push_str("\nCaveats\n");
-    found.notes.iter().for_each(|note| wrapped("- ", note, columns, &mut text));
+    let mut left = String::new();
+    unpaired(&found.unpaired, most(FEW_UNPAIRED), columns, &mut left);
+    text.push_str(&first_lines(&left, most(FEW_LINES)));
+    text.push_str(&first_lines(&configuration(&found.differences, columns), most(FEW_LINES)));
+    let mut caveats = "\nCaveats\n".to_owned();
+    found.notes.iter().for_each(|note| wrapped("- ", note, columns, &mut caveats));
+    text.push_str(&first_lines(&caveats, most(FEW_LINES)));
     text
 }
+
+/// Without `whole`: the most cells, the most names of unpaired cells, and the most lines of each section.
+const FEW_CELLS: usize = 10;
+const FEW_UNPAIRED: usize = 6;
+const FEW_LINES: usize = 7;
+
+/// The first lines of a section, and how many more there are.
+fn first_lines(section: &str, most: usize) -> String {
+    let count = section.lines().count();
+    if count <= most {
+        return section.to_owned();
+    }
+    let kept: String = section.lines().take(most - 1).map(|line| format!("{line}\n")).collect();
+    format!("{kept}  {} more lines: `-v`\n", count - (most - 1))
+}
+
+/// How many cells changed: `1 of 3 cells is worse by more than the tolerance, 2 are not`.
+fn answer(cells: &[CellComparison]) -> String {
+    let of = |answer: Answer| cells.iter().filter(|cell| cell.comparison.answer == answer).count();
+    let parts = [Answer::Worse, Answer::Better, Answer::CannotTell, Answer::NotWorse];
+    let parts = parts.into_iter().filter(|one| of(*one) > 0).map(|one| format!("{} {}", of(one), labels::answer(one)));
+    let total = match cells.len() {
+        1 => "1 cell".to_owned(),
+        many => format!("{many} cells"),
+    };
+    format!("B beside A, {total}: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
+fn is_change(cell: &CellComparison) -> bool {
+    matches!(cell.comparison.answer, Answer::Worse | Answer::Better)
+}
+
+/// How far the ratio is from 1, either way.
+fn change(cell: &CellComparison) -> f64 {
+    let distance = cell.ratio.value.ln().abs();
+    if distance.is_finite() { distance } else { 0.0 }
+}
+
+/// The differences of the two sides. Facts that one side lacks altogether, as an import does, are counted and not listed.
+fn configuration(differences: &[Difference], columns: usize) -> String {
+    if differences.is_empty() {
+        return "\nNo configuration difference was recorded.\n".to_owned();
+    }
+    let mut text = "\nConfiguration differences\n".to_owned();
+    for (side, is_missing) in [("A", (|one| one.a == "-") as fn(&Difference) -> bool), ("B", |one| one.b == "-")] {
+        let missing: Vec<&Difference> = differences.iter().filter(|one| is_missing(one)).collect();
+        match missing.as_slice() {
+            [] => {}
+            few if few.len() <= FEW_MISSING => {
+                for one in few {
+                    wrapped("- ", &format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b), columns, &mut text);
+                }
+            }
+            many => {
+                let line = format!("{} facts that were not recorded of {side}: see `json`", many.len());
+                wrapped("- ", &line, columns, &mut text);
+            }
+        }
+    }
+    let known = |one: &&Difference| one.a != "-" && one.b != "-";
+    for one in differences.iter().filter(known) {
+        wrapped("- ", &format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b), columns, &mut text);
+    }
+    text
+}
+
+/// The most facts of one side alone that are listed.
+const FEW_MISSING: usize = 5;
 
 fn runs(names: &[RunName]) -> String {
     let one = |run: &RunName| {
@@ -56,11 +131,8 @@ fn runs(names: &[RunName]) -> String {
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The most cells of a kind that are listed by name.
-const MAX_LISTED: usize = 40;
-
-/// The unpaired cells, an entry for each side and reason.
-fn unpaired(cells: &[Unpaired], columns: usize, text: &mut String) {
+/// The unpaired cells, an entry for each side and reason, which names at most so many.
+fn unpaired(cells: &[Unpaired], most: usize, columns: usize, text: &mut String) {
     let mut kinds: Vec<((&str, &str), Vec<&Unpaired>)> = Vec::new();
     for cell in cells {
         let kind = (cell.side.as_str(), cell.why.as_str());
@@ -73,8 +145,8 @@ fn unpaired(cells: &[Unpaired], columns: usize, text: &mut String) {
         text.push_str("\nUnpaired cells\n");
     }
     for ((side, why), all) in &kinds {
-        let named: Vec<String> = all.iter().take(MAX_LISTED).map(|cell| cell_name(cell)).collect();
-        let more = all.len().saturating_sub(MAX_LISTED);
+        let named: Vec<String> = all.iter().take(most).map(|cell| cell_name(cell)).collect();
+        let more = all.len().saturating_sub(most);
         let rest = if more > 0 { format!("; {more} more: see `json`") } else { String::new() };
         let entry = format!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
         wrapped("- ", &entry, columns, text);
@@ -118,7 +190,7 @@ fn row(cell: &CellComparison) -> [String; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Answer, Comparison, Difference, Estimate};
+    use model::{Comparison, Estimate};
 
     #[test]
     fn figures_differences_and_notes_are_printed() {
@@ -184,7 +256,7 @@ mod tests {
             }],
             notes: vec![string("not paired")],
         };
-        let text = super::comparison(&found, 100);
+        let text = super::comparison(&found, 100, true);
         for part in
             ["64 KiB", "0.9600 to 0.9800", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
         {
@@ -198,5 +270,36 @@ mod tests {
             assert!(text.contains(line), "{line} in:\n{text}");
         }
         assert!(text.contains("three") && !text.contains('\u{1b}'), "{text:?}");
+        assert!(text.contains("B beside A, 1 cell: 1 worse\n"), "{text}");
+
+        // Many cells, differences and notes.
+        let cell = |index: usize| {
+            let mut cell = found.cells[0].clone();
+            cell.block = index as u64;
+            cell.ratio.value = 1.0 + index as f64 / 100.0;
+            if index < 30 {
+                cell.comparison.answer = Answer::CannotTell;
+            }
+            cell
+        };
+        let difference = |index: usize| {
+            let a = if index < 5 { string("1") } else { string("-") };
+            Difference { of: string("near"), field: format!("sysctl.{index}"), a, b: string("2") }
+        };
+        let many = RunComparison {
+            cells: (0..40).map(cell).collect(),
+            differences: (0..900).map(difference).collect(),
+            notes: (0..30).map(|index| format!("note {index}")).collect(),
+            unpaired: (0..99).map(|_| left("a", "fi")).collect(),
+            ..found
+        };
+        let text = super::comparison(&many, 100, false);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.contains("10 worse, 30 cannot tell") && text.contains("30 more cells: `-v`"), "{text}");
+        let first = text.lines().find(|line| line.contains("worse ") || line.ends_with(" worse")).unwrap();
+        assert!(!first.is_empty() && text.contains("895 facts that were not recorded of A"), "{text}");
+        assert!(text.find("1.3900").unwrap() < text.find("1.3000").unwrap() && !text.contains("1.2900"), "{text}");
+        let whole = super::comparison(&many, 100, true);
+        assert!(whole.contains("1.0100") && whole.contains("note 29"), "{whole}");
     }
 }

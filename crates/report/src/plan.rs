@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::Table;
 use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
 
+use crate::grid::Grid;
 use crate::labels;
 
 /// One table of means.
@@ -71,15 +72,9 @@ pub(crate) fn in_text(run: &Run, columns: u16) -> String {
         all += &format!("{}\n", labels::plain(question));
     }
     for one in text_tables(run) {
-        let mut table = Table::new();
-        table.load_style(labels::TABLE);
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
-        table.set_header(&one.head);
-        table.add_rows(&one.rows);
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        all += &format!("\n{}\n{}\n", one.title, table.trim_fmt());
+        let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
+        let table = Grid { head: &one.head, rows: &one.rows, numeric: &numeric, names: 1 };
+        all += &format!("\n{}\n{}\n", one.title, table.text(columns));
     }
     all
 }

@@ -18,6 +18,8 @@ pub struct RunRow {
     pub target: Option<String>,
     /// Transports, separated by `/`.
     pub transport: String,
+    /// What distinguishes it from the other runs of the list.
+    pub measured: String,
     /// The result in a few words.
     pub headline: String,
     /// The worst trust among the outcomes; `None` where none has a value.
@@ -32,6 +34,7 @@ impl From<&Run> for RunRow {
             kind: run.header.kind.clone(),
             target: run.header.target.clone(),
             transport: labels::distinct(run, |spec| spec.transport.to_string()),
+            measured: String::new(),
             headline: headline(run),
             trust: labels::worst_trust(run),
         }
@@ -89,13 +92,13 @@ pub(crate) fn result(run: &Run) -> String {
     }
 }
 
-/// The table of `thru runs`: id, start (UTC), kind, target, transport, headline and trust. Each line ends in a line end;
+/// The table of `thru runs`: id, start (UTC), kind, target, transport, what differs, headline and trust. Each line ends in a line end;
 /// without rows there is only the head.
 #[must_use]
 pub fn run_list(rows: &[RunRow]) -> String {
     let mut table = Table::new();
     table.load_style(labels::TABLE).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "result", "trust"]);
+    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "differs in", "result", "trust"]);
     for row in rows {
         let when = labels::when(row.started_unix_ns);
         table.add_row([
@@ -104,6 +107,7 @@ pub fn run_list(rows: &[RunRow]) -> String {
             labels::plain(&row.kind),
             short(row.target.as_deref().unwrap_or("-"), 32),
             short(&row.transport, 24),
+            short(&row.measured, 40),
             short(&row.headline, 90),
             row.trust.map_or("-", labels::trust).to_owned(),
         ]);

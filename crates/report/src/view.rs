@@ -16,7 +16,7 @@ pub struct View<'a> {
     pub columns: u16,
     /// `text`: whether to draw the first figure in characters too.
     pub plot: bool,
-    /// `text`: how to see every row of a curve, of which only the answer is printed; `None` prints every row.
+    /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
     pub whole: Option<&'a str>,
     /// `png` and `svg`: width in pixels; the height follows from the figure. Below 960 the figure is laid out for a narrow place.
     pub pixels: u32,

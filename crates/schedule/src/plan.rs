@@ -63,6 +63,10 @@ pub(crate) struct PlanRun {
     begun: u64,
     /// The steps of this round that are left: the first cells of the slots that are measured at the same time.
     steps: VecDeque<Vec<u32>>,
+    /// Steps that this round had at its begin.
+    steps_of_round: usize,
+    /// The time left that was reported last, ns.
+    left_ns: Option<u64>,
     /// The tests of this step, and the first cells of its slots, also of those that are skipped.
     tests: Vec<Test>,
     due: Vec<u32>,
@@ -123,6 +127,8 @@ impl PlanRun {
             round: 0,
             begun: 0,
             steps: VecDeque::new(),
+            steps_of_round: 0,
+            left_ns: None,
             tests: Vec::new(),
             due: Vec::new(),
             at: At::Start,
@@ -199,6 +205,7 @@ impl PlanRun {
         let steps = analysis::plan::round(&self.schedule.slots, seed, self.round);
         let due = steps.into_iter().map(|step| step.into_iter().filter(is_due).collect::<Vec<u32>>());
         self.steps = due.filter(|step| !step.is_empty()).collect();
+        self.steps_of_round = self.steps.len();
         At::Step
     }
 
@@ -354,7 +361,7 @@ impl PlanRun {
         state.interrupted().or(end)
     }
 
-    fn report_step(&self, state: &mut RunState, cells: &[u32], now: u64) {
+    fn report_step(&mut self, state: &mut RunState, cells: &[u32], now: u64) {
         let of = |id: &u32| state.header.cells.iter().find(|cell| cell.id == *id);
         let first = cells.first().and_then(of);
         let levels = first.map(|cell| &cell.levels).into_iter().flatten();
@@ -368,7 +375,11 @@ impl PlanRun {
         let together =
             if cells.len() > 1 { format!(", {} host pairs at the same time", cells.len()) } else { String::new() };
         let separator = if named.is_empty() { "" } else { ": " };
-        let activity = format!("round {}{separator}{}{together}", self.round + 1, named.join(", "));
+        let place = match self.steps_of_round {
+            0 | 1 => String::new(),
+            all => format!(", {} of {all}", all - self.steps.len()),
+        };
+        let activity = format!("round {}{place}{separator}{}{together}", self.round + 1, named.join(", "));
         let open = state.cells.open().map(crate::CellState::trials).sum::<usize>();
         let trials = open + state.cells.done().iter().map(|outcome| outcome.trials.len()).sum::<usize>();
         let each = now.checked_div(trials as u64);
@@ -376,7 +387,16 @@ impl PlanRun {
             Some(every) => Some((state.header.started_unix_ns + every.for_ns).saturating_sub(self.unix_ns(now))),
             None => each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now))),
         };
-        report(state, activity, left);
+        self.left_ns = falling(self.left_ns, left);
+        report(state, activity, self.left_ns);
+    }
+}
+
+/// The time left that is reported after `before`: it does not rise, unless it was far too short.
+fn falling(before: Option<u64>, left: Option<u64>) -> Option<u64> {
+    match (before, left) {
+        (Some(before), Some(left)) if left > before && left < before.saturating_mul(2) => Some(before),
+        _ => left,
     }
 }
 

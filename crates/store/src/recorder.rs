@@ -39,14 +39,14 @@ impl Recorder {
         Self { connection, path, file, run: None }
     }
 
-    /// Appends one event, or passes over an interval or a phase.
+    /// Appends one event, or passes over one that is only for display.
     ///
     /// # Errors
     /// [`StoreError::NotStarted`] for an event before [`Event::Run`], [`StoreError::IdTaken`] for an id that is there
     /// already, [`StoreError::Gone`] or [`StoreError::FileGone`] when the run or the file was deleted meanwhile, and [`StoreError`] when
     /// the file cannot be written.
     pub fn record(&mut self, event: &Event) -> Result<(), StoreError> {
-        if matches!(event, Event::Interval { .. } | Event::Phase(_)) {
+        if event.is_transient() {
             return Ok(());
         }
         self.wait_for_disk(matches!(event, Event::Run(_) | Event::Pass(_) | Event::End(_)))?;
@@ -59,7 +59,7 @@ impl Recorder {
             Event::Finding(finding) => self.append("finding", None, finding),
             Event::Advice(advice) => self.append("advice", None, advice),
             Event::End(ending) => self.end(ending),
-            Event::Interval { .. } | Event::Phase(_) => Ok(()),
+            Event::Interval { .. } | Event::Reading { .. } | Event::Phase(_) => Ok(()),
         }?;
         // SQLite goes on in a deleted file, which ends with the process.
         if identity(&self.path) != self.file {

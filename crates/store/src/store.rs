@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use model::{Estimate, SelfTest, Trust};
+use model::{Estimate, SelfTest, Spec, Trust};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde::Serialize;
 
@@ -43,6 +43,9 @@ pub struct RunRow {
     pub headline: Option<Estimate>,
     /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
     pub trust: Option<Trust>,
+    /// What its first cell measures; `None` when it has no cell.
+    #[serde(skip)]
+    pub spec: Option<Spec>,
 }
 
 impl Store {
@@ -101,7 +104,8 @@ impl Store {
         let rows = || -> rusqlite::Result<Vec<_>> {
             self.connection
                 .prepare_cached(
-                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust
+                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
+                            json_extract(header, '$.cells[0].spec')
                      FROM run ORDER BY number DESC LIMIT ?1",
                 )?
                 .query_map([limit], run_row)?
@@ -224,6 +228,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let started: i64 = row.get(5)?;
     let (headline, trust): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
+    let spec: Option<String> = row.get(9)?;
     Ok(RunRow {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -235,5 +240,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
         headline: headline.and_then(|text| serde_json::from_str(&text).ok()),
         trust: trust.and_then(|text| serde_json::from_str(&text).ok()),
+        spec: spec.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }

@@ -12,7 +12,7 @@ use crate::commands::{
 /// Start `thru serve` on one host and measure from the other. Every result has a 95 % confidence interval. Every run is
 /// stored; `thru show`, `thru report` and `thru export` read it again.
 #[derive(Debug, Parser)]
-#[command(name = "thru", version = session::VERSION, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "thru", version = session::VERSION, max_term_width = 100)]
 #[command(after_help = "Examples:
   thru token new -o ~/.thru-token                           make a token; copy it to the far host
   thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host

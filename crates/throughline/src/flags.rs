@@ -23,6 +23,18 @@ use session::values::{
 
 /// Heading of the flags that name hosts and addresses.
 pub const HOSTS: &str = "Hosts and addresses";
+/// The flags of iperf3 that mean the same here.
+const IPERF3_SPELLING: &str = "iperf3 spelling, where it means the same:
+  -c HOST, -P (--flows), -R (--reverse), --bidir (--both), -u (--udp), -t (--time),
+  -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
+  -C (--cc), -J (--as iperf3-json). Times without a unit are seconds; K, M and G of sizes are
+  binary.";
+
+/// The end of a help text: examples, and how iperf3 spells the flags.
+pub fn with_iperf3_spelling(examples: &str) -> String {
+    format!("{examples}\n\n{IPERF3_SPELLING}")
+}
+
 /// Heading of the flags that say how bytes are moved.
 pub const CALLS: &str = "System calls, threads and processes";
 /// Heading of the flags for the hosts' counters.
@@ -36,7 +48,12 @@ pub const PRECISION: &str = "Precision and duration";
 #[derive(Debug, Clone, Args)]
 pub struct Peer {
     #[arg(help = registries::host_help(), value_parser = values::host)]
-    pub host: Option<String>,
+    host: Option<String>,
+
+    /// The far host, as other tools spell it: netperf and NetPIPE -H, iperf3 -c.
+    #[arg(short = 'H', short_alias = 'c', id = "far_host", value_name = "HOST", value_parser = values::host,
+          conflicts_with = "host", help_heading = HOSTS)]
+    spelled: Option<String>,
 
     /// Near end: the agent on this host instead of this machine. Two agents then measure between each other.
     #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = HOSTS)]
@@ -75,11 +92,11 @@ pub struct Load {
     pub transport: Option<String>,
 
     /// Short for --transport udp.
-    #[arg(long)]
+    #[arg(short, long)]
     pub udp: bool,
 
     /// Number of connections; with --both, in each direction.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
+    #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
     pub flows: u32,
 
     /// Measuring threads at each end. Flows that share a thread share an epoll set or an io_uring [default: one per flow, at
@@ -92,11 +109,11 @@ pub struct Load {
     pub processes: u32,
 
     /// Return direction: the far host sends, this host receives.
-    #[arg(long)]
+    #[arg(short = 'R', long)]
     pub reverse: bool,
 
     /// Both directions at the same time.
-    #[arg(long)]
+    #[arg(long, alias = "bidir")]
     pub both: bool,
 
     /// Busy-wait instead of sleeping. Lowest latency; uses one core per thread at each end.
@@ -136,6 +153,11 @@ pub struct Sockets {
     #[arg(long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>))]
     pub rcvbuf: Option<PerEnd<ByteSize>>,
 
+    /// Short for --sndbuf and --rcvbuf with the same value.
+    #[arg(short = 'w', long, value_name = "SIZE", value_parser = each(above_zero::<ByteSize>),
+          conflicts_with_all = ["sndbuf", "rcvbuf"])]
+    pub window: Option<PerEnd<ByteSize>>,
+
     /// TCP_NODELAY [default: on for round trips and curves, off for streams].
     #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on", require_equals = true,
           value_parser = each(any::<Switch>))]
@@ -148,7 +170,7 @@ pub struct Sockets {
 
     /// Congestion control: one of the kernel's, or one of `thru stacks list` with parameters, such as fast:alpha=400
     /// [default: the kernel's].
-    #[arg(long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
+    #[arg(short = 'C', long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
     pub cc: Option<PerEnd<Congestion>>,
 
     /// Congestion-control rules per destination: Web100's wad.conf as TOML. Needs --cc highspeed.
@@ -242,12 +264,16 @@ impl Peer {
     /// The hosts of a run.
     pub fn hosts(&self) -> session::Hosts {
         session::Hosts {
-            host: self.host.clone(),
+            host: self.host().cloned(),
             from: self.from.clone(),
             family: self.family(),
             token_file: self.token_file.clone(),
             no_path: self.no_path,
         }
+    }
+
+    fn host(&self) -> Option<&String> {
+        self.host.as_ref().or(self.spelled.as_ref())
     }
 
     /// The IP version of the data and of the connections to agents.
@@ -257,7 +283,7 @@ impl Peer {
 
     /// Whether HOST leads to an IPv6 address.
     pub fn is_ipv6(&self) -> bool {
-        self.host.as_ref().is_some_and(|host| control::coordinator::leads_to_ipv6(host, self.family()))
+        self.host().is_some_and(|host| control::coordinator::leads_to_ipv6(host, self.family()))
     }
 
     /// Adds the addresses of the data.
@@ -270,6 +296,11 @@ impl Peer {
 }
 
 impl Load {
+    /// The rate of all flows of a direction, of which each has `rate`.
+    pub fn of_all_flows(&self, rate: BitRate) -> BitRate {
+        BitRate(rate.0.saturating_mul(self.flows.into()))
+    }
+
     /// Adds what is sent and how.
     pub fn fill(&self, draft: &mut SpecDraft) {
         draft.transport.clone_from(&self.transport);
@@ -293,6 +324,7 @@ impl Sockets {
         let Self {
             sndbuf,
             rcvbuf,
+            window,
             nodelay,
             cork,
             cc,
@@ -310,8 +342,8 @@ impl Sockets {
             pin,
         } = self.clone();
         *draft = SpecDraft {
-            sndbuf,
-            rcvbuf,
+            sndbuf: sndbuf.or(window.clone()),
+            rcvbuf: rcvbuf.or(window),
             nodelay,
             cork,
             cc,

@@ -24,19 +24,33 @@ pub struct Job<'a> {
     pub peer: &'a Peer,
     /// The outputs.
     pub output: &'a Output,
-    /// How a curve is shown.
+    /// How the run is shown.
     pub shape: Shape<'a>,
     /// The login to another program's server.
     pub login: Option<Arc<Login>>,
 }
 
-/// How a curve is shown.
+/// How a run is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Shape<'a> {
-    /// A NetPIPE file to write, too.
+    /// Of a curve: a NetPIPE file to write, too.
     pub np: Option<&'a Path>,
-    /// Every row, not only the answer.
+    /// Of a curve: every row, not only the answer.
     pub all: bool,
+    /// The lines while it runs.
+    pub lines: Lines,
+}
+
+/// The lines of a run while it runs, about one each second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// None.
+    #[default]
+    Off,
+    /// One for all flows.
+    Sum,
+    /// Also one for each flow.
+    Each,
 }
 
 impl Job<'_> {

@@ -33,7 +33,7 @@ pub fn conduct(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(
     // Checked now, not after ten minutes of measuring.
     let files = output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(shape.np);
     files.into_iter().try_for_each(files::check_writable)?;
-    let mut terminal = Terminal::new(output);
+    let mut terminal = Terminal::new(output, shape.lines);
     let Finished { run, failure } = session::conduct(request, &mut terminal)?;
     drop(terminal);
     // A failed run may have nothing to show; its failure is reported in any case.
@@ -47,18 +47,18 @@ pub fn conduct(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(
 /// Prints and writes a finished run. The exit code tells whether it can be trusted.
 pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
-    let to_stdout = output.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = &output.json {
         crate::output::write_pieces("json", runs, Some(path), None)?;
     }
     if let Some(path) = shape.np {
         crate::output::write_pieces("np", runs, Some(path), None)?;
     }
-    if !output.quiet && !output.live && !to_stdout {
+    if !output.quiet && !output.live && !output.is_document() {
         // Scripts that read NetPIPE's file may read its screen output, too.
-        let form = output.form.unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
+        let form = output.form().unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
         let stored = crate::output::Stored(output.store.as_deref());
-        crate::output::print(form, std::slice::from_ref(run), shape.all, Some(&stored).filter(|_| !output.no_store))?;
+        let all = shape.all || output.verbose;
+        crate::output::print(form, std::slice::from_ref(run), all, Some(&stored).filter(|_| !output.no_store))?;
     }
     Ok(failure::of_run(run))
 }

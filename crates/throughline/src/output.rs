@@ -28,14 +28,14 @@ pub fn write_view(format: &str, view: View<'_>, path: Option<&Path>) -> Result<V
     rendered(format, &View { columns: columns(), ..view }, path)
 }
 
-/// Renders runs as `format` to standard output. Of curves only the answers, unless `all`; `stored` is where their rows are kept, if
-/// they are.
+/// Renders runs as `format` to standard output. Of one measurement only the answer, unless `all`; `stored` is where the rest is kept,
+/// if it is.
 pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
-        None => "`--all`".to_owned(),
-        Some(Stored(None)) => format!("`thru show {} --all`", ids.join(" ")),
-        Some(Stored(Some(store))) => format!("`thru show {} --all --store {}`", ids.join(" "), store.display()),
+        None => "`-v`".to_owned(),
+        Some(Stored(None)) => format!("`thru show {} -v`", ids.join(" ")),
+        Some(Stored(Some(store))) => format!("`thru show {} -v --store {}`", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
     rendered(format, &View { whole, columns: columns(), ..View::new(runs) }, None).map(drop)
@@ -89,11 +89,13 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
     Ok(Vec::new())
 }
 
-/// Columns of the terminal, from COLUMNS.
+/// Columns of a page that is not on a terminal, and fewest columns of one that is.
+const COLUMNS: u16 = 100;
+const LEAST_COLUMNS: u16 = 40;
+
+/// Columns of the terminal: COLUMNS, or what the terminal says.
 pub fn columns() -> u16 {
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|columns| columns.parse().ok())
-        .filter(|columns| *columns >= 40)
-        .unwrap_or(100)
+    let requested = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
+    requested.or_else(terminal).filter(|columns| *columns >= LEAST_COLUMNS).unwrap_or(COLUMNS)
 }

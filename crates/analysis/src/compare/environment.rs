@@ -62,6 +62,33 @@ pub(super) fn flat(spec: &Spec) -> BTreeMap<String, String> {
     values.map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" "))).collect()
 }
 
+/// For each of several specs what distinguishes it from the others, such as `flows 4, direction reverse`; empty where it has nothing
+/// that another lacks.
+#[must_use]
+pub fn distinguishing(specs: &[&Spec]) -> Vec<String> {
+    let all: Vec<BTreeMap<String, String>> = specs.iter().map(|spec| flat(spec)).collect();
+    let differs = |key: &String| all.iter().any(|one| one.get(key) != all.first().and_then(|first| first.get(key)));
+    let own = |one: &BTreeMap<String, String>| {
+        let parts = one.iter().filter(|(key, _)| differs(key)).map(|(key, value)| words(key, value));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    all.iter().map(own).collect()
+}
+
+/// A field of a spec in words. The unit at the end of its name becomes part of the value.
+fn words(key: &str, value: &str) -> String {
+    let number = value.parse::<u64>().ok();
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let text = match (last, number) {
+        (name, Some(ns)) if name.ends_with("_ns") => model::Nanos(ns).to_string(),
+        (name, Some(bps)) if name.ends_with("_bps") => model::BitRate(bps).to_string(),
+        ("block" | "reply" | "sndbuf" | "rcvbuf" | "bytes", Some(bytes)) => model::ByteSize(bytes).to_string(),
+        _ => value.to_owned(),
+    };
+    let name = key.trim_end_matches("_ns").trim_end_matches("_bps").trim_start_matches("stop.");
+    if text == "true" { name.to_owned() } else { format!("{name} {text}") }
+}
+
 /// The configuration of a path: no times, and no addresses of the ends, which are the hosts'.
 fn path_facts(path: Option<&Path>) -> Value {
     let Some(path) = path else { return Value::Null };
@@ -140,6 +167,19 @@ fn plain(value: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn specs_are_distinguished_by_what_differs() {
+        let plain = Spec::new("tcp", "stream");
+        let reverse = Spec { flows: 4, direction: model::Direction::Reverse, ..plain.clone() };
+        let mut bbr = Spec { rate_bps: Some(10_000_000), ..plain.clone() };
+        bbr.far.cc = Some("bbr".into());
+        let of = distinguishing(&[&plain, &reverse, &bbr]);
+        assert_eq!(of[0], "direction send, flows 1");
+        assert_eq!(of[1], "direction reverse, flows 4");
+        assert_eq!(of[2], "direction send, far.cc bbr, flows 1, rate 10.0 Mbit/s");
+        assert_eq!(distinguishing(&[&plain, &plain]), ["", ""]);
+    }
 
     #[test]
     fn only_differences_are_listed() {

@@ -14,7 +14,7 @@ use crate::findings::wording;
 use crate::outcome::Headline;
 use crate::stats::Interval;
 
-pub use environment::host_differences;
+pub use environment::{distinguishing, host_differences};
 pub use paired::{log_ratios, of_paired, paired_difference};
 pub use stored::{CompareError, stored_runs};
 

@@ -345,7 +345,7 @@ mod tests {
             statement.contains(&format!("completes 16.6 k/s (no interval) over 1 trial, RTT {rtt} at the median.")),
             "{statement}"
         );
-        assert!(statement.contains("Fewer than 3 trials, on a curve 10: no interval."), "{statement}");
+        assert!(statement.contains("Too few trials for an interval: it takes 3, on a curve 10."), "{statement}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod ledger;
 pub mod point;
 mod probe;
 mod summary;
+mod tcp;
 #[cfg(test)]
 mod testing;
 mod trial;

@@ -1,11 +1,14 @@
 //! The flat figures of an outcome.
 
-use model::{Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, Spec, Summary, Trial};
+use model::{
+    Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, Spec, Summary, TcpSample, Trial,
+};
 
 use super::Headline;
 use super::ends::{receivers, requester};
 use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
+use super::tcp;
 use super::trial::{goodput_bps, sender_bps, transactions_per_s};
 use crate::stats::{mean, median, order_interval};
 
@@ -45,6 +48,11 @@ pub(crate) fn summary(
         packets_sent: datagrams(trials, |tally| tally.sent),
         packets_reordered: datagrams(trials, |tally| tally.reordered),
         packets_duplicated: datagrams(trials, |tally| tally.duplicates),
+        jitter_ns: each(&jitter_ns),
+        retransmits: tcp::total(trials, |socket| socket.retransmits),
+        bytes_retransmitted: tcp::total(trials, |socket| socket.bytes_retransmitted),
+        tcp_rtt_ns: if bulk { tcp::typical(spec, trials, |sample| sample.rtt_ns as f64) } else { None },
+        cwnd_bytes: if bulk { tcp::typical(spec, trials, cwnd_bytes) } else { None },
         ci95_low: estimate.and_then(|estimate| estimate.low),
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: each(&fairness),
@@ -56,6 +64,16 @@ pub(crate) fn summary(
         netpipe_bps: estimate.and_then(|estimate| netpipe_bps(spec, headline, estimate.value, curve)),
         ..Summary::default()
     }
+}
+
+/// The jitter of a trial's datagrams, ns; of two directions the larger.
+fn jitter_ns(trial: &Trial) -> Option<f64> {
+    let ends = [trial.near.datagrams, trial.far.datagrams].into_iter().flatten();
+    ends.filter_map(|tally| tally.jitter_ns).max().map(|ns| ns as f64)
+}
+
+fn cwnd_bytes(sample: &TcpSample) -> f64 {
+    f64::from(sample.cwnd) * f64::from(sample.mss)
 }
 
 /// The merged histogram of all trials; `None` if no trial kept one.

@@ -89,13 +89,13 @@ pub fn explain(verdict: Verdict) -> &'static str {
         }
         Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
-        Verdict::FewTrials => "fewer than 3 trials, on a curve 10: no interval",
+        Verdict::FewTrials => "too few trials for an interval: it takes 3, on a curve 10",
         Verdict::Noisy => {
             "the legs of this size vary too much for the budget: `spin` and `pin` remove the wake-ups of threads, other load and \
              steal remain"
         }
         Verdict::Drifting => {
-            "the values (of a curve, the level that all sizes share) moved during the run: another run may differ by more than the \
+            "the values rose or fell during the run (of a curve, those of all sizes alike): another run may differ by more than the \
              interval"
         }
         Verdict::Thinned => {

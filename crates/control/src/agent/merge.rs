@@ -108,6 +108,7 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
         own.reordered += other.reordered;
         own.socket_drops += other.socket_drops;
         own.replies_lost += other.replies_lost;
+        own.jitter_ns = own.jitter_ns.max(other.jitter_ns);
     }
     if paced {
         sum.after_first = beside(sum.after_first, part.after_first);

@@ -424,11 +424,12 @@ impl Session {
                     self.wire.send(&FromAgent::Armed).await?;
                 }
             }
-            // A single worker's reading is the end's. With several, their sum is in the result.
+            // A single worker's series is the end's. With several, their sum is in the result.
             FromWorker::Live(interval) if current.rendezvous.len() == 1 => {
                 self.wire.send(&FromAgent::Live(interval)).await?;
             }
             FromWorker::Live(_) => {}
+            FromWorker::Reading(reading) => self.wire.send(&FromAgent::Reading(reading)).await?,
             FromWorker::Failed { reason } => return Err(reason),
             FromWorker::Done(done) => {
                 current.done.push(*done);

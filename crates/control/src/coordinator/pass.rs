@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Event, EventSink, Role, Spec};
+use model::{Event, EventSink, Live, Role, Spec};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -199,7 +199,8 @@ impl Pair {
                 }
             };
             match message {
-                FromAgent::Live(interval) => sink.event(&Event::Interval { pass: trial, end: end.into(), interval })?,
+                FromAgent::Live(interval) => sink.event(&Event::live(trial, end, Live::Interval(interval)))?,
+                FromAgent::Reading(reading) => sink.event(&Event::live(trial, end, Live::Reading(reading)))?,
                 FromAgent::Done(done) => {
                     // The other end would wait in vain.
                     if let Some(reason) = &done.failure

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use model::{
-    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Path, Reverted, Role, Setting,
+    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Path, Reading, Reverted, Role, Setting,
     SettingNow, Spec, Stop, Traffic, Watched,
 };
 use serde::de::DeserializeOwned;
@@ -167,8 +167,10 @@ pub enum FromAgent {
     },
     /// All connections are up.
     Armed,
-    /// A reading of the running trial.
+    /// An entry of the running trial's series.
     Live(Interval),
+    /// The counts of the running trial so far, of one process.
+    Reading(Reading),
     /// The trial has ended at this end.
     Done(Box<Done>),
     /// Activity of the host since the last report.
@@ -468,8 +470,10 @@ pub enum FromWorker {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sockets: Vec<[SocketAddr; 2]>,
     },
-    /// A reading.
+    /// An entry of the series.
     Live(Interval),
+    /// The counts so far.
+    Reading(Reading),
     /// The trial has ended.
     Done(Box<WorkerDone>),
     /// The trial failed.

@@ -16,9 +16,9 @@ pub const PLAIN_MAGIC: &[u8; 8] = b"THRUCTRL";
 /// The label of the keying material that the proofs of the token cover (RFC 8446, 7.5).
 pub(crate) const EXPORTER_LABEL: &[u8] = b"EXPORTER-throughline-control";
 /// The newest protocol that this build has.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 /// The oldest protocol that this build accepts.
-pub const OLDEST_PROTOCOL: u32 = 3;
+pub const OLDEST_PROTOCOL: u32 = 4;
 /// The default port of `thru serve`.
 pub const DEFAULT_PORT: u16 = 6280;
 /// Extensions of this build's agents. A coordinator does not use what an agent does not list.

@@ -20,6 +20,10 @@ pub(crate) struct Counters {
     pub(crate) duplicates: AtomicU64,
     pub(crate) reordered: AtomicU64,
     pub(crate) replies_lost: AtomicU64,
+    /// Datagrams up to the highest number that arrived.
+    numbers: AtomicU64,
+    /// Jitter in sixteenths of a nanosecond, plus 1; 0 while it is unknown.
+    jitter: AtomicU64,
     first_sent_ns: AtomicU64,
     last_sent_ns: AtomicU64,
     first_arrival_ns: AtomicU64,
@@ -96,6 +100,16 @@ impl Counters {
         Some(self.first_arrival_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
+    /// The receiver's account of numbered datagrams: all up to the highest number, and the jitter of their arrivals in sixteenths of
+    /// a nanosecond, if they carry times.
+    #[inline]
+    pub(crate) fn numbered(&self, numbers: u64, jitter: Option<u64>) {
+        self.numbers.store(numbers, Ordering::Relaxed);
+        if let Some(jitter) = jitter {
+            self.jitter.store(jitter + 1, Ordering::Relaxed);
+        }
+    }
+
     /// Clears the times for the next leg; the counts continue.
     pub(crate) fn forget_times(&self) {
         let times = [
@@ -122,6 +136,8 @@ impl Counters {
             duplicates: read(&self.duplicates),
             reordered: read(&self.reordered),
             replies_lost: read(&self.replies_lost),
+            numbers: read(&self.numbers),
+            jitter: read(&self.jitter),
             sent_ns: (read(&self.first_sent_ns), read(&self.last_sent_ns)),
             arrival_ns: (read(&self.first_arrival_ns), read(&self.last_arrival_ns)),
             first_bytes: read(&self.first_bytes),
@@ -145,6 +161,10 @@ pub(crate) struct Snapshot {
     pub(crate) duplicates: u64,
     pub(crate) reordered: u64,
     pub(crate) replies_lost: u64,
+    /// Datagrams up to the highest number that arrived.
+    pub(crate) numbers: u64,
+    /// As in the counters; of several flows the largest.
+    pub(crate) jitter: u64,
     pub(crate) sent_ns: (u64, u64),
     pub(crate) arrival_ns: (u64, u64),
     /// Of `bytes_received`, those that had arrived at the first arrival; of several flows those of the first one.
@@ -164,6 +184,11 @@ impl Snapshot {
             bytes_received: self.bytes_received - earlier.bytes_received,
             transactions: self.transactions - earlier.transactions,
         }
+    }
+
+    /// Jitter of the arrivals, ns.
+    pub(crate) fn jitter(&self) -> Option<u64> {
+        self.jitter.checked_sub(1).map(|sixteenths| sixteenths / 16)
     }
 
     /// The counts since `earlier`; the times are this one's.
@@ -205,6 +230,8 @@ impl Add for Snapshot {
             duplicates: self.duplicates + other.duplicates,
             reordered: self.reordered + other.reordered,
             replies_lost: self.replies_lost + other.replies_lost,
+            numbers: self.numbers + other.numbers,
+            jitter: self.jitter.max(other.jitter),
             sent_ns: span(self.sent_ns, other.sent_ns),
             arrival_ns: span(self.arrival_ns, other.arrival_ns),
             last_begun_ns: 0,

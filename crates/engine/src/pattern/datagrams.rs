@@ -6,11 +6,17 @@ use model::Role;
 
 use super::close_handshake::{CloseHandshake, answer_signal};
 use super::credit::{Credit, Grant, Grants};
+use super::jitter::Jitter;
 use super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS, UNCLOCKED_READS};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
 use crate::core::{Counters, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, SIGNAL_BYTES, Signal};
+
+/// Bytes at the front of a datagram between ends of this program: its number, and the time at which it was sent in ns of the
+/// sender's monotonic clock, where they have room for both. Datagrams that are sent by one call have one time.
+const NUMBER_BYTES: usize = 8;
+const STAMPED_BYTES: usize = 16;
 
 /// How long a sender waits on a full socket before it checks the stop flag.
 const FULL_NS: u64 = 20_000_000;
@@ -61,13 +67,17 @@ impl DatagramSender {
         }
     }
 
-    /// Writes the numbers of the next datagrams (`payload` bytes in all) to their fronts; returns the bytes to send. A
+    /// Writes the numbers of the next datagrams (`payload` bytes in all), and the time, to their fronts; returns the bytes to send. A
     /// last datagram too short for its number is padded: the bytes beyond the quota are not payload.
     #[inline]
     fn number_datagrams<C: Channel>(&self, channel: &mut C, tx: &mut [u8], payload: usize) -> usize {
-        let wire = payload.max(8);
-        for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(8))) {
+        let wire = payload.max(NUMBER_BYTES);
+        let now = (self.block >= STAMPED_BYTES && !channel.is_foreign()).then(now_ns);
+        for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(NUMBER_BYTES))) {
             channel.number(datagram, number);
+            if let (Some(now), Some(room)) = (now, datagram.get_mut(NUMBER_BYTES..STAMPED_BYTES)) {
+                room.copy_from_slice(&now.to_le_bytes());
+            }
         }
         wire
     }
@@ -167,6 +177,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
 pub(super) struct DatagramReceiver {
     leg: u32,
     sequence: Sequence,
+    jitter: Jitter,
     distinct: u64,
     unclocked: u32,
     /// The sender's count, and the time until which late datagrams are accepted.
@@ -191,6 +202,7 @@ impl DatagramReceiver {
         Self {
             leg: part.leg,
             sequence: Sequence::new(),
+            jitter: Jitter::default(),
             distinct: 0,
             unclocked: 0,
             finishing: None,
@@ -221,19 +233,21 @@ impl DatagramReceiver {
         }
     }
 
-    /// A call brought `bytes` bytes of payload, already counted: reads the clock, unless the call was short and the
-    /// clock was read recently.
+    /// A call brought `bytes` bytes of payload, already counted: counts them as arrived at `now`. Without a time reads the clock,
+    /// unless the call was short and the clock was read recently.
     #[inline]
-    fn clock(&mut self, bytes: u64, counters: &Counters) {
+    fn clock(&mut self, bytes: u64, now: Option<u64>, counters: &Counters) {
         self.unclocked += 1;
-        if bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.bytes == bytes || self.paced {
-            counters.arrived(now_ns());
+        let due = bytes >= 1024 || self.unclocked >= UNCLOCKED_READS || self.bytes == bytes || self.paced;
+        if let Some(now) = now.or_else(|| due.then(now_ns)) {
+            counters.arrived(now);
             self.unclocked = 0;
         }
     }
 
+    /// A datagram that arrived at `now`, if the sender writes times.
     #[inline]
-    fn take<C: Channel>(&mut self, channel: &mut C, bytes: &[u8], counters: &Counters) {
+    fn take<C: Channel>(&mut self, channel: &mut C, bytes: &[u8], now: Option<u64>, counters: &Counters) {
         let Some(number) = channel.number_of(bytes) else { return };
         match self.sequence.arrive(number) {
             Arrival::Duplicate => {
@@ -247,6 +261,9 @@ impl DatagramReceiver {
         add(&counters.datagrams_received, 1);
         add(&counters.bytes_received, bytes.len() as u64);
         self.bytes += bytes.len() as u64;
+        if let (Some(now), Some(stamp)) = (now, bytes.get(NUMBER_BYTES..).and_then(<[u8]>::first_chunk)) {
+            self.jitter.arrived(u64::from_le_bytes(*stamp), now);
+        }
     }
 
     /// Handles a signal from the sender.
@@ -306,6 +323,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 Err(error) => return Err(error),
             }
             add(&env.counters.calls_received, 1);
+            let now = (self.block >= STAMPED_BYTES && !channel.is_foreign()).then(now_ns);
             let before = self.bytes;
             let mut turn = None;
             for mark in env.marks.iter() {
@@ -316,12 +334,13 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 {
                     turn = turn.or(self.on_signal(signal, channel, env.counters));
                 } else {
-                    self.take(channel, datagram, env.counters);
+                    self.take(channel, datagram, now, env.counters);
                 }
             }
             // Signals and second copies are no arrivals.
             if self.bytes > before {
-                self.clock(self.bytes - before, env.counters);
+                self.clock(self.bytes - before, now, env.counters);
+                env.counters.numbered(self.sequence.next(), self.jitter.sixteenths());
             }
             if self.finishing.is_some() {
                 self.settle(env.counters);

@@ -11,6 +11,7 @@ mod datagrams;
 mod definition;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod jitter;
 mod leg;
 mod machine;
 mod pacer;

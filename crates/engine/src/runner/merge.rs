@@ -78,6 +78,7 @@ fn leg(
         reordered: sum.reordered,
         socket_drops: flows.iter().map(|flow| flow.socket_drops).sum(),
         replies_lost: sum.replies_lost,
+        jitter_ns: jitter(&flows),
         ..DatagramTally::default()
     });
     let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
@@ -115,6 +116,12 @@ fn after_first(spec: &Spec, sum: &Snapshot, flows: &[FlowLeg]) -> Option<Window>
         bytes: counts.bytes_received - counts.first_bytes,
         ns: counts.arrival_ns.1.saturating_sub(counts.arrival_ns.0),
     }))
+}
+
+/// The mean of the flows' jitters, ns.
+fn jitter(flows: &[FlowLeg]) -> Option<u64> {
+    let jitters: Vec<u64> = flows.iter().filter_map(|flow| flow.counts.jitter()).collect();
+    jitters.iter().sum::<u64>().checked_div(jitters.len() as u64)
 }
 
 /// What paced flows sent before their last blocks.

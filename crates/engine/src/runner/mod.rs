@@ -8,6 +8,7 @@ mod merge;
 mod meter;
 mod pace;
 mod readiness;
+mod readings;
 mod rounds;
 mod run;
 mod stopwatch;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Interval, Strategy};
+use model::{Live, Strategy};
 
 use super::merge;
 use super::tally::LegTally;
@@ -12,13 +12,13 @@ use crate::pattern::{MAX_THREADS, strategy};
 use crate::transport::{Link, Transport};
 
 /// Runs one end of a trial over its open links and returns when this end is finished. `live` receives each entry of
-/// the interval series as it happens.
+/// the series, and the counts so far, as it happens.
 pub fn run(
     plan: &TrialPlan,
     transport: &dyn Transport,
     links: Vec<Link>,
     signals: &Arc<Signals>,
-    live: &mut dyn FnMut(Interval),
+    live: &mut dyn FnMut(Live),
 ) -> Result<LegTally, EngineError> {
     let capabilities = transport.capabilities();
     let strategy = strategy(&plan.spec, transport, links.len())?;

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::tally::Window;
-use model::{EndTally, Interval, Stop, Strategy, TcpSample, ThreadTime};
+use model::{EndTally, Interval, Live, Stop, Strategy, TcpSample, ThreadTime};
 
 use super::gate::Gate;
 use super::merge::ThreadLegs;
 use super::meter::Meter;
 use super::pace::pace;
+use super::readings::Counts;
 use super::tally::LegTally;
 use super::{merge, tcp, thread};
 use crate::core::{Counters, EngineError, LinkPlan, Signals, Snapshot, TrialPlan, now_ns};
@@ -57,7 +58,7 @@ impl Trial<'_> {
         &self,
         groups: Vec<Threads>,
         probed: bool,
-        live: &mut dyn FnMut(Interval),
+        live: &mut dyn FnMut(Live),
     ) -> Result<LegTally, EngineError> {
         let gate = Gate::default();
         let running = Mutex::new(groups.len());
@@ -155,7 +156,7 @@ impl Trial<'_> {
         start_ns: u64,
         running: &Mutex<usize>,
         done: &std::sync::Condvar,
-        live: &mut dyn FnMut(Interval),
+        live: &mut dyn FnMut(Live),
     ) -> Watched {
         let spec = &self.plan.spec;
         let series = self.plan.legs.len() == 1 && spec.interval_ns > 0;
@@ -167,6 +168,7 @@ impl Trial<'_> {
         let mut readings = tcp::Readings::start(self.plan, &self.breakers[..self.shared.len()], start_ns);
         let mut last = Snapshot::default();
         let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
+        let mut counts = Counts::new(self.plan, start_ns, stop_at);
         let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
         let mut progress = Progress { moved: u64::MAX, unsent: u64::MAX, since_ns: start_ns };
         let mut entry_start = 0;
@@ -175,7 +177,7 @@ impl Trial<'_> {
             let now = now_ns();
             let pending_stop = if self.signals.stopping() { u64::MAX } else { stop_at };
             let pending_warm = if watched.measured.is_some() { u64::MAX } else { warm_at };
-            let wake = next_entry.min(readings.due_ns()).min(pending_stop).min(pending_warm);
+            let wake = next_entry.min(readings.due_ns()).min(counts.due_ns()).min(pending_stop).min(pending_warm);
             let wake = wake.min(now + WATCH_STEP.as_nanos() as u64);
             let pause = Duration::from_nanos(wake.saturating_sub(now));
             if !pause.is_zero() {
@@ -193,7 +195,7 @@ impl Trial<'_> {
             }
             if now >= next_entry {
                 let entry = sum.since(&last, entry_start, now - start_ns);
-                live(entry);
+                live(Live::Interval(entry));
                 watched.intervals.push(entry);
                 (last, entry_start) = (sum, now - start_ns);
                 while next_entry <= now {
@@ -202,6 +204,9 @@ impl Trial<'_> {
             }
             if now >= readings.due_ns() {
                 readings.take();
+            }
+            if now >= counts.due_ns() {
+                live(Live::Reading(counts.take(self.shared, self.breakers)));
             }
             if self.stalled(&mut progress, &sum, now) {
                 watched.stalled |= !self.signals.aborting();
@@ -218,7 +223,7 @@ impl Trial<'_> {
             let end = now_ns() - start_ns;
             let entry = sum.since(&last, entry_start, end);
             if entry.bytes_sent + entry.bytes_received + entry.transactions > 0 || watched.intervals.is_empty() {
-                live(entry);
+                live(Live::Interval(entry));
                 watched.intervals.push(entry);
             }
         }

@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use model::{SocketFacts, TcpSample};
+use model::{SocketFacts, TcpReading, TcpSample};
 
 use super::sys::sockopt::{self, TCP_INFO_ROOM};
 
@@ -122,6 +122,15 @@ impl TcpInfo {
             segments_sent: count(156),
             segments_received: count(152),
             out_of_order: count(224),
+        }
+    }
+
+    /// What is shown while a trial runs.
+    pub(crate) fn in_short(&self) -> TcpReading {
+        TcpReading {
+            retransmits: u64::from(self.old(100)),
+            rtt_ns: u64::from(self.old(68)) * 1_000,
+            cwnd_bytes: u64::from(self.old(80)) * u64::from(self.old(16)),
         }
     }
 

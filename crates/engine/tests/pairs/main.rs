@@ -390,8 +390,8 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
     let far = std::thread::spawn(move || {
         let (_, link) = listener.accept(now_ns() + 5_000_000_000).unwrap();
         let signals = Signals::new();
-        let ends_once_something_came = &mut |interval: model::Interval| {
-            if interval.bytes_received > 0 {
+        let ends_once_something_came = &mut |report: model::Live| {
+            if matches!(report, model::Live::Interval(interval) if interval.bytes_received > 0) {
                 signals.abort();
             }
         };

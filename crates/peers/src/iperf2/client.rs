@@ -105,7 +105,7 @@ impl Test<'_> {
         begun: Instant,
         run: impl FnOnce(
             Work,
-            &mut dyn FnMut(model::Interval),
+            &mut dyn FnMut(model::Live),
             &mut dyn FnMut(&engine::Signals, Duration),
         ) -> Result<Moved, InteropError>,
     ) -> Result<Moved, InteropError> {
@@ -115,7 +115,7 @@ impl Test<'_> {
                 signals.abort();
             }
         };
-        let moved = run(Work::new(self.spec, Role::Active), &mut |interval| observer.interval(interval), &mut on_step);
+        let moved = run(Work::new(self.spec, Role::Active), &mut |report| observer.live(report), &mut on_step);
         observer.stopped();
         moved
     }

@@ -217,8 +217,8 @@ impl Test<'_> {
         observer.starting(self.begun.elapsed().as_nanos() as u64);
         let mut wrong: Option<InteropError> = None;
         let mut buffer = [0; 1024];
-        let mut intervals = |interval| observer.interval(interval);
-        let ran = streams.run(STEP, &mut intervals, &mut |signals, _| {
+        let mut live = |report| observer.live(report);
+        let ran = streams.run(STEP, &mut live, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 *cancelled = true;
                 signals.stop();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
-use model::{Direction, Interval, Role, Spec, Stop};
+use model::{Direction, Live, Role, Spec, Stop};
 
 use super::header::{Header, Received, ReceiverState};
 use super::process_cpu::ProcessCpu;
@@ -71,7 +71,7 @@ impl Streams {
     pub(super) fn run(
         self,
         step: Duration,
-        live: &mut dyn FnMut(Interval),
+        live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Ran, EngineError> {
         let Self { role, spec, wide, sockets } = self;

@@ -67,7 +67,7 @@ pub(super) fn measure(
     observer.starting(begun.elapsed().as_nanos() as u64);
     let mut cancelled = false;
     let mut wrong: Option<InteropError> = None;
-    let ran = legs::run(&plan(spec), links, STEP, &mut |interval| observer.interval(interval), &mut |signals, _| {
+    let ran = legs::run(&plan(spec), links, STEP, &mut |report| observer.live(report), &mut |signals, _| {
         if cancel.load(Ordering::SeqCst) {
             cancelled = true;
             signals.stop();

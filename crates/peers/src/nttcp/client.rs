@@ -174,7 +174,7 @@ impl Session<'_> {
 
     fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
-        let mut live = |interval| observer.interval(interval);
+        let mut live = |report| observer.live(report);
         let mark_times = Arc::new(MarkTimes::default());
         let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
         if self.spec.transport != "udp" {

@@ -191,7 +191,7 @@ impl Session<'_> {
     fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
         let work = Work::new(self.spec, Role::Active);
         let mark_times = Arc::new(MarkTimes::default());
-        let mut live = |interval| observer.interval(interval);
+        let mut live = |report| observer.live(report);
         let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
         if self.spec.transport != "udp" {
             return work.streams(sockets, &mut live, &mut on_step);

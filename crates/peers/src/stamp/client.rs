@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign::{self, Arrived};
-use model::{FlowTally, Interval, SocketFacts, Spec, Stop};
+use model::{FlowTally, Interval, Live, SocketFacts, Spec, Stop};
 use peer_wire::SpeakError;
 use peer_wire::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -243,7 +243,7 @@ impl Test<'_> {
         }
         let done = Interval { end_ns: now_ns, ..*entry };
         if done.bytes_sent + done.bytes_received + done.transactions > 0 || !last {
-            observer.interval(done);
+            observer.live(Live::Interval(done));
             clock.intervals.push(done);
         }
         *entry = Interval { start_ns: now_ns, ..Interval::default() };

@@ -1,5 +1,6 @@
 //! The registry of output formats: one file and one line each.
 
+mod answer;
 mod braille;
 mod csv;
 mod curve_screen;

@@ -10,6 +10,8 @@ pub(super) struct OutcomeTable {
     pub(super) head: Vec<String>,
     /// Whether a column is numeric, and so right-aligned.
     pub(super) numeric: Vec<bool>,
+    /// The first columns, which name the rows.
+    pub(super) names: usize,
     pub(super) rows: Vec<Vec<String>>,
     /// Verdicts of all rows, which are not repeated in the rows.
     pub(super) shared: Vec<Verdict>,
@@ -32,10 +34,12 @@ const COLUMNS: &[(&str, bool, Value)] = &[
         o.summary.netpipe_bps.filter(|_| Measure::of(o) == Measure::Netpipe).map(units::bits_per_second)
     }),
     ("sender", true, |o| o.summary.sender_bps.map(units::bits_per_second)),
+    ("retransmits", true, |o| o.summary.retransmits.map(|count| count.to_string())),
     ("packets/s", true, |o| o.summary.packets_per_s.map(units::count)),
     ("lost", true, |o| o.summary.packets_lost.map(|lost| labels::lost(lost, o.summary.packets_sent))),
     ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
     ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
+    ("jitter", true, |o| o.summary.jitter_ns.map(units::seconds)),
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
@@ -121,7 +125,7 @@ impl OutcomeTable {
         let levels = planned.iter().map(|name| (labels::plain(name), false));
         let titles = side.into_iter().map(own).chain(levels).chain(titles.chain(extra).map(own));
         let (head, numeric) = titles.unzip();
-        Self { head, numeric, rows, shared }
+        Self { head, numeric, names: usize::from(sides) + planned.len(), rows, shared }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-use model::{Run, units};
+use model::{FindingKind, Run, units};
 
 use super::table::OutcomeTable;
-use super::{braille, curve_screen};
+use super::{answer, braille, curve_screen};
+use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
 use crate::{Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host_activity, labels, one_way, sides};
@@ -24,6 +24,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.columns, whole);
+    }
+    if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
+        return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
@@ -58,9 +61,10 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text
 }
 
-/// Whether a run is a curve with an answer. An import may hold anything under that name.
+/// Whether a run is a curve with an answer. An import may hold anything under that name; a curve has a peak.
 fn is_curve(run: &Run) -> bool {
-    run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty()
+    let found = || run.findings.iter().any(|finding| finding.kind == FindingKind::Peak);
+    run.header.kind == "curve" && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
 }
 
 /// What limited each outcome.
@@ -113,17 +117,7 @@ fn capitalised(word: &str) -> String {
 
 fn table(run: &Run, columns: u16) -> String {
     let of = OutcomeTable::new(run);
-    let mut table = Table::new();
-    table.load_style(labels::TABLE);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
-    table.set_header(&of.head);
-    table.add_rows(&of.rows);
-    for (column, numeric) in table.column_iter_mut().zip(&of.numeric) {
-        if *numeric {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let text = table.trim_fmt();
+    let text = Grid { head: &of.head, rows: &of.rows, numeric: &of.numeric, names: of.names }.text(columns);
     if of.shared.is_empty() { text } else { format!("{text}\nall outcomes: {}", labels::verdicts(&of.shared)) }
 }
 

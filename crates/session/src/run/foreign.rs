@@ -7,7 +7,7 @@ use control::ControlError;
 use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use model::{Cell, EndPass, Event, EventSink, Interval, Inventory, RunHeader, Spec, Stop, Stopping, Tool};
+use model::{Cell, EndPass, Event, EventSink, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -119,7 +119,7 @@ impl Far {
     async fn measure(
         &self,
         spec: &Spec,
-        live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
+        live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
     ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
         let (far, own) = (self.clone(), spec.clone());
@@ -133,11 +133,11 @@ impl Far {
     async fn run_blocking<T: Send + 'static>(
         &self,
         spec: &Spec,
-        live: &mut dyn FnMut(Interval) -> Result<(), model::SinkError>,
+        live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
         work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
     ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
-        let (sender, mut intervals) = unbounded_channel();
+        let (sender, mut reports) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (spec, flag) = (spec.clone(), stop.clone());
         let mut task = tokio::task::spawn_blocking(move || {
@@ -148,7 +148,7 @@ impl Far {
         let mut running = true;
         loop {
             tokio::select! {
-                Some(interval) = intervals.recv() => live(interval)?,
+                Some(report) = reports.recv() => live(report)?,
                 _ = cancel.wait_for(|cancelled| *cancelled), if running => {
                     stop.store(true, Ordering::SeqCst);
                     running = false;
@@ -169,7 +169,7 @@ impl Foreign for Far {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<[Done; 2], ControlError> {
-        let mut live = |interval| sink.event(&Event::Interval { pass: number, end: "near".into(), interval });
+        let mut live = |report| sink.event(&Event::live(number, "near", report));
         let (sides, host) = self.measure(spec, &mut live, cancel).await?;
         let Sides { mut near, far, failure, elapsed_ns, .. } = into_control_error(sides)?;
         if let (Some(spent), Some(cpu)) = (near.spent.as_mut(), &host.cpu) {
@@ -206,7 +206,7 @@ fn into_control_error<T>(result: Result<T, InteropError>) -> Result<T, ControlEr
 /// Forwards the progress of a trial from the thread that runs it.
 struct LiveProgress<'a> {
     spec: &'a Spec,
-    sender: UnboundedSender<Interval>,
+    sender: UnboundedSender<Live>,
     watch: Option<Watch>,
     host: EndPass,
 }
@@ -225,9 +225,9 @@ impl TrialObserver for LiveProgress<'_> {
         ));
     }
 
-    fn interval(&mut self, interval: Interval) {
+    fn live(&mut self, report: Live) {
         // The receiver is gone if the run has failed.
-        let _ = self.sender.send(interval);
+        let _ = self.sender.send(report);
     }
 
     fn stopped(&mut self) {

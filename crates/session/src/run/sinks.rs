@@ -62,7 +62,7 @@ impl<'s> Sinks<'s> {
                 self.pending_start = Some(event.clone());
                 Ok(())
             }
-            Event::Interval { .. } | Event::Phase(_) => Ok(()),
+            transient if transient.is_transient() => Ok(()),
             Event::End(_) if self.pending_start.is_some() => Ok(()),
             _ => {
                 self.pending_start.take().map_or(Ok(()), |start| recorder.event(&start))?;

@@ -43,6 +43,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     tolerance: Ratio,
 
+    /// Print every cell, configuration difference and caveat, not only those that matter most.
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
+
     /// Print a JSON document.
     #[arg(long)]
     json: bool,
@@ -68,7 +72,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     if args.json {
         console::json(&found)?;
     } else {
-        out!("{}", report::comparison(&found, output::columns()));
+        out!("{}", report::comparison(&found, output::columns(), args.verbose));
     }
     // One run per side does not show the run-to-run variation, so the answer cannot be "worse".
     let several = a.len() > 1 && b.len() > 1;

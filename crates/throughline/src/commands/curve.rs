@@ -38,7 +38,7 @@ pub struct CurveArgs {
     load: Load,
 
     /// Smallest block, bytes [default: 1].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(short = 'l', long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     first: Option<ByteSize>,
 
     /// Largest block [default: 8MiB, or the transport's maximum].
@@ -166,7 +166,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         schedule: Schedule::Curve(plan),
         peer: &args.peer,
         output: &args.output,
-        shape: Shape { np: args.np.as_deref(), all: args.all },
+        shape: Shape { np: args.np.as_deref(), all: args.all, ..Shape::default() },
         login: None,
     })
 }

@@ -9,7 +9,7 @@ use session::values::{RequestRate, above_zero, whole};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::job::{Job, Shape};
+use crate::job::{Job, Lines, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -55,7 +55,7 @@ pub struct RrArgs {
     anatomy: bool,
 
     /// Length of one trial.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(short, long, value_name = "TIME", default_value = "1s")]
     time: Nanos,
 
     /// End a trial after this many transactions instead of --time.
@@ -124,7 +124,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,
-        shape: Shape::default(),
+        shape: Shape { lines: Lines::Sum, ..Shape::default() },
         login: None,
     })
 }

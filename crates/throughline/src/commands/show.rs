@@ -28,9 +28,9 @@ pub struct ShowArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print every row of a curve and all findings, not only the answer.
-    #[arg(long)]
-    all: bool,
+    /// Print the whole report, not only the answer: every row of a curve, hosts, cores, cost, all findings and caveats.
+    #[arg(long, short, alias = "all")]
+    verbose: bool,
 
     #[arg(long = "as", value_name = "FORMAT", help = registries::form_help(), value_parser = form, conflicts_with = "json")]
     form: Option<&'static str>,
@@ -45,7 +45,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let store = args.store.as_deref();
     let runs = args.runs.iter().map(|run| load(run, store)).collect::<Result<Vec<Run>, Failure>>()?;
     let form = args.form.unwrap_or(if args.json { "json" } else { "text" });
-    output::print(form, &runs, args.all, Some(&output::Stored(store)))?;
+    output::print(form, &runs, args.verbose, Some(&output::Stored(store)))?;
     Ok(0)
 }
 

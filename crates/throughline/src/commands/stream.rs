@@ -8,7 +8,7 @@ use session::draft::{self, Pattern, SpecDraft};
 use session::values::{EngineFlag, above_zero, at_least, whole};
 
 use crate::flags::{self, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
-use crate::job::{Job, Shape};
+use crate::job::{Job, Lines, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -17,9 +17,7 @@ pub const BUDGET: Nanos = Nanos(15_000_000_000);
 /// Default time limit of a search for the highest rate without loss: each of its trials has several steps.
 const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
 
-/// Flags of `thru stream`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+const EXAMPLES: &str = "Examples:
   thru stream HOST                              goodput to HOST, with an interval of ±2 %
   thru stream HOST --both --flows 4             both directions at once, 4 connections each
   thru stream HOST --time 10s --trials 3        three trials of 10 s
@@ -29,22 +27,26 @@ const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
   thru stream HOST --sndbuf 4MiB,1MiB --cc bbr  4 MiB here, 1 MiB at HOST, BBR at both ends
   thru stream HOST --speak iperf3               HOST runs iperf3 -s
   thru stream HOST --speak netperf              HOST runs netserver
-  thru stream B --from A                        A sends to B; this machine controls the run")]
+  thru stream B --from A                        A sends to B; this machine controls the run";
+
+/// Flags of `thru stream`.
+#[derive(Debug, Args)]
+#[command(after_help = flags::with_iperf3_spelling(EXAMPLES))]
 pub struct StreamArgs {
     #[command(flatten)]
     peer: Peer,
     #[command(flatten)]
     load: Load,
 
-    #[arg(long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
+    #[arg(short = 'l', long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Length of one trial.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(short, long, value_name = "TIME", default_value = "1s")]
     time: Nanos,
 
     /// End a trial after this many payload bytes instead of --time.
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     bytes: Option<ByteSize>,
 
     /// End a trial after this many blocks instead of --time.
@@ -59,6 +61,10 @@ pub struct StreamArgs {
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
+    /// Limit the sending rate of each flow, as iperf3 does.
+    #[arg(short = 'b', value_name = "RATE", value_parser = above_zero::<BitRate>, conflicts_with = "rate")]
+    rate_of_flow: Option<BitRate>,
+
     /// Limit the rate at which the receiver reads, over all flows of a direction: a slow application [default: no limit].
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     drain: Option<BitRate>,
@@ -68,9 +74,13 @@ pub struct StreamArgs {
     #[arg(long)]
     unpaced: bool,
 
-    /// Length of one entry of the interval series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
+    /// Length of one entry of the series, and from 200ms on time between two lines [lines by default: 1s].
+    #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
     interval: Nanos,
+
+    /// Also print a line for each flow.
+    #[arg(long)]
+    each: bool,
 
     /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
@@ -122,7 +132,7 @@ impl StreamArgs {
             bytes: self.bytes,
             count: self.count,
             warmup: Some(self.warmup),
-            rate: self.rate,
+            rate: self.rate.or_else(|| self.rate_of_flow.map(|rate| self.load.of_all_flows(rate))),
             drain: self.drain,
             unpaced: self.unpaced,
             interval: Some(self.interval),
@@ -158,7 +168,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,
-        shape: Shape::default(),
+        shape: Shape { lines: if args.each { Lines::Each } else { Lines::Sum }, ..Shape::default() },
         login: args.login.read(args.speak.as_deref())?,
     })
 }

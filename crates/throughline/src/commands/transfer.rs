@@ -8,26 +8,28 @@ use session::draft::{self, Pattern, SpecDraft};
 use session::values::{EngineFlag, above_zero, at_least, whole};
 
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::job::{Job, Shape};
+use crate::job::{Job, Lines, Shape};
 use crate::measure::measure;
 use crate::registries;
 
-/// Flags of `thru transfer`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+const EXAMPLES: &str = "Examples:
   thru transfer HOST --block 64KiB --count 2048 --flows 4     128 MiB in total over 4 connections
   thru transfer HOST --bytes 16GB --processes 4 --flows 4     as rapid: one process per connection
   thru transfer HOST --count 2048 --trials 6                  6 trials, with an interval
   thru transfer HOST --count 2048 --block 4KiB --speak nttcp  HOST runs nttcp -i
 
---count and --bytes are totals over all flows; exactly that amount is transferred.")]
+--count and --bytes are totals over all flows; exactly that amount is transferred.";
+
+/// Flags of `thru transfer`.
+#[derive(Debug, Args)]
+#[command(after_help = flags::with_iperf3_spelling(EXAMPLES))]
 pub struct TransferArgs {
     #[command(flatten)]
     peer: Peer,
     #[command(flatten)]
     load: Load,
 
-    #[arg(long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
+    #[arg(short = 'l', long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
     block: Option<ByteSize>,
 
     /// Number of blocks to transfer, over all flows.
@@ -35,21 +37,29 @@ pub struct TransferArgs {
     count: Option<u64>,
 
     /// Number of bytes to transfer instead of --count, over all flows.
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     bytes: Option<ByteSize>,
 
     /// Limit the sending rate, over all flows of a direction [default: no limit].
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     rate: Option<BitRate>,
 
+    /// Limit the sending rate of each flow, as iperf3 does.
+    #[arg(short = 'b', value_name = "RATE", value_parser = above_zero::<BitRate>, conflicts_with = "rate")]
+    rate_of_flow: Option<BitRate>,
+
     /// On udp without --rate: send as fast as this host can. Without this flag, the sender limits itself to the free space of
     /// the receiver's socket, so that losses are those of the path.
     #[arg(long)]
     unpaced: bool,
 
-    /// Length of one entry of the interval series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
+    /// Length of one entry of the series, and from 200ms on time between two lines [lines by default: 1s].
+    #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
     interval: Nanos,
+
+    /// Also print a line for each flow.
+    #[arg(long)]
+    each: bool,
 
     /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
@@ -86,7 +96,7 @@ impl TransferArgs {
             block: self.block,
             count: self.count,
             bytes: self.bytes,
-            rate: self.rate,
+            rate: self.rate.or_else(|| self.rate_of_flow.map(|rate| self.load.of_all_flows(rate))),
             unpaced: self.unpaced,
             interval: Some(self.interval),
             burst: self.burst,
@@ -121,7 +131,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single,
         peer: &args.peer,
         output: &args.output,
-        shape: Shape::default(),
+        shape: Shape { lines: if args.each { Lines::Each } else { Lines::Sum }, ..Shape::default() },
         login: None,
     })
 }

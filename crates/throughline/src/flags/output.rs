@@ -12,8 +12,8 @@ use crate::registries;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Write the JSON document to a file; `-` is standard output.
-    #[arg(long, value_name = "FILE|-")]
+    /// Write the JSON document to a file; `-`, and the flag alone, is standard output.
+    #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
 
     /// Print each event as a line of JSON when it happens.
@@ -24,9 +24,17 @@ pub struct Output {
     #[arg(long, short)]
     pub quiet: bool,
 
+    /// Print the whole report: hosts, cores, cost, sampling notes, all caveats.
+    #[arg(long, short, conflicts_with_all = ["quiet", "live"])]
+    pub verbose: bool,
+
     #[arg(id = "as", long = "as", value_name = "FORMAT", help = registries::form_help(), value_parser = form,
           conflicts_with_all = ["quiet", "live"])]
-    pub form: Option<&'static str>,
+    form: Option<&'static str>,
+
+    /// Short for --as iperf3-json.
+    #[arg(short = 'J', conflicts_with_all = ["as", "quiet", "live"])]
+    iperf3_json: bool,
 
     /// Name of the run in the store [default: none].
     #[arg(long, value_parser = session::values::name)]
@@ -55,10 +63,25 @@ impl Output {
         }
     }
 
+    /// The format of the result, if one was requested.
+    pub fn form(&self) -> Option<&'static str> {
+        self.form.or(self.iperf3_json.then_some("iperf3-json"))
+    }
+
+    /// Whether the document goes to standard output.
+    pub fn is_document(&self) -> bool {
+        self.json.as_deref() == Some(std::path::Path::new("-"))
+    }
+
+    /// Whether standard output is for people.
+    pub fn is_text(&self) -> bool {
+        !self.quiet && !self.live && !self.is_document() && self.form().is_none_or(|form| form == "text")
+    }
+
     /// Refuses a format that cannot show the result, before the measurement.
     pub fn check<'a>(&self, kind: &str, specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), Failure> {
-        let Some(form) = self.form.and_then(report::format) else { return Ok(()) };
-        if self.json.as_deref() == Some(std::path::Path::new("-")) {
+        let Some(form) = self.form().and_then(report::format) else { return Ok(()) };
+        if self.is_document() {
             return Err(Failure::usage("--as and --json - both write to standard output: give --json a file name"));
         }
         specs.into_iter().try_for_each(|spec| (form.takes)(kind, spec)).map_err(|what| {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use model::{Event, EventSink, Phase, SinkError, Trial, units};
+use model::{Event, EventSink, Phase, SinkError};
 
 use crate::spelling;
 
@@ -12,6 +12,8 @@ use crate::spelling;
 pub struct Progress {
     bar: Option<ProgressBar>,
     printed: Option<Instant>,
+    /// Lines of the running measurement are on standard output.
+    has_lines: bool,
 }
 
 /// Shortest time between two plain lines.
@@ -28,7 +30,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
         });
-        Self { bar, printed: None }
+        Self { bar, printed: None, has_lines: false }
     }
 
     /// Shows a status text.
@@ -41,12 +43,23 @@ impl Progress {
 
     fn phase(&mut self, phase: &Phase) {
         if self.bar.is_none() {
-            if self.printed.is_some_and(|printed| printed.elapsed() < PLAIN_EVERY) {
+            if self.has_lines || self.printed.is_some_and(|printed| printed.elapsed() < PLAIN_EVERY) {
                 return;
             }
             self.printed = Some(Instant::now());
         }
         self.status(&phase.to_string());
+    }
+
+    /// Prints lines of the measurement to standard output, above the progress line if there is one. They tell the progress by
+    /// themselves.
+    pub fn print(&mut self, lines: &[String]) {
+        self.has_lines = true;
+        let print = || lines.iter().for_each(|line| outln!("{line}"));
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
     }
 
     /// Removes the progress line.
@@ -61,12 +74,13 @@ impl EventSink for Progress {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
             Event::Phase(phase) => self.phase(phase),
-            Event::Trial(Trial { value: Some(value), position: 0, pass, near, .. }) if !near.flows.is_empty() => {
-                if let Some(bar) = &self.bar {
-                    bar.set_message(format!("trial {}: {}", pass + 1, units::count(*value)));
+            Event::End(_) => {
+                self.finish();
+                // Between the lines and the answer.
+                if self.has_lines {
+                    out!("\n");
                 }
             }
-            Event::End(_) => self.finish(),
             _ => {}
         }
         Ok(())

@@ -1,0 +1,87 @@
+//! What a running trial reports about once a second, for live display.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, Interval};
+
+/// One report of a running trial.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Live {
+    /// An entry of the series.
+    Interval(Interval),
+    /// The counts so far.
+    Reading(Reading),
+}
+
+/// The counts of one end since the start of a running trial, after each [`period`](Reading::period_ns).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Reading {
+    /// Its number within the trial, from 1, the same at both ends.
+    pub number: u32,
+    /// Time since this end started, ns.
+    pub at_ns: u64,
+    /// Time of the first arrival since this end started, ns; null if nothing has arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_arrival_ns: Option<u64>,
+    /// One entry for each connection; of several processes each reports its own. A process with more than
+    /// [`MOST_FLOWS`](Self::MOST_FLOWS) has one entry for each direction, which sums them up.
+    pub flows: Vec<FlowReading>,
+}
+
+/// The counts of one connection at one end since the start of the trial, or the sums of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowReading {
+    /// Flow number, from 0; of several connections the first one's.
+    pub flow: u32,
+    /// Connections that the entry sums up.
+    pub connections: u32,
+    /// Direction of its payload.
+    pub direction: Direction,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Round trips completed.
+    pub transactions: u64,
+    /// TCP's state; null for other transports and for several connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpReading>,
+    /// What arrived of numbered datagrams; null if nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramReading>,
+}
+
+/// TCP_INFO in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpReading {
+    /// Retransmitted segments since the start.
+    pub retransmits: u64,
+    /// Smoothed RTT, ns.
+    pub rtt_ns: u64,
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+}
+
+/// Datagrams that arrived since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramReading {
+    /// Datagrams up to the highest number that arrived.
+    pub numbers: u64,
+    /// Of these, datagrams that arrived, without duplicates.
+    pub received: u64,
+    /// Jitter (RFC 3550), ns; null if the datagrams carry no times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
+}
+
+impl Reading {
+    /// Most connections of a process that have entries of their own.
+    pub const MOST_FLOWS: usize = 64;
+
+    /// Time between two readings of a trial whose series has entries of `interval_ns`: the same, from 200 ms on; otherwise a second.
+    #[must_use]
+    pub const fn period_ns(interval_ns: u64) -> u64 {
+        if interval_ns >= 200_000_000 { interval_ns } else { 1_000_000_000 }
+    }
+}

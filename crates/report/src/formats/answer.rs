@@ -1,0 +1,303 @@
+//! The answer of a stream, a transfer or a round-trip test: at most ten lines with what says of whom the run is. Everything else is
+//! in the whole report.
+
+use model::{Direction, Outcome, Ratio, Run, Verdict, units};
+
+use crate::limiter::hanging;
+use crate::{labels, one_way, outcome_line, sides};
+
+/// Width of the titles.
+const TITLE: usize = 13;
+/// Lines that a cause may have.
+const WRAPPED: usize = 2;
+
+/// The only outcome of a run that was measured as one.
+pub(super) fn of(run: &Run) -> Option<&Outcome> {
+    match sides::shown(run).as_slice() {
+        [outcome] if run.header.origin.is_none() && run.header.plan.is_none() && run.header.kind != "curve" => {
+            Some(*outcome)
+        }
+        _ => None,
+    }
+}
+
+/// The figures, what limited them, what to know before relying on them, and what to do next; `whole` is how to see the rest.
+pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) -> String {
+    let columns = usize::from(columns);
+    let mut text = String::new();
+    for (title, answer, lines) in rows(run, outcome, whole) {
+        let mut row = String::new();
+        hanging(&format!("{title:<0$}", TITLE - 1), &answer, TITLE, columns, &mut row);
+        text.push_str(&cut(&row, lines, columns));
+    }
+    text
+}
+
+/// The first lines of a row; a cut one ends with an ellipsis.
+fn cut(row: &str, lines: usize, columns: usize) -> String {
+    if row.lines().count() <= lines {
+        return row.to_owned();
+    }
+    let mut kept: Vec<String> = row.lines().take(lines).map(str::to_owned).collect();
+    if let Some(last) = kept.last_mut() {
+        while last.chars().count() + 2 > columns {
+            let end = last.trim_end().rfind(' ').unwrap_or(0);
+            last.truncate(end);
+        }
+        *last = format!("{} …", last.trim_end_matches([' ', ',', ';', ':']));
+    }
+    kept.join("\n") + "\n"
+}
+
+type Row = (&'static str, String, usize);
+
+fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
+    let summary = &outcome.summary;
+    let why = summary.why.as_ref().map(|why| first_cause(&why.statement).to_owned());
+    // A run that is not stored cannot be asked about.
+    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run));
+    let rows = [
+        (headline_title(outcome), Some(headline(outcome)), 1),
+        ("RTT", round_trips(outcome), 1),
+        ("Transferred", transferred(outcome), 1),
+        ("Ledger", ledger(outcome), WRAPPED),
+        ("Retransmits", retransmits(outcome), 1),
+        ("Lost", lost(outcome), 1),
+        ("Flows", flows(outcome), 1),
+        ("Under load", finding(run, "The probe's"), WRAPPED),
+        ("Outbound", one_way(run, "outbound: "), WRAPPED),
+        ("Return", one_way(run, "return: "), WRAPPED),
+        ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
+        ("Limited by", why, WRAPPED),
+        ("Caveats", caveats(outcome), WRAPPED + 1),
+        ("Next", next, WRAPPED),
+        ("More", Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
+    ];
+    rows.into_iter().filter_map(|(title, answer, lines)| Some((title, answer?, lines))).collect()
+}
+
+fn headline_title(outcome: &Outcome) -> &'static str {
+    match (outcome.summary.goodput_bps, outcome.summary.transactions_per_s) {
+        (Some(_), _) => "Goodput",
+        (None, Some(_)) => "Transactions",
+        _ => "RTT",
+    }
+}
+
+/// The headline figure with its interval: `26.8 Gbit/s ±1.2 % (14 trials, trust high)`.
+fn headline(outcome: &Outcome) -> String {
+    let summary = &outcome.summary;
+    let figure = outcome.estimate.as_ref().map_or_else(|| "no value".to_owned(), outcome_line::estimate_words);
+    let has_interval = outcome.estimate.as_ref().is_some_and(|estimate| estimate.low.is_some());
+    let interval = if has_interval { "95 % interval, " } else { "" };
+    let both = if outcome.spec.direction == Direction::Both { "sum of both directions, " } else { "" };
+    let trials = if summary.trials == 1 { "trial" } else { "trials" };
+    let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
+    format!("{figure} ({both}{interval}{} {trials}{trust})", summary.trials)
+}
+
+/// Round trips of a request test, or of TCP during a stream.
+fn round_trips(outcome: &Outcome) -> Option<String> {
+    let summary = &outcome.summary;
+    if summary.goodput_bps.is_none() {
+        let p50 = summary.rtt_p50_ns.filter(|_| summary.transactions_per_s.is_some())?;
+        let p99 =
+            summary.rtt_p99_ns.map_or(String::new(), |ns| format!(", {} at the 99th percentile", units::seconds(ns)));
+        return Some(format!("{} median{p99}", units::seconds(p50)));
+    }
+    let rtt = summary.tcp_rtt_ns?;
+    let cwnd = summary.cwnd_bytes.map_or(String::new(), |bytes| format!(", cwnd {}", amount(bytes)));
+    let each = if outcome.spec.flows > 1 { " each" } else { "" };
+    Some(format!("{} under this load (TCP, median){cwnd}{each}", units::seconds(rtt)))
+}
+
+/// Bytes with a decimal prefix: `4.29 GB`.
+fn amount(bytes: f64) -> String {
+    format!("{}B", units::count(bytes))
+}
+
+/// What a transfer moved, and how long it took.
+fn transferred(outcome: &Outcome) -> Option<String> {
+    let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == "transfer")?;
+    let took = outcome.summary.duration_ns?;
+    let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
+    Some(format!("{} ({bytes} B) in {}{trials}", amount(bytes as f64), units::seconds(took as f64)))
+}
+
+/// Where a transfer's bytes are.
+fn ledger(outcome: &Outcome) -> Option<String> {
+    let known = || outcome.trials.iter().map(|trial| &trial.ledger).filter(|ledger| !ledger.is_unknown());
+    if outcome.spec.pattern != "transfer" || known().next().is_none() {
+        return None;
+    }
+    let sum = |count: fn(&model::Ledger) -> u64| known().map(count).sum::<u64>();
+    let mut text = format!("{} B sent, {} B received", sum(|ledger| ledger.sent), sum(|ledger| ledger.received));
+    for (count, what) in [(sum(|ledger| ledger.lost), "lost"), (sum(|ledger| ledger.in_flight), "in flight at the end")]
+    {
+        text.push_str(&format!(", {count} B {what}"));
+    }
+    Some(if known().all(|ledger| ledger.balanced) { text } else { format!("{text}: the counts do not match") })
+}
+
+fn retransmits(outcome: &Outcome) -> Option<String> {
+    let summary = &outcome.summary;
+    let count = summary.retransmits?;
+    let share = summary.bytes_retransmitted.zip(summary.bytes_sent).filter(|(again, sent)| *again > 0 && *sent > 0);
+    let share = share.map_or(String::new(), |(again, sent)| {
+        let share = again as f64 / (sent + again) as f64;
+        let share = if share < 1e-5 { "less than 0.001 %".to_owned() } else { Ratio(share).to_string() };
+        format!(" ({share} of the bytes)")
+    });
+    Some(format!("{count} {}{share}", if count == 1 { "segment" } else { "segments" }))
+}
+
+/// Loss, reordering and jitter of datagrams.
+fn lost(outcome: &Outcome) -> Option<String> {
+    let summary = &outcome.summary;
+    let lost = summary.packets_lost?;
+    let mut text = labels::lost(lost, summary.packets_sent);
+    if let Some(sent) = summary.packets_sent {
+        text.push_str(&format!(" of {sent} datagrams"));
+    }
+    for (count, what) in [(summary.packets_reordered, "reordered"), (summary.packets_duplicated, "duplicated")] {
+        text.push_str(&count.filter(|count| *count > 0).map_or(String::new(), |count| format!(", {count} {what}")));
+    }
+    text.push_str(&summary.jitter_ns.map_or(String::new(), |ns| format!("; jitter {}", units::seconds(ns))));
+    Some(text)
+}
+
+fn flows(outcome: &Outcome) -> Option<String> {
+    let (index, shares) = (outcome.summary.fairness?, outcome.summary.shares?);
+    let range = format!("{:.2} to {:.2} of an equal share", shares.min, shares.max);
+    Some(format!("{} flows, {range} (Jain's index {index:.3})", outcome.spec.flows))
+}
+
+/// The finding that begins with these words.
+fn finding(run: &Run, words: &str) -> Option<String> {
+    run.findings.iter().map(|finding| &finding.statement).find(|statement| statement.starts_with(words)).cloned()
+}
+
+/// One direction of the one-way delays.
+fn one_way(run: &Run, direction: &str) -> Option<String> {
+    one_way::of_run(run).iter().find_map(|line| line.strip_prefix(direction)).map(str::to_owned)
+}
+
+/// The cause without the lesser ones.
+fn first_cause(statement: &str) -> &str {
+    ["; likely also", "; possibly also"]
+        .iter()
+        .filter_map(|also| statement.find(also))
+        .min()
+        .map_or(statement, |end| &statement[..end])
+}
+
+fn caveats(outcome: &Outcome) -> Option<String> {
+    let verdicts: Vec<&Verdict> = outcome.summary.verdicts.iter().collect();
+    let sentences: Vec<String> = verdicts
+        .iter()
+        .map(|one| format!("{}: {}", labels::verdict(**one), analysis::outcome::explain(**one)))
+        .collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
+}
+
+/// Commands that follow.
+fn next(run: &Run) -> String {
+    let why = format!("`thru why {}` (evidence)", run.header.id);
+    match &run.header.target {
+        Some(target) => format!("{why}, `thru advise {target}` (settings)"),
+        None => why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn shown(run: &Run, columns: u16) -> String {
+        screen(run, of(run).unwrap(), columns, &format!("`thru show {} -v`", run.header.id))
+    }
+
+    #[test]
+    fn an_answer_has_the_figure_first_and_at_most_ten_lines() {
+        for run in [sample::stream(), sample::rr()] {
+            let text = shown(&run, 100);
+            assert!(text.lines().count() <= 10, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            let first = text.lines().next().unwrap();
+            assert!(first.contains('±') && first.contains("95 % interval, ") && first.contains("trust "), "{text}");
+            assert!(text.ends_with(" -v`: hosts, cores, ceiling, cost, all caveats\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_limits_comes_without_lesser_causes_and_with_the_next_command() {
+        let mut run = sample::stream();
+        let statement = "receive window (strong): 64 KiB over 20.0 ms; likely also sender CPU: 98 % of the time";
+        run.header.target = Some("beta".into());
+        run.outcomes[0].summary.why = Some(model::Why {
+            limiter: model::LimiterKind::ReceiveWindow,
+            grade: None,
+            statement: statement.into(),
+            parts: Vec::new(),
+            evidence: Vec::new(),
+            also: Vec::new(),
+            losses: None,
+            notes: Vec::new(),
+            missing: Vec::new(),
+        });
+        let text = shown(&run, 100);
+        assert!(text.contains("Limited by   receive window (strong): 64 KiB over 20.0 ms\n"), "{text}");
+        assert!(text.contains(", `thru advise beta` (settings)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_transfer_has_its_bytes_time_and_ledger() {
+        let mut run = sample::stream();
+        let outcome = &mut run.outcomes[0];
+        outcome.spec.pattern = "transfer".into();
+        outcome.trials.truncate(1);
+        outcome.trials[0].ledger = model::Ledger { sent: 4096, received: 4000, lost: 96, in_flight: 0, balanced: true };
+        let summary = &mut outcome.summary;
+        (summary.trials, summary.bytes_received, summary.duration_ns) = (1, Some(4000), Some(2_000_000));
+        (summary.retransmits, summary.bytes_retransmitted, summary.bytes_sent) = (Some(3), Some(40), Some(4096));
+        let text = shown(&run, 100);
+        assert!(text.contains("Transferred  4.00 kB (4000 B) in 2.00 ms\n"), "{text}");
+        assert!(
+            text.contains("Ledger       4096 B sent, 4000 B received, 96 B lost, 0 B in flight at the end\n"),
+            "{text}"
+        );
+        assert!(text.contains("Retransmits  3 segments (0.967 % of the bytes)\n"), "{text}");
+        run.outcomes[0].trials[0].ledger.balanced = false;
+        assert!(shown(&run, 120).contains("the counts do not match"));
+    }
+
+    #[test]
+    fn datagrams_have_loss_and_jitter() {
+        let mut run = sample::stream();
+        let summary = &mut run.outcomes[0].summary;
+        (summary.packets_lost, summary.packets_sent, summary.packets_reordered) = (Some(12), Some(1200), Some(3));
+        summary.jitter_ns = Some(13_000.0);
+        assert!(
+            shown(&run, 100).contains("Lost         12 (1.00 %) of 1200 datagrams, 3 reordered; jitter 13.0 µs\n"),
+            "{}",
+            shown(&run, 100)
+        );
+    }
+
+    #[test]
+    fn a_long_caveat_is_cut() {
+        let mut run = sample::stream();
+        run.outcomes[0].summary.verdicts =
+            vec![Verdict::TargetMissed, Verdict::OneHost, Verdict::Drifting, Verdict::Overlapped];
+        let text = shown(&run, 80);
+        let caveats: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Caveats")).take(4).collect();
+        assert!(caveats[2].ends_with(" …") && !caveats[3].starts_with(' '), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn curves_plans_and_comparisons_have_no_such_answer() {
+        assert!([sample::curve(), sample::planned(), sample::pair()].iter().all(|run| of(run).is_none()));
+    }
+}

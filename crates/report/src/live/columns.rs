@@ -1,0 +1,103 @@
+//! The columns of live lines.
+
+use model::transport::Framing;
+use model::{Spec, units};
+
+use super::counts::Change;
+
+/// What identifies a line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Label {
+    /// End of the line's time, s.
+    pub(super) time: f64,
+    /// The trial, from 1, if the lines have that column.
+    pub(super) trial: Option<u32>,
+    /// The flow, or `all`, if they have that one.
+    pub(super) flow: Option<String>,
+    /// The direction, if they have that one.
+    pub(super) direction: Option<&'static str>,
+}
+
+type Value = fn(&Change) -> Option<String>;
+
+/// A title, a width and a value.
+type Column = (&'static str, usize, Value);
+
+const GOODPUT: Column = ("goodput", 13, |change| change.rate().map(units::bits_per_second));
+/// Another program counts what it received only at the end.
+const SENT: Column = ("sent", 13, |change| change.rate().map(units::bits_per_second));
+const TRANSACTIONS: Column = ("transactions/s", 14, |change| {
+    Some(units::count(change.transactions / change.seconds)).filter(|_| change.seconds > 0.0)
+});
+const MEAN_RTT: Column = ("mean RTT", 9, |change| {
+    (change.transactions > 0.0).then(|| units::seconds(change.seconds * 1e9 / change.transactions))
+});
+const RETRANSMITS: Column = ("retransmits", 11, |change| Some(change.retransmits?.to_string()));
+const RTT: Column = ("RTT", 9, |change| change.rtt_ns.map(units::seconds));
+const CWND: Column = ("cwnd", 9, |change| change.cwnd_bytes.map(|bytes| format!("{}B", units::count(bytes as f64))));
+const LOSS: Column = ("lost", 16, |change| {
+    let [numbers, received] = change.datagrams?;
+    // What comes out of order arrives in a later second.
+    Some(crate::labels::lost(numbers.saturating_sub(received), Some(numbers)))
+});
+const JITTER: Column = ("jitter", 9, |change| change.jitter_ns.map(units::seconds));
+const DATAGRAMS: Column = ("datagrams", 9, |change| Some(change.datagrams?[1].to_string()));
+
+const TCP: &[Column] = &[GOODPUT, RETRANSMITS, RTT, CWND];
+const TCP_SENT: &[Column] = &[SENT, RETRANSMITS, RTT, CWND];
+const UDP: &[Column] = &[GOODPUT, LOSS, JITTER, DATAGRAMS];
+const OTHER: &[Column] = &[GOODPUT];
+const TCP_TRIPS: &[Column] = &[TRANSACTIONS, MEAN_RTT, RETRANSMITS];
+const TRIPS: &[Column] = &[TRANSACTIONS, MEAN_RTT];
+
+/// The columns of a measurement. `sent`: the receivers are another program's.
+pub(super) fn columns(spec: &Spec, sent: bool) -> &'static [Column] {
+    let datagrams = spec.transport_facts().is_some_and(|facts| facts.framing == Some(Framing::Udp));
+    match (spec.is_stream(), spec.is_over_tcp()) {
+        (true, true) if sent => TCP_SENT,
+        (true, true) => TCP,
+        (true, false) if datagrams && !sent => UDP,
+        (true, false) => OTHER,
+        (false, true) => TCP_TRIPS,
+        (false, false) => TRIPS,
+    }
+}
+
+/// The heads of the columns.
+pub(super) fn head(columns: &[Column], label: &Label) -> String {
+    let mut line = format!("{:>9}", "time");
+    for (there, title, width) in [
+        (label.trial.is_some(), "trial", 7),
+        (label.flow.is_some(), "flow", 6),
+        (label.direction.is_some(), "direction", 11),
+    ] {
+        if there {
+            line.push_str(&format!("{title:>width$}"));
+        }
+    }
+    for (title, width, _) in columns {
+        line.push_str(&format!("  {title:>width$}"));
+    }
+    line
+}
+
+/// A line; `note` stands behind it.
+pub(super) fn line(columns: &[Column], label: &Label, change: &Change, note: &str) -> String {
+    let mut line = format!("{:>7.1} s", label.time);
+    if let Some(trial) = label.trial {
+        line.push_str(&format!("{trial:>7}"));
+    }
+    if let Some(flow) = &label.flow {
+        line.push_str(&format!("{flow:>6}"));
+    }
+    if let Some(direction) = label.direction {
+        line.push_str(&format!("{direction:>11}"));
+    }
+    for (_, width, value) in columns {
+        line.push_str(&format!("  {:>width$}", value(change).unwrap_or_else(|| "-".to_owned())));
+    }
+    if !note.is_empty() {
+        line.push_str(&format!("  {note}"));
+    }
+    line
+}

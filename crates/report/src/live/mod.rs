@@ -1,0 +1,188 @@
+//! The lines of a stream, transfer or round-trip test while it runs: one for each second, as the events come.
+
+mod columns;
+mod counts;
+
+use std::collections::BTreeMap;
+
+use model::{Direction, Event, Reading, Spec, Trial, Verdict};
+
+use self::columns::{Label, columns, head, line};
+use self::counts::{Change, Counts};
+use crate::figures::direction;
+use crate::labels;
+
+/// Makes the lines of one run.
+///
+/// A trial of a second or less has one line, with its own value; short ones share a line. The lines of a longer trial are made of
+/// the readings of both ends, and its last one of its totals.
+#[derive(Debug, Default)]
+pub struct LiveLines {
+    /// Also a line for each flow.
+    each: bool,
+    /// What is measured; `None` where there are no lines.
+    spec: Option<Spec>,
+    /// The heads were printed.
+    headed: bool,
+    /// Time of the trials that ended, ns.
+    ended_ns: u64,
+    /// The trial that runs: readings whose other end is due, and the last ones that were printed.
+    due: BTreeMap<u32, Counts>,
+    printed: Option<Counts>,
+    /// Short trials that have no line yet.
+    gathered: Option<Change>,
+}
+
+impl LiveLines {
+    /// Lines of all flows together, or with `each` also of each flow.
+    #[must_use]
+    pub fn new(each: bool) -> Self {
+        Self { each, ..Self::default() }
+    }
+
+    /// The lines, without line ends, that follow from an event; often none.
+    pub fn event(&mut self, event: &Event) -> Vec<String> {
+        match event {
+            Event::Run(header) => {
+                // The cells of a plan or a curve are measured side by side.
+                self.spec = match header.cells.as_slice() {
+                    [cell] if !cell.spec.no_loss => Some(cell.spec.clone()),
+                    _ => None,
+                };
+                Vec::new()
+            }
+            Event::Reading { pass, end, reading } => self.reading(*pass, end, reading),
+            Event::Trial(trial) => self.trial(trial),
+            Event::End(_) => self.rest(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn reading(&mut self, pass: u32, end: &str, reading: &Reading) -> Vec<String> {
+        let Some(spec) = self.spec.clone() else { return Vec::new() };
+        let counts = self.due.entry(reading.number).or_default();
+        counts.end(end).add(reading);
+        if !counts.is_complete(&spec) {
+            return Vec::new();
+        }
+        let Some(counts) = self.due.remove(&reading.number) else { return Vec::new() };
+        // Earlier ones are no longer waited for.
+        self.due.retain(|number, _| *number > reading.number);
+        let lines = self.lines(&spec, pass, &counts, "");
+        self.printed = Some(counts);
+        lines
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Vec<String> {
+        let Some(spec) = self.spec.clone() else { return Vec::new() };
+        self.due.clear();
+        let before = self.printed.take();
+        let counts = Counts::at_end(trial, before.as_ref());
+        let lasted_ns = counts.at_ns();
+        let lines = match before {
+            Some(_) => {
+                self.printed = before;
+                let lines = self.lines(&spec, trial.pass, &counts, &note(trial));
+                self.printed = None;
+                lines
+            }
+            None if self.has_parts(&spec) => self.lines(&spec, trial.pass, &counts, &note(trial)),
+            None => self.whole(&spec, trial, &counts),
+        };
+        self.ended_ns += lasted_ns;
+        lines
+    }
+
+    /// Whether a moment has several lines.
+    fn has_parts(&self, spec: &Spec) -> bool {
+        spec.is_stream() && (self.each || spec.direction == Direction::Both)
+    }
+
+    /// A trial without readings: its own value.
+    fn whole(&mut self, spec: &Spec, trial: &Trial, counts: &Counts) -> Vec<String> {
+        let mut change = counts.since(None, spec.direction, None, spec.is_stream());
+        match trial.value {
+            Some(value) if spec.is_stream() => change.bits = value * change.seconds,
+            Some(value) => change.transactions = value * change.seconds,
+            None => {}
+        }
+        let all = match self.gathered.take() {
+            Some(earlier) => earlier.and(&change),
+            None => change,
+        };
+        let note = note(trial);
+        let period = Reading::period_ns(spec.interval_ns) as f64 / 1e9;
+        if all.seconds < 0.95 * period && note.is_empty() {
+            self.gathered = Some(all);
+            return Vec::new();
+        }
+        let time = (self.ended_ns + counts.at_ns()) as f64 / 1e9;
+        self.one(spec, &Label { time, ..Label::default() }, &all, &note)
+    }
+
+    /// Short trials at the end of the run.
+    fn rest(&mut self) -> Vec<String> {
+        let (Some(spec), Some(all)) = (self.spec.clone(), self.gathered.take()) else { return Vec::new() };
+        self.one(&spec, &Label { time: self.ended_ns as f64 / 1e9, ..Label::default() }, &all, "")
+    }
+
+    /// The lines of one moment of a trial.
+    fn lines(&mut self, spec: &Spec, pass: u32, counts: &Counts, note: &str) -> Vec<String> {
+        let stream = spec.is_stream();
+        let at_ns = self.ended_ns + counts.at_ns();
+        let warm_up = counts.at_ns() <= spec.warmup_ns;
+        let note = if warm_up { "warm-up" } else { note };
+        let both = stream && spec.direction == Direction::Both;
+        let directions = if both {
+            vec![Direction::Send, Direction::Reverse]
+        } else {
+            vec![if stream { spec.direction } else { Direction::Send }]
+        };
+        let flows: Vec<Option<u32>> =
+            if self.each && stream { counts.flows().into_iter().map(Some).chain([None]).collect() } else { vec![None] };
+        let printed = self.printed.take();
+        let mut lines = Vec::new();
+        for flow in flows {
+            for of in &directions {
+                let label = Label {
+                    time: at_ns as f64 / 1e9,
+                    trial: is_long(spec).then_some(pass + 1),
+                    flow: self.each.then(|| flow.map_or_else(|| "all".to_owned(), |flow| flow.to_string())),
+                    direction: both.then(|| direction(*of)),
+                };
+                let change = counts.since(printed.as_ref(), *of, flow, stream);
+                // The remainder of a trial that ends with a period.
+                if change.seconds > 0.01 || printed.is_none() {
+                    lines.extend(self.one(spec, &label, &change, note));
+                }
+            }
+        }
+        self.printed = printed;
+        lines
+    }
+
+    /// A line, after the heads if it is the first one.
+    fn one(&mut self, spec: &Spec, label: &Label, change: &Change, note: &str) -> Vec<String> {
+        let columns = columns(spec, spec.speak.is_some() && spec.direction != Direction::Reverse);
+        let heads = (!std::mem::replace(&mut self.headed, true)).then(|| head(columns, label));
+        heads.into_iter().chain([line(columns, label, change, note)]).collect()
+    }
+}
+
+/// Whether a trial has several lines, if it ends by time.
+fn is_long(spec: &Spec) -> bool {
+    match spec.stop {
+        model::Stop::TimeNs(ns) => ns >= 2 * Reading::period_ns(spec.interval_ns),
+        _ => false,
+    }
+}
+
+/// What makes a trial's figures doubtful.
+fn note(trial: &Trial) -> String {
+    let doubtful = [Verdict::Stalled, Verdict::CutShort, Verdict::ByteCountMismatch, Verdict::SocketDrops];
+    let found: Vec<Verdict> = trial.verdicts.iter().filter(|one| doubtful.contains(one)).copied().collect();
+    labels::verdicts(&found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use model::tally::Window;
+use model::{
+    Cell, DatagramReading, DatagramTally, EndTally, Ending, FlowReading, FlowTally, Ledger, SocketFacts, Stop,
+    TcpReading,
+};
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn spec(seconds: u64) -> Spec {
+    Spec { stop: Stop::TimeNs(seconds * SECOND), interval_ns: 100_000_000, ..Spec::new("tcp", "stream") }
+}
+
+fn run(spec: Spec) -> Event {
+    let mut header = crate::sample::stream().header;
+    header.cells = vec![Cell::new(0, spec)];
+    Event::Run(header)
+}
+
+fn started(spec: Spec, each: bool) -> LiveLines {
+    let mut lines = LiveLines::new(each);
+    assert_eq!(lines.event(&run(spec)), [""; 0]);
+    lines
+}
+
+/// A connection with `mbit` in each second so far.
+fn flow(number: u32, direction: Direction, bytes: [u64; 2], retransmits: u64) -> FlowReading {
+    FlowReading {
+        flow: number,
+        connections: 1,
+        direction,
+        bytes_sent: bytes[0],
+        bytes_received: bytes[1],
+        transactions: 0,
+        tcp: Some(TcpReading { retransmits, rtt_ns: 45_000, cwnd_bytes: 1_210_000 }),
+        datagrams: None,
+    }
+}
+
+fn reading(end: &str, number: u32, flows: Vec<FlowReading>) -> Event {
+    let at_ns = u64::from(number) * SECOND;
+    let reading = Reading { number, at_ns, first_arrival_ns: Some(500_000_000).filter(|_| end == "far"), flows };
+    Event::Reading { pass: 0, end: end.to_owned(), reading }
+}
+
+fn trial(pass: u32, flows: [Vec<FlowTally>; 2], receiving_ns: u64, value: Option<f64>) -> Event {
+    let [near_flows, far_flows] = flows;
+    let sum = |flows: &[FlowTally], count: fn(&FlowTally) -> u64| flows.iter().map(count).sum();
+    let near = EndTally {
+        bytes_sent: sum(&near_flows, |flow| flow.bytes_sent),
+        sending_ns: receiving_ns,
+        flows: near_flows,
+        ..EndTally::default()
+    };
+    let far = EndTally {
+        bytes_received: sum(&far_flows, |flow| flow.bytes_received),
+        receiving_ns,
+        measured: Some(Window::default()),
+        flows: far_flows,
+        ..EndTally::default()
+    };
+    let ledger = Ledger::default();
+    Event::Trial(Trial { cell: 0, pass, position: 0, near, far, ledger, value, verdicts: Vec::new() })
+}
+
+fn total(flow: u32, bytes: [u64; 2], retransmits: u64) -> FlowTally {
+    let socket = SocketFacts {
+        retransmits: Some(retransmits),
+        srtt_ns: Some(45_000),
+        cwnd: Some(100),
+        mss: Some(1448),
+        ..SocketFacts::default()
+    };
+    FlowTally { flow, bytes_sent: bytes[0], bytes_received: bytes[1], socket, ..FlowTally::default() }
+}
+
+#[test]
+fn a_trial_of_a_second_has_one_line_with_its_own_value() {
+    let mut lines = started(spec(1), false);
+    let one = lines.event(&trial(
+        0,
+        [vec![total(0, [125_000_000, 0], 3)], vec![total(0, [0, 125_000_000], 0)]],
+        SECOND,
+        Some(997e6),
+    ));
+    assert_eq!(
+        one,
+        [
+            "     time        goodput  retransmits        RTT       cwnd",
+            "    1.0 s     997 Mbit/s            3    45.0 µs     145 kB"
+        ]
+    );
+    let two = lines.event(&trial(1, [vec![total(0, [1, 0], 0)], vec![total(0, [0, 1], 0)]], SECOND, Some(1e9)));
+    assert_eq!(two, ["    2.0 s    1.00 Gbit/s            0    45.0 µs     145 kB"]);
+}
+
+#[test]
+fn short_trials_share_a_line_and_the_rest_comes_at_the_end() {
+    let mut lines = started(Spec { stop: Stop::TimeNs(SECOND / 2), ..spec(1) }, false);
+    let half =
+        |pass, value| trial(pass, [vec![total(0, [9, 0], 1)], vec![total(0, [0, 9], 0)]], SECOND / 2, Some(value));
+    assert_eq!(lines.event(&half(0, 100e6)), [""; 0]);
+    let both = lines.event(&half(1, 300e6));
+    assert!(both[1].starts_with("    1.0 s     200 Mbit/s            2"), "{both:?}");
+    assert_eq!(lines.event(&half(2, 50e6)), [""; 0]);
+    let rest = lines.event(&Event::End(Ending::default()));
+    assert!(rest.len() == 1 && rest[0].starts_with("    1.5 s    50.0 Mbit/s"), "{rest:?}");
+}
+
+#[test]
+fn a_long_trial_has_a_line_for_each_second_when_both_ends_were_read() {
+    let mut lines = started(spec(3), false);
+    let sent = |number: u32, retransmits| {
+        reading("near", number, vec![flow(0, Direction::Send, [u64::from(number) * 125_000_000, 0], retransmits)])
+    };
+    let received = |number: u32, bytes| reading("far", number, vec![flow(0, Direction::Send, [0, bytes], 0)]);
+    assert_eq!(lines.event(&sent(1, 5)), [""; 0]);
+    // The first byte arrived after half a second.
+    let first = lines.event(&received(1, 50_000_000));
+    assert!(first[0].contains("trial") && first[1].contains("1.0 s      1     800 Mbit/s            5"), "{first:?}");
+    assert_eq!(lines.event(&received(2, 150_000_000)), [""; 0]);
+    let second = lines.event(&sent(2, 7));
+    assert!(second.len() == 1 && second[0].contains("2.0 s      1     800 Mbit/s            2"), "{second:?}");
+    // The last second is what is left of the totals.
+    let last = lines.event(&trial(
+        0,
+        [vec![total(0, [375_000_000, 0], 7)], vec![total(0, [0, 270_000_000], 0)]],
+        2_500_000_000,
+        Some(864e6),
+    ));
+    assert!(last.len() == 1 && last[0].contains("3.0 s      1     960 Mbit/s            0"), "{last:?}");
+    let next = lines.event(&Event::Reading {
+        pass: 1,
+        end: "near".into(),
+        reading: Reading {
+            number: 1,
+            at_ns: SECOND,
+            first_arrival_ns: None,
+            flows: vec![flow(0, Direction::Send, [9, 0], 0)],
+        },
+    });
+    assert_eq!(next, [""; 0]);
+}
+
+#[test]
+fn each_flow_and_each_direction_has_its_line() {
+    let both = Spec { flows: 2, direction: Direction::Both, ..spec(3) };
+    let mut lines = started(both, true);
+    let flows = |near: bool| -> Vec<FlowReading> {
+        (0..2)
+            .flat_map(|number| {
+                [(Direction::Send, near), (Direction::Reverse, !near)].map(|(direction, sends)| {
+                    let bytes =
+                        (u64::from(number) + 1) * if direction == Direction::Send { 12_500_000 } else { 25_000_000 };
+                    flow(number, direction, if sends { [bytes, 0] } else { [0, bytes] }, 1)
+                })
+            })
+            .collect()
+    };
+    // Two processes report their own flows.
+    let near = flows(true);
+    let (first, second) = near.split_at(2);
+    assert_eq!(lines.event(&reading("near", 1, first.to_vec())), [""; 0]);
+    assert_eq!(lines.event(&reading("near", 1, second.to_vec())), [""; 0]);
+    let printed = lines.event(&reading("far", 1, flows(false)));
+    let cells: Vec<Vec<&str>> = printed.iter().map(|line| line.split_whitespace().skip(2).take(4).collect()).collect();
+    assert_eq!(printed.len(), 7, "{printed:?}");
+    assert_eq!(cells[1], ["1", "0", "send", "200"]);
+    assert_eq!(cells[2], ["1", "0", "reverse", "200"]);
+    assert_eq!(cells[5], ["1", "all", "send", "600"]);
+    assert_eq!(cells[6], ["1", "all", "reverse", "600"]);
+}
+
+#[test]
+fn datagrams_have_loss_and_jitter() {
+    let udp = Spec { transport: "udp".into(), ..spec(2) };
+    let mut lines = started(udp, false);
+    let datagrams = |numbers, received| Some(DatagramReading { numbers, received, jitter_ns: Some(13_000) });
+    let sent = FlowReading { tcp: None, ..flow(0, Direction::Send, [125_000, 0], 0) };
+    let arrived = FlowReading { tcp: None, datagrams: datagrams(100, 98), ..flow(0, Direction::Send, [0, 122_500], 0) };
+    lines.event(&reading("near", 1, vec![sent]));
+    let first = lines.event(&reading("far", 1, vec![arrived]));
+    assert!(first[0].ends_with("goodput              lost     jitter  datagrams"), "{first:?}");
+    assert!(first[1].ends_with("1.96 Mbit/s        2 (2.00 %)    13.0 µs         98"), "{first:?}");
+    // At the end all that was sent counts, also what came after the last arrival.
+    let Event::Trial(mut last) =
+        trial(0, [vec![total(0, [250_000, 0], 0)], vec![total(0, [0, 240_000], 0)]], 1_500_000_000, Some(1e6))
+    else {
+        return;
+    };
+    last.near.flows[0].socket = SocketFacts::default();
+    last.far.flows[0].socket = SocketFacts::default();
+    last.near.datagrams = Some(DatagramTally { sent: 200, ..DatagramTally::default() });
+    last.far.datagrams = Some(DatagramTally { received: 192, jitter_ns: Some(20_000), ..DatagramTally::default() });
+    let last = lines.event(&Event::Trial(last));
+    assert!(last[0].ends_with("940 kbit/s        6 (6.00 %)    20.0 µs         94"), "{last:?}");
+}
+
+#[test]
+fn another_programs_server_reports_only_at_the_end() {
+    let mut lines = started(Spec { speak: Some("iperf3".into()), ..spec(3) }, false);
+    let first = lines.event(&reading("near", 1, vec![flow(0, Direction::Send, [125_000_000, 0], 0)]));
+    assert!(first[0].contains(" sent ") && first[1].contains("1.00 Gbit/s"), "{first:?}");
+}
+
+#[test]
+fn round_trips_and_doubtful_trials() {
+    let mut lines = started(Spec { pattern: "rr".into(), ..spec(1) }, false);
+    let Event::Trial(mut one) = trial(0, [vec![total(0, [9, 9], 0)], vec![total(0, [9, 9], 0)]], SECOND, Some(20e3))
+    else {
+        return;
+    };
+    one.verdicts.push(Verdict::Stalled);
+    let printed = lines.event(&Event::Trial(one));
+    assert_eq!(printed[1], "    1.0 s          20.0 k    50.0 µs            0  stalled");
+}
+
+#[test]
+fn runs_of_several_cells_have_no_lines() {
+    let mut lines = LiveLines::new(false);
+    lines.event(&Event::Run(crate::sample::curve().header));
+    assert_eq!(lines.event(&reading("near", 1, vec![flow(0, Direction::Send, [1, 0], 0)])), [""; 0]);
+}
