@@ -1,5 +1,6 @@
 //! The flags that all measuring subcommands share, and what they add to the draft of a measurement.
 
+mod axes;
 mod login;
 mod output;
 mod precision;
@@ -11,6 +12,7 @@ use clap::Args;
 use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, Strategy};
 use session::draft::SpecDraft;
 
+pub use self::axes::AxisFlags;
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
