@@ -173,7 +173,7 @@ pub struct Sockets {
     #[arg(short = 'C', long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
     pub cc: Option<PerEnd<Congestion>>,
 
-    /// Congestion-control rules per destination: Web100's wad.conf as TOML. Needs --cc highspeed.
+    /// Congestion-control rules per destination: a wad.conf of Net100, in its own form or as TOML. Needs --cc highspeed.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub cc_rules: Option<Rules>,
 
