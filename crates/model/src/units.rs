@@ -219,6 +219,12 @@ pub fn seconds(ns: f64) -> String {
     with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "\u{b5}s"), (1.0, "ns")])
 }
 
+/// An amount of bytes with three significant digits and its decimal prefix ("4.29 GB").
+#[must_use]
+pub fn amount(bytes: f64) -> String {
+    with_prefix(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
+}
+
 /// A count or frequency with three significant digits and a decimal prefix ("16.6 k").
 #[must_use]
 pub fn count(value: f64) -> String {

@@ -100,7 +100,7 @@ fn configuration(differences: &[Difference], columns: usize) -> String {
             [] => {}
             few if few.len() <= FEW_MISSING => {
                 for one in few {
-                    wrapped("- ", &format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b), columns, &mut text);
+                    wrapped("- ", &named(one), columns, &mut text);
                 }
             }
             many => {
@@ -111,9 +111,13 @@ fn configuration(differences: &[Difference], columns: usize) -> String {
     }
     let known = |one: &&Difference| one.a != "-" && one.b != "-";
     for one in differences.iter().filter(known) {
-        wrapped("- ", &format!("{} {}: {} -> {}", one.of, one.field, one.a, one.b), columns, &mut text);
+        wrapped("- ", &named(one), columns, &mut text);
     }
     text
+}
+
+fn named(one: &Difference) -> String {
+    format!("{}: {} -> {}", format!("{} {}", one.of, one.field).trim_end(), one.a, one.b)
 }
 
 /// The most facts of one side alone that are listed.

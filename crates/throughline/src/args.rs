@@ -1,6 +1,6 @@
 //! The whole command line. The flags of each subcommand are in its own file.
 
-use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
+use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
@@ -36,9 +36,23 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub until_input_ends: bool,
 
+    /// Show rates in bits or in bytes per second. Files for programs (JSON, CSV) always have bits.
+    #[arg(long, global = true, value_enum, default_value_t, env = "THRU_UNITS", help_heading = "Output")]
+    pub units: RateUnits,
+
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The unit of rates in texts for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum RateUnits {
+    /// Gbit/s, as network devices are rated.
+    #[default]
+    Bits,
+    /// GB/s, as NetPIPE's and storage's users count.
+    Bytes,
 }
 
 /// The command line as it is parsed. A negative number after a flag is its value, not another flag, so that the error names the

@@ -17,6 +17,7 @@ mod registries;
 mod sinks;
 mod spec_args;
 mod spelling;
+mod units;
 mod usage;
 
 use std::process::ExitCode;
@@ -46,6 +47,9 @@ fn run() -> Result<u8, Failure> {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error),
     };
+    if args.units == args::RateUnits::Bytes {
+        units::use_bytes();
+    }
     control::raise_file_limit();
     let watch_input: fn() = if args.until_input_ends { signals::end_with_input } else { || {} };
     commands::run(args, watch_input)

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use clap::Command;
 
+use crate::units;
+
 /// The long options of all subcommands, without their dashes.
 static OPTIONS: OnceLock<BTreeSet<String>> = OnceLock::new();
 
@@ -32,12 +34,12 @@ pub fn is_option(name: &str) -> bool {
 /// The text with each option in backticks, `NAME`, `NAME VALUE` or `NAME=VALUE`, as a flag. Other words in backticks stay. The text keeps
 /// its length, so that the columns of tables stay where they are.
 pub fn flags(text: &str) -> Cow<'_, str> {
-    between("`", text)
+    units::chosen(between("`", text))
 }
 
 /// As [`flags`], for Markdown, where the backticks of a message are escaped and those of markup are not.
 pub fn flags_of_markdown(text: &str) -> Cow<'_, str> {
-    between("\\`", text)
+    units::chosen(between("\\`", text))
 }
 
 fn between<'a>(mark: &str, text: &'a str) -> Cow<'a, str> {

@@ -80,12 +80,12 @@ fn words(key: &str, value: &str) -> String {
     let number = value.parse::<u64>().ok();
     let last = key.rsplit('.').next().unwrap_or(key);
     let text = match (last, number) {
-        (name, Some(ns)) if name.ends_with("_ns") => model::Nanos(ns).to_string(),
+        (name, Some(ns)) if name.ends_with("_ns") || name.ends_with("-ns") => model::Nanos(ns).to_string(),
         (name, Some(bps)) if name.ends_with("_bps") => model::BitRate(bps).to_string(),
         ("block" | "reply" | "sndbuf" | "rcvbuf" | "bytes", Some(bytes)) => model::ByteSize(bytes).to_string(),
         _ => value.to_owned(),
     };
-    let name = key.trim_end_matches("_ns").trim_end_matches("_bps").trim_start_matches("stop.");
+    let name = key.trim_end_matches("_ns").trim_end_matches("-ns").trim_end_matches("_bps").trim_start_matches("stop.");
     if text == "true" { name.to_owned() } else { format!("{name} {text}") }
 }
 

@@ -106,14 +106,9 @@ fn round_trips(outcome: &Outcome) -> Option<String> {
         return Some(format!("{} median{p99}", units::seconds(p50)));
     }
     let rtt = summary.tcp_rtt_ns?;
-    let cwnd = summary.cwnd_bytes.map_or(String::new(), |bytes| format!(", cwnd {}", amount(bytes)));
+    let cwnd = summary.cwnd_bytes.map_or(String::new(), |bytes| format!(", cwnd {}", units::amount(bytes)));
     let each = if outcome.spec.flows > 1 { " each" } else { "" };
     Some(format!("{} under this load (TCP, median){cwnd}{each}", units::seconds(rtt)))
-}
-
-/// Bytes with a decimal prefix: `4.29 GB`.
-fn amount(bytes: f64) -> String {
-    format!("{}B", units::count(bytes))
 }
 
 /// What a transfer moved, and how long it took.
@@ -121,7 +116,7 @@ fn transferred(outcome: &Outcome) -> Option<String> {
     let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == "transfer")?;
     let took = outcome.summary.duration_ns?;
     let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
-    Some(format!("{} ({bytes} B) in {}{trials}", amount(bytes as f64), units::seconds(took as f64)))
+    Some(format!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), units::seconds(took as f64)))
 }
 
 /// Where a transfer's bytes are.

@@ -34,7 +34,7 @@ const MEAN_RTT: Column = ("mean RTT", 9, |change| {
 });
 const RETRANSMITS: Column = ("retransmits", 11, |change| Some(change.retransmits?.to_string()));
 const RTT: Column = ("RTT", 9, |change| change.rtt_ns.map(units::seconds));
-const CWND: Column = ("cwnd", 9, |change| change.cwnd_bytes.map(|bytes| format!("{}B", units::count(bytes as f64))));
+const CWND: Column = ("cwnd", 9, |change| change.cwnd_bytes.map(|bytes| units::amount(bytes as f64)));
 const LOSS: Column = ("lost", 16, |change| {
     let [numbers, received] = change.datagrams?;
     // What comes out of order arrives in a later second.
