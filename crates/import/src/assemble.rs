@@ -102,6 +102,9 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
     let program = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
     findings.insert(0, note(format!("imported from {} ({program})", source.file), Vec::new()));
+    if curve && is_one_curve(&cells) {
+        findings.splice(0..0, analysis::of_curve(&outcomes));
+    }
     let header = RunHeader {
         id: source.id.clone(),
         name: source.name.clone(),
@@ -138,6 +141,13 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         findings,
         advice: None,
     }
+}
+
+/// Whether cells differ in nothing but their sizes.
+fn is_one_curve(cells: &[Cell]) -> bool {
+    let common = |cell: &Cell| (Spec { block: 0, reply: None, ..cell.spec.clone() }, cell.levels.clone());
+    let first = cells.first().map(common);
+    cells.len() > 2 && cells.iter().all(|cell| Some(common(cell)) == first)
 }
 
 /// A run of this program with the id and the name of the import. A note has those of the document.

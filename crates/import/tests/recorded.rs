@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, Source, assemble, read};
-use model::{Count, Direction, Run, Stop, Trust, Verdict};
+use model::{Count, Direction, FindingKind, Run, Stop, Trust, Verdict};
 
 fn reading(name: &str) -> Reading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -105,12 +105,14 @@ fn the_page_of_2003_holds_listings_of_three_tools() {
 
 #[test]
 fn settings_are_the_environment_and_a_mistyped_one_is_refused() {
-    let environment = only("2003-sysctl.txt");
-    assert_eq!(environment.header.kind, "environment");
-    let sysctl = &environment.header.near.sysctl;
-    assert_eq!(sysctl["net.core.wmem_max"], "67108864");
-    assert_eq!(sysctl["net.ipv4.tcp_mem"], "8388608 8388608 67108864");
-    assert!(environment.findings.iter().any(|finding| finding.statement.contains("net.core.wmem_max was 128388607")));
+    // The record has two sets, which stay apart.
+    let sets = reading("2003-sysctl.txt").imported;
+    let of = |set: usize, key: &str| sets[set].near.sysctl.get(key).map(String::as_str);
+    assert_eq!((sets.len(), sets[0].kind.as_str()), (2, "environment"));
+    assert_eq!((of(0, "net.core.wmem_max"), of(1, "net.core.wmem_max")), (Some("128388607"), Some("67108864")));
+    assert_eq!((of(0, "net.ipv4.tcp_mem"), of(1, "net.ipv4.tcp_mem")), (None, Some("8388608 8388608 67108864")));
+    assert_eq!((of(0, "fs.file-max"), of(1, "fs.file-max")), (None, Some("32768")));
+    assert_eq!(sets[0].notes, ["set 1 of 2: lines 1 to 4"]);
     let typo = reading("2003-typo.txt");
     assert_eq!((typo.refused[0].line, typo.imported.len()), (1, 1));
     assert!(typo.refused[0].reason.contains("'nnet.'"), "{:?}", typo.refused);
@@ -125,6 +127,12 @@ fn netpipes_megabits_are_binary_and_its_time_is_half_a_round_trip() {
     assert!((first.estimate.as_ref().unwrap().value / 19_920.0 - 1.0).abs() < 1e-3);
     assert_eq!((first.estimate.as_ref().unwrap().low, first.summary.trust), (None, Some(Trust::Low)));
     assert_eq!(first.summary.goodput_bps, None);
+    let found = |kind| run.findings.iter().any(|finding| finding.kind == kind);
+    assert!(
+        [FindingKind::Latency, FindingKind::Peak, FindingKind::Saturation].into_iter().all(found),
+        "{:?}",
+        run.findings
+    );
     let screen = only("netpipe372-screen.txt");
     close(screen.outcomes[0].summary.rtt_p50_ns, 2.0 * 9960.0);
 }

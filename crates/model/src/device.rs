@@ -14,6 +14,9 @@ pub struct Device {
     /// Kind of virtual device (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Vendor and product by the list of PCI ids, or as another program's listing names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub product: Option<String>,
     /// Hardware address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
@@ -50,6 +53,9 @@ pub struct Device {
     /// Firmware of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
+    /// Parameters of the driver's kernel module (/sys/module/NAME/parameters).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub driver_parameters: BTreeMap<String, String>,
     /// Its location by the driver, such as a PCI slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
@@ -161,6 +167,13 @@ pub struct Pci {
     pub width: Option<u32>,
     /// Lanes that the card has.
     pub max_width: Option<u32>,
+    /// Highest clock of a function without PCI Express, MHz: 33, 66 or (PCI-X) 133. The current one depends on the bus and is not
+    /// reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_clock_mhz: Option<u32>,
+    /// Width of a PCI-X function, bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_bits: Option<u32>,
     /// Largest read request of the card, bytes (MaxReadReq).
     pub read_request_bytes: Option<u32>,
     /// Largest payload of its packets, bytes (MaxPayload).

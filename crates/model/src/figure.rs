@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A figure: axes, series and marks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A figure: axes, series and marks; or a matrix, or a map.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Figure {
     /// Short identifier, usable as a file name, such as `throughput`.
     pub id: String,
@@ -20,10 +21,23 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Points with a label.
     pub marks: Vec<Mark>,
+    /// The titles of small multiples, which share the axes; without any, there is one plot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub panels: Vec<String>,
+    /// Whether each panel shows the series of the others behind its own, without colour.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub context: bool,
+    /// Values of pairs, drawn as colours; both axes have categories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Matrix>,
+    /// Nodes and links, drawn instead of axes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<Map>,
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Axis {
     /// Label with its unit in words, such as `block size`.
     pub label: String,
@@ -31,35 +45,78 @@ pub struct Axis {
     pub unit: String,
     /// Scale.
     pub scale: Scale,
+    /// The ticks with their texts; without any, the renderer chooses them. Categories are at 0, 1, 2 and so on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ticks: Vec<(f64, String)>,
+    /// The lowest value to show; null for what the values need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The highest value to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+impl Axis {
+    /// An axis whose ticks and range the renderer chooses.
+    #[must_use]
+    pub fn new(label: &str, unit: &str, scale: Scale) -> Self {
+        Self { label: label.to_owned(), unit: unit.to_owned(), scale, ..Self::default() }
+    }
+
+    /// An axis of categories, which have no values in between.
+    #[must_use]
+    pub fn names(label: &str, names: &[String]) -> Self {
+        let ticks = (0..).map(f64::from).zip(names.iter().cloned()).collect();
+        Self { ticks, ..Self::new(label, "", Scale::Names) }
+    }
 }
 
 /// The scale of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Linear, from zero.
+    #[default]
     Linear,
     /// Logarithmic; values must be positive.
     Log,
+    /// Categories at equal distances.
+    Names,
+    /// Times, ns since 1970 (UTC); linear over the range of the values.
+    Date,
 }
 
 /// One line of a figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
     /// Points, in drawing order.
     pub points: Vec<Point>,
-    /// A reference for comparison (such as the memory ceiling), drawn thinner.
-    #[serde(default)]
+    /// A reference for comparison (such as the memory ceiling), drawn thinner, in every panel.
     pub reference: bool,
     /// Whether its points are segments of bars, from `low` to `high`; `y` is their length.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stacked: bool,
+    /// Its colour and dashes; null for those of its position in the figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
+    /// Index of its panel.
+    pub panel: usize,
+}
+
+/// What a series looks like: the same level of a factor has the same colour in all figures of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Look {
+    /// Number of the colour and of the marker.
+    pub colour: usize,
+    /// Number of the pattern of dashes; 0 is a solid line.
+    pub dash: usize,
 }
 
 /// One point, with its interval if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Horizontal value in the axis' unit.
     pub x: f64,
@@ -67,12 +124,12 @@ pub struct Point {
     pub y: f64,
     /// Low end of the interval of `y`.
     pub low: Option<f64>,
-    /// High end of the interval of `y`.
+    /// High end of the interval of `y`; infinite if nothing bounds it.
     pub high: Option<f64>,
 }
 
 /// A labelled point, such as the saturation point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
     /// Horizontal value in the axis' unit.
     pub x: f64,
@@ -80,4 +137,70 @@ pub struct Mark {
     pub y: f64,
     /// Text.
     pub label: String,
+}
+
+/// The values of a matrix, such as of each pair of hosts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Matrix {
+    /// What its values are.
+    pub label: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// The cells that have a value.
+    pub cells: Vec<MatrixCell>,
+}
+
+/// A cell of a matrix.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MatrixCell {
+    /// Index of the panel.
+    pub panel: usize,
+    /// Index of its category on the vertical axis, the first at the top.
+    pub row: usize,
+    /// Index of its category on the horizontal axis.
+    pub column: usize,
+    /// Its value.
+    pub value: f64,
+}
+
+/// A network as a picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Map {
+    /// Hosts, routers and switches.
+    pub nodes: Vec<MapNode>,
+    /// The links between them.
+    pub links: Vec<MapLink>,
+}
+
+/// A node of a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MapNode {
+    /// Its name.
+    pub name: String,
+    /// Lines under the name.
+    pub lines: Vec<String>,
+    /// What it is.
+    pub kind: MapKind,
+}
+
+/// What a node of a map is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MapKind {
+    /// A host.
+    #[default]
+    Host,
+    /// A router.
+    Router,
+    /// A switch.
+    Switch,
+}
+
+/// A link of a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MapLink {
+    /// Indexes of its nodes.
+    pub between: [usize; 2],
+    /// Lines beside it, such as its rate, its delay and its MTU.
+    pub lines: Vec<String>,
 }

@@ -62,7 +62,7 @@ pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ModelError;
 pub use estimate::Estimate;
 pub use event::{Event, EventSink, Phase, SinkError};
-pub use figure::{Axis, Figure, Mark, Point, Scale, Series};
+pub use figure::{Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matrix, MatrixCell, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use histogram::Histogram;
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};

@@ -282,6 +282,13 @@ pub struct FlowTally {
     pub bytes_received: u64,
     /// Round trips completed.
     pub transactions: u64,
+    /// First and last send of payload, ns since this end (of several processes, its process) started; absent if nothing was sent, and
+    /// of other programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sending_ns: Option<[u64; 2]>,
+    /// First and last arrival of payload, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiving_ns: Option<[u64; 2]>,
     /// The kernel's values of the socket.
     pub socket: SocketFacts,
     /// TCP_INFO over the trial, from its start to its end, for the first 64 connections of a process; not for connections of a

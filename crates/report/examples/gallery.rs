@@ -10,10 +10,11 @@ mod sample;
 #[allow(clippy::print_stdout, reason = "an example for people to run")]
 fn main() -> io::Result<()> {
     let Some(directory) = env::args_os().nth(1) else {
-        println!("usage: gallery DIR [NAME]");
+        println!("usage: gallery DIR [NAME [PIXELS]]");
         return Ok(());
     };
     let only = env::args().nth(2);
+    let pixels = env::args().nth(3).and_then(|pixels| pixels.parse().ok()).unwrap_or(1_600);
     for (name, runs) in sample::gallery() {
         if only.as_ref().is_some_and(|only| only != name) {
             continue;
@@ -21,13 +22,16 @@ fn main() -> io::Result<()> {
         let folder = Path::new(&directory).join(name);
         fs::create_dir_all(&folder)?;
         for format in report::FORMATS {
-            match (format.render)(&report::View::new(&runs)) {
-                Ok(pieces) => {
-                    for piece in pieces {
-                        fs::write(folder.join(&piece.name), &piece.bytes)?;
+            let mapped = runs.iter().any(|run| report::topology(run).is_some()) && format.name == "png";
+            for figure in [None, mapped.then_some("topology")].into_iter().take(1 + usize::from(mapped)) {
+                match (format.render)(&report::View { pixels, figure, ..report::View::new(&runs) }) {
+                    Ok(pieces) => {
+                        for piece in pieces {
+                            fs::write(folder.join(&piece.name), &piece.bytes)?;
+                        }
                     }
+                    Err(error) => println!("{name}: {error}"),
                 }
-                Err(error) => println!("{name}: {error}"),
             }
         }
     }

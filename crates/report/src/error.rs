@@ -46,6 +46,12 @@ pub enum ReportError {
         /// The available figures, separated by commas.
         available: String,
     },
+    /// What is requested of the axes is not possible. The command line can say so before anything is written.
+    #[error("{what}")]
+    Axes {
+        /// The flag, its value and the reason.
+        what: String,
+    },
     /// A run could not be written as JSON.
     #[error("writing run {run} as JSON")]
     Json {

@@ -36,9 +36,7 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
         interface_lines(&mut text, interface);
     }
     heading(&mut text, "settings");
-    for (name, value) in &inventory.sysctl {
-        let _ = writeln!(text, "  {:<42} {}", labels::plain(name), labels::plain(value));
-    }
+    settings(&mut text, inventory);
     if !inventory.missing.is_empty() {
         heading(&mut text, "not readable");
         inventory.missing.iter().for_each(|what| {
@@ -46,6 +44,23 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
         });
     }
     text
+}
+
+/// The interfaces and settings of an imported environment.
+pub(crate) fn environment(inventory: &Inventory) -> String {
+    let mut text = String::new();
+    inventory.interfaces.iter().for_each(|interface| interface_lines(&mut text, interface));
+    if !inventory.sysctl.is_empty() {
+        heading(&mut text, "settings");
+        settings(&mut text, inventory);
+    }
+    text
+}
+
+fn settings(text: &mut String, inventory: &Inventory) {
+    for (name, value) in &inventory.sysctl {
+        let _ = writeln!(text, "  {:<42} {}", labels::plain(name), labels::plain(value));
+    }
 }
 
 fn interface_lines(text: &mut String, interface: &Interface) {

@@ -145,6 +145,7 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let mut add =
         |name, value: Option<String>| all.extend(value.filter(|text| !text.is_empty()).map(|text| (name, text)));
+    add("product", device.product.clone());
     add("hardware address", device.mac.clone());
     add("flags", Some(device.flags.join(" ")));
     add("member of", device.master.clone());
@@ -155,6 +156,7 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
     let segments = device.gso_max_bytes.zip(device.gro_max_bytes);
     add("largest GSO and GRO", segments.map(|(gso, gro)| format!("{gso} and {gro} bytes")));
     add("driver version", device.driver_version.clone());
+    add("driver parameters", Some(pairs(&device.driver_parameters, " ")));
     add("firmware", device.firmware.clone());
     add("bus", device.bus.clone());
     add("rings", Some(pairs(&device.rings, " ")));
@@ -191,6 +193,8 @@ pub(crate) fn device_facts(device: &Device) -> Vec<(&'static str, String)> {
             pci.id.clone(),
             link(pci.speed_mts, pci.width),
             link(pci.max_speed_mts, pci.max_width).map(|max| format!("capable of {max}")),
+            pci.max_clock_mhz.map(|mhz| format!("without PCI Express, at most {mhz} MHz")),
+            pci.bus_bits.map(|bits| format!("{bits} bits")),
             pci.read_request_bytes.map(|bytes| format!("reads of {bytes} bytes")),
             pci.payload_bytes.map(|bytes| format!("payload of {bytes} bytes")),
         ];

@@ -17,6 +17,7 @@
 
 mod advice;
 mod anatomy;
+mod axes;
 mod captures;
 mod ceiling_cost;
 mod comparison;
@@ -47,11 +48,12 @@ mod watch;
 mod sample;
 
 pub use advice::sysctl_files;
+pub use axes::{Axes, AxisRange, LogAxes};
 pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
-pub use figures::{figures, host_figures};
-pub use formats::{FORMATS, Format, format};
+pub use figures::{figures, host_figures, map_figure, topology};
+pub use formats::{FORMATS, Format, format, picture};
 pub use host::{host, host_differences};
 pub use lab::lab_report;
 pub use limiter::why_report;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
-use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, units};
+use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, Trust, Verdict, units};
 
 use crate::grid::Grid;
 use crate::labels;
@@ -22,11 +22,11 @@ pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
     tables(&run.header, &run.outcomes)
         .iter()
         .filter(|table| table.cells.iter().flatten().any(Option::is_some))
-        .map(text)
+        .map(|table| text(table, run))
         .collect()
 }
 
-fn text(table: &PlanTable) -> TextTable {
+fn text(table: &PlanTable, run: &Run) -> TextTable {
     let fixed: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let fixed = if fixed.is_empty() { String::new() } else { format!("; {}", fixed.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|mean| mean.low.is_some()) {
@@ -41,11 +41,25 @@ fn text(table: &PlanTable) -> TextTable {
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
     let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
-        let values = cells.iter().map(|cell| cell.as_ref().map(|mean| value(mean, table.unit)).unwrap_or_default());
+        let values = cells
+            .iter()
+            .map(|cell| cell.as_ref().map(|mean| value(mean, table.unit) + doubt(run, mean.cell)).unwrap_or_default());
         std::iter::once(labels::plain(level)).chain(values).collect()
     };
     let rows = table.rows.iter().zip(&table.cells).map(row).collect();
     TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
+}
+
+/// What makes a cell's value unusable.
+fn doubt(run: &Run, cell: u32) -> &'static str {
+    let Some(outcome) = run.outcomes.iter().find(|outcome| outcome.cell == cell) else { return "" };
+    if outcome.summary.verdicts.contains(&Verdict::Stalled) {
+        " (stalled)"
+    } else if outcome.summary.trust == Some(Trust::None) {
+        " (not trusted)"
+    } else {
+        ""
+    }
 }
 
 /// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.

@@ -2,7 +2,8 @@
 
 use model::{Figure, Run};
 
-use crate::ReportError;
+use crate::figures::Drawn;
+use crate::{Axes, ReportError};
 
 /// The runs to report on, with the options of some formats. A format ignores the options that it does not use.
 #[derive(Debug, Clone)]
@@ -17,27 +18,45 @@ pub struct View<'a> {
     pub plot: bool,
     /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
     pub whole: Option<&'a str>,
-    /// `png`: width in pixels; the height follows from the figure.
+    /// `png` and `svg`: width in pixels; the height follows from the figure. Below 960 the figure is laid out for a narrow place.
     pub pixels: u32,
+    /// `svg`, `png`, `html` and `gnuplot`: ranges and scales of the axes.
+    pub axes: Axes,
 }
 
 impl<'a> View<'a> {
     /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, every row, 1600 pixels.
     #[must_use]
     pub fn new(runs: &'a [Run]) -> Self {
-        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: 1600 }
+        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: 1600, axes: Axes::default() }
     }
 
     /// The figures that `format` draws: the named one, or all.
     pub(crate) fn figures(&self, format: &'static str) -> Result<Vec<Figure>, ReportError> {
+        let mut chosen = self.chosen(format)?;
+        self.axes.apply(chosen.iter_mut())?;
+        Ok(chosen)
+    }
+
+    /// All figures, which may be none, with the axes that are requested.
+    pub(crate) fn drawn(&self) -> Result<Vec<Drawn>, ReportError> {
+        let mut drawn = crate::figures::drawn(self.runs);
+        if !drawn.is_empty() {
+            self.axes.apply(drawn.iter_mut().map(|drawn| &mut drawn.figure))?;
+        }
+        Ok(drawn)
+    }
+
+    fn chosen(&self, format: &'static str) -> Result<Vec<Figure>, ReportError> {
         self.some_run(format)?;
         let mut figures = crate::figures(self.runs);
         let Some(requested) = self.figure else {
             return if figures.is_empty() { Err(ReportError::NothingToDraw { format }) } else { Ok(figures) };
         };
-        // Figures of the hosts are drawn only by name; of several runs, those of the first that has any.
+        // Figures of the hosts and the path are drawn only by name; of several runs, those of the first that has any.
         figures
             .extend(self.runs.iter().map(crate::host_figures).find(|figures| !figures.is_empty()).unwrap_or_default());
+        figures.extend(self.runs.iter().find_map(crate::topology));
         if figures.is_empty() {
             return Err(ReportError::NothingToDraw { format });
         }

@@ -390,7 +390,10 @@ impl Cells {
             passes_needed(&values, rule)
         };
         let most = rule.max_trials.max(rule.min_trials);
-        needed.unwrap_or(rule.min_trials).clamp(rule.min_trials, most).saturating_sub(state.trials.len() as u32)
+        let taken = state.trials.len() as u32;
+        // Without an estimate as many as there may be: a time left that is too long falls, one that is too short is a wrong promise. An
+        // open cell needs one more.
+        needed.unwrap_or(most).max(taken.saturating_add(1)).clamp(rule.min_trials, most).saturating_sub(taken)
     }
 
     /// Removes the open cells for a while.

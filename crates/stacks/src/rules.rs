@@ -1,4 +1,4 @@
-//! Rules for destinations, in the form of wad.conf as TOML.
+//! Rules for destinations, in the form of wad.conf, also as TOML.
 //!
 //! The meaning of the keys is that of the work-around daemon of Net100 (T. Dunigan, M. Mathis, B. Tierney, "A TCP tuning
 //! daemon", SC2002; <http://www.csm.ornl.gov/~dunigan/netperf/wad.html>).
@@ -77,7 +77,7 @@ pub fn read_rules(path: &Path) -> Result<Vec<StackRule>, StackError> {
 }
 
 pub(crate) fn parse(text: &str) -> Result<Vec<StackRule>, String> {
-    let sections: BTreeMap<String, Section> = toml::from_str(text).map_err(|error| error.to_string())?;
+    let sections: BTreeMap<String, Section> = toml::from_str(&as_toml(text)).map_err(|error| error.to_string())?;
     let mut rules = Vec::new();
     for (name, section) in sections {
         let say = |what: String| format!("[{name}]: {what}");
@@ -109,6 +109,22 @@ pub(crate) fn parse(text: &str) -> Result<Vec<StackRule>, String> {
     }
     rules.sort_by_key(|rule| std::cmp::Reverse(specificity(rule)));
     Ok(rules)
+}
+
+/// The text with each line `key: value` of wad.conf as one of TOML; other lines stay as they are.
+fn as_toml(text: &str) -> String {
+    let line = |line: &str| {
+        let own = line.split('#').next().unwrap_or_default();
+        let pair = own.split_once(':').map(|(key, value)| (key.trim(), value.trim()));
+        match pair.filter(|(key, _)| !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')) {
+            // TOML has text in quotes, and a digit before the point.
+            Some((key, value)) if value.starts_with('.') => format!("{key} = 0{value}\n"),
+            Some((key, value)) if value.parse::<f64>().is_ok() => format!("{key} = {value}\n"),
+            Some((key, value)) => format!("{key} = \"{value}\"\n"),
+            None => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 fn switch(key: &str, value: u8, most: u8) -> Result<bool, String> {
@@ -233,6 +249,18 @@ mod tests {
         assert_eq!(table[36..52], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 192, 91, 239, 0]);
         assert_eq!(table[52..68], [[255; 15].as_slice(), &[0]].concat());
         assert!(table[RULE_BYTES..].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn the_record_s_file_is_read_as_it_was() {
+        // Its own form: keys before colons, a fraction without a digit before the point.
+        let literal = "# wad.conf\n[GVA]\nsrc_addr: 0.0.0.0/32\nsrc_port: 0\ndst_addr: 192.91.239.0/24\ndst_port: 0\nmode: 1\n\
+                       sndbuf: 41943040\nrcvbuf: 41943040\nwadai: 6\nwadmd: .3\nmaxssth: 100\nwad_ifq: 1  # queue\ndivide: 1\n\
+                       floyd: 1\n";
+        assert_eq!(parse(literal), parse(RECORD));
+        let v6 = parse("[x]\ndst_addr: 2001:db8::/32\n").unwrap();
+        assert_eq!(v6[0].destination, "2001:db8::/32");
+        assert!(parse("[x]\nsendbuf: 1").unwrap_err().contains("sendbuf"));
     }
 
     #[test]

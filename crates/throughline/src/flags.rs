@@ -1,5 +1,6 @@
 //! The flags that all measuring subcommands share, and what they add to the draft of a measurement.
 
+mod axes;
 mod login;
 mod output;
 mod precision;
@@ -11,6 +12,7 @@ use clap::Args;
 use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, Strategy};
 use session::draft::SpecDraft;
 
+pub use self::axes::AxisFlags;
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
@@ -22,10 +24,12 @@ use session::values::{
 /// Heading of the flags that name hosts and addresses.
 pub const HOSTS: &str = "Hosts and addresses";
 /// The flags of iperf3 that mean the same here.
-const IPERF3_SPELLING: &str =
-    "iperf3 spelling, where it means the same: -P (--flows), -R (--reverse), --bidir (--both), -u (--udp),
-  -t (--time), -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
-  -C (--cc), -J (--as iperf3-json), -c HOST. Times without a unit are seconds; K, M and G of sizes are binary.";
+const IPERF3_SPELLING: &str = "iperf3 spelling, where it means the same:
+  -c HOST, -P (--flows), -R (--reverse), --bidir (--both), -u (--udp), -t (--time),
+  -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
+  -C (--cc), -J (--as iperf3-json). Times without a unit are seconds; K, M and G of sizes are
+  binary.";
+
 /// The end of a help text: examples, and how iperf3 spells the flags.
 pub fn with_iperf3_spelling(examples: &str) -> String {
     format!("{examples}\n\n{IPERF3_SPELLING}")
@@ -169,7 +173,7 @@ pub struct Sockets {
     #[arg(short = 'C', long, value_name = "NAME[:P=V,...]", value_parser = each(any::<Congestion>))]
     pub cc: Option<PerEnd<Congestion>>,
 
-    /// Congestion-control rules per destination: Web100's wad.conf as TOML. Needs --cc highspeed.
+    /// Congestion-control rules per destination: a wad.conf of Net100, in its own form or as TOML. Needs --cc highspeed.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub cc_rules: Option<Rules>,
 

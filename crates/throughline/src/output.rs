@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use model::Run;
-use report::View;
+use report::{ReportError, View};
 use session::{Failure, files};
 
 use crate::console;
@@ -20,7 +20,12 @@ pub fn write_pieces(
     path: Option<&Path>,
     figure: Option<&str>,
 ) -> Result<Vec<PathBuf>, Failure> {
-    rendered(format, &View { figure, columns: columns(), ..View::new(runs) }, path)
+    write_view(format, View { figure, ..View::new(runs) }, path)
+}
+
+/// The same of a view of runs.
+pub fn write_view(format: &str, view: View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    rendered(format, &View { columns: columns(), ..view }, path)
 }
 
 /// Renders runs as `format` to standard output. Of one measurement only the answer, unless `all`; `stored` is where the rest is kept,
@@ -41,7 +46,11 @@ pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
-    let mut pieces = (format.render)(view).map_err(Failure::other)?;
+    let mut pieces = (format.render)(view).map_err(|error| match error {
+        // The flags of the axes are wrong for these figures.
+        ReportError::Axes { what } => Failure::usage(what),
+        error => Failure::other(error),
+    })?;
     if !is_data(format.name) {
         let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
         pieces.iter_mut().for_each(|piece| spell(piece, flags));

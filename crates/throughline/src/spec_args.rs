@@ -10,8 +10,12 @@ use crate::commands::{rr, stream, transfer};
 use crate::usage;
 
 /// Flags of the commands that measure that apply to the whole run, not to one spec.
-pub const RUN_WIDE: [&str; 18] = [
+pub const RUN_WIDE: [&str; 22] = [
     "host",
+    "far_host",
+    "each",
+    "verbose",
+    "iperf3_json",
     "from",
     "token_file",
     "no_path",

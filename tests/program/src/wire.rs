@@ -17,7 +17,7 @@ pub const MAGIC: &[u8; 8] = b"THRUCTLS";
 /// The first bytes of a control connection before protocol 3; frames follow.
 pub const PLAIN_MAGIC: &[u8; 8] = b"THRUCTRL";
 /// The newest and the oldest protocol of this version.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// A connection with frames: a length of 32 bits, big-endian, then JSON. One thread may read while others send.
 #[derive(Debug, Clone)]

@@ -53,7 +53,7 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
         assert!(anatomy.missing < anatomy.stamped, "{what}: {anatomy:?}");
         let said = doc.run.findings.iter().any(|finding| finding.statement.contains("the network"));
         assert!(said, "{what}: {:?}", doc.run.findings);
-        let shown = sandbox.run(&["show", "last"]).ok().stdout;
+        let shown = sandbox.run(&["show", "last", "-v"]).ok().stdout;
         assert!(shown.contains("Anatomy of a round trip") && shown.contains("far send"), "{what}: {shown}");
         let why = sandbox.run(&["why", "last"]).ok().stdout;
         assert!(why.contains("the network"), "{what}: {why}");

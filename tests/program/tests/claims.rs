@@ -27,7 +27,7 @@ fn a_paced_stream_stands_beside_the_rate_it_was_asked_for_and_says_what_it_cost(
         assert_eq!(end.cycles_per_byte.is_some(), end.cycles_missing.is_none(), "{end:?}");
         assert!(end.host_resolution_ns.unwrap() > 0 && end.process_ns_per_transaction.is_none(), "{end:?}");
     }
-    let shown = sandbox.run(&["show"]).ok().stdout.replace("\n  ", " ");
+    let shown = sandbox.run(&["show", "-v"]).ok().stdout.replace("\n  ", " ");
     assert!(shown.contains(" of at most 40.00 Mbit/s (requested rate of 40.0 Mbit/s)"), "{shown}");
     assert!(shown.contains("- near end: ") && shown.contains(" CPU s/GB in the measuring processes"), "{shown}");
     assert!(shown.matches("cycles not measured: ").count() <= 1, "{shown}");
@@ -108,7 +108,7 @@ fn a_self_test_is_cited_by_later_runs_of_both_ends() {
     let regime = &after.summary().accuracy;
     assert_eq!(regime.first().map(|error| error.claim), Some(Claim::Rate), "{regime:?}");
     assert!(before.summary().accuracy.is_empty());
-    let shown = sandbox.run(&["show"]).ok().stdout;
+    let shown = sandbox.run(&["show", "-v"]).ok().stdout;
     assert!(shown.contains("error in this regime: rate"), "{shown}");
     let line = "checks passed, rates within";
     assert_eq!(shown.replace("\n  ", " ").matches(line).count(), 1, "both ends are one host:\n{shown}");

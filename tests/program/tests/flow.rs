@@ -206,7 +206,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     assert!(why.contains("the rest is lost: use `fetch ") && why.contains("for all"), "{why}");
     let packets = packets_in(file);
     assert!(packets > 5 && packets < far.packets && left(&there) == 1, "{packets} of {}", far.packets);
-    let text = Running::of(sandbox.prepare(a.command(binary::thru()), &["show"])).wait().ok().stdout;
+    let text = Running::of(sandbox.prepare(a.command(binary::thru()), &["show", "-v"])).wait().ok().stdout;
     assert!(text.contains("far end: ") && text.contains("fetched"), "{text}");
 }
 
@@ -238,7 +238,7 @@ fn a_capture_that_cannot_be_leaves_the_measurement_alone() {
     let missing = near.missing.as_ref().unwrap();
     assert!(missing.contains("ended before the trial") && missing.contains("is full"), "{near:?}");
     assert!(near.packets > 0 && near.file.is_some(), "{near:?}");
-    let text = Running::of(sandbox.prepare(a.command(binary::thru()), &["show"])).wait().ok().stdout;
+    let text = Running::of(sandbox.prepare(a.command(binary::thru()), &["show", "-v"])).wait().ok().stdout;
     assert!(text.contains("Captures\n- near end: ") && text.contains("is full"), "{text}");
     // What cannot be captured at all is refused or said.
     let short = sandbox.run(&["stream", "--snaplen", "20", "--capture", agent.host()]).ended_with(2);

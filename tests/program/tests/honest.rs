@@ -32,11 +32,11 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
         for trial in doc.trials() {
             assert!(trial.far.calls_received >= trial.far.bytes_received.div_ceil(spec.block), "{:?}", trial.far);
         }
-        assert!(!sandbox.run(&["show", "last"]).ok().stdout.contains("delayed"));
+        assert!(!sandbox.run(&["show", "last", "-v"]).ok().stdout.contains("delayed"));
 
         let doc = sandbox.measure(&[&plain[..], &["--delayed-reads"]].concat());
         assert!(doc.outcome().spec.delayed_reads && doc.has(Verdict::DelayedReads), "{}", doc.remarks());
-        let shown = sandbox.run(&["show", "last"]).ok().stdout;
+        let shown = sandbox.run(&["show", "last", "-v"]).ok().stdout;
         for text in ["delayed reads", "delayed-reads", "slept between"] {
             assert!(shown.contains(text), "no {text}:\n{shown}");
         }

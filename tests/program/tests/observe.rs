@@ -107,7 +107,7 @@ fn counts_agree_with_what_ip_tc_and_proc_say() {
     within("packets of the cores' queues", far.grew("softnet.processed"), i64::try_from(arrived).unwrap(), i64::MAX);
     within("datagrams", far.grew("snmp.Udp.InDatagrams"), i64::try_from(arrived).unwrap(), i64::MAX);
     // The report breaks its lines where they are too long.
-    let shown = sandbox.run(&["show", "last"]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = sandbox.run(&["show", "last", "-v"]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let drops = near.grew(&format!("qdisc.{}.drops", a.interface)).unwrap();
     assert!(shown.contains("Host activity - near: core"), "{shown}");
     assert!(shown.contains(&format!("qdisc.{}.drops {drops}", a.interface)), "{shown}");

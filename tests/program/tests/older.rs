@@ -171,14 +171,14 @@ fn an_agent_of_protocol_2_is_refused_with_both_versions_and_the_remedy() {
     // It takes TLS for a data connection without a known cookie and closes it.
     let agent = plain_agent(|wire| {
         let greeting = wire.receive().unwrap();
-        assert_eq!((&greeting["protocol"], &greeting["oldest"]), (&json!(3), &json!(3)));
+        assert_eq!((&greeting["protocol"], &greeting["oldest"]), (&json!(4), &json!(4)));
         assert_eq!(greeting["nonce"], "", "nothing that a proof could be made of");
         wire.send(&hello(2, 2));
         assert_eq!(wire.next_message(), None, "nothing is sent to it, no proof and no request");
     });
     let own = env!("CARGO_PKG_VERSION");
     let expected = format!(
-        "{agent} runs thru 9.8.7 (protocol 2) and this host runs thru {own} (protocol 3): update thru on that host"
+        "{agent} runs thru 9.8.7 (protocol 2) and this host runs thru {own} (protocol 4): update thru on that host"
     );
     for command in ["stream", "host", "watch"] {
         // The version decides, with and without a token.
@@ -200,7 +200,7 @@ fn a_client_of_protocol_2_is_refused_with_both_versions_and_the_remedy() {
         wire.send(&hello(2, 2));
         // Such a client compares the hellos and reports that this host must update.
         let answer = wire.receive().unwrap();
-        assert_eq!((&answer["say"], &answer["protocol"], &answer["oldest"]), (&json!("hello"), &json!(3), &json!(3)));
+        assert_eq!((&answer["say"], &answer["protocol"], &answer["oldest"]), (&json!("hello"), &json!(4), &json!(4)));
         assert_eq!(answer["mac"], json!(null), "no proof of the token in the clear");
         assert_eq!(wire.next_message(), None);
         let reason = "refused: the client runs thru 9.8.7 (protocol 2) and this agent runs thru ";

@@ -51,7 +51,7 @@ fn delays_of_each_direction_are_measured_kept_and_shown() {
         doc.json["outcomes"][0]["summary"]["one_way"]["far_clock"]
     );
     // A run like any other, out of the store and in a report.
-    let shown = sandbox.run(&["show", "ways"]).ok().stdout;
+    let shown = sandbox.run(&["show", "ways", "-v"]).ok().stdout;
     for words in [
         "The far end is a stateful reflector of STAMP",
         "\nOne-way delay\n- outbound: ",

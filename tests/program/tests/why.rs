@@ -83,8 +83,10 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     let why = path.why(&["--rcvbuf", ",16KiB", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow, "{why:#?}");
     assert!(why.statement.contains(" window over 2") && why.statement.contains("carries at most"), "{}", why.statement);
-    // The terminal's last line says the same, and `thru why` shows what speaks for it.
+    // The terminal says the same, the whole report in its last line, and `thru why` shows what speaks for it.
     let shown = path.thru(&["show"]).ok().stdout;
+    assert!(shown.contains("\nLimited by   receive window (strong, "), "{shown}");
+    let shown = path.thru(&["show", "-v"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.starts_with("limited by: receive window (strong, "), "{shown}");
     let reported = path.thru(&["why"]).ok().stdout;

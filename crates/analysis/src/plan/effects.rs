@@ -98,6 +98,10 @@ struct ComparableCells<'a> {
     logs: &'a Logs,
 }
 
+/// From a mean effect of 10 % on, another level's effect of 5 % the other way contradicts it. Logarithms of ratios.
+const LARGE: f64 = 0.095;
+const NOTABLE: f64 = 0.049;
+
 /// Largest number of levels of another factor at which an effect is reported separately.
 const MAX_LEVELS: usize = 6;
 
@@ -118,7 +122,13 @@ impl ComparableCells<'_> {
                     Some((mean.value, effect, interval))
                 })
                 .collect();
-            if !at.iter().any(|(.., interval)| if up { interval.high < 0.0 } else { interval.low > 0.0 }) {
+            // Significantly, or by its value where the mean is large: one collapsed cell makes a mean that no other has.
+            let is_against = |(value, _, interval): &(f64, Effect, Interval)| {
+                let significant = if up { interval.high < 0.0 } else { interval.low > 0.0 };
+                let large = mean.value.abs() > LARGE && (*value > 0.0) != up && value.abs() > NOTABLE;
+                significant || large
+            };
+            if !at.iter().any(is_against) {
                 continue;
             }
             let values = || at.iter().map(|(value, ..)| *value);
@@ -256,8 +266,13 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     findings.collect()
 }
 
-/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which is asymmetric on this scale.
+/// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which is asymmetric on this scale. More than the double is a
+/// factor: `×3.81, ×3.28 to ×4.43`.
 fn change(ln: f64, interval: Interval) -> String {
+    if ln > std::f64::consts::LN_2 {
+        let [value, low, high] = [ln, interval.low, interval.high].map(|ln| model::units::three_digits(ln.exp()));
+        return format!("×{value}, ×{low} to ×{high}");
+    }
     let percent = |ln: f64| 100.0 * ln.exp_m1();
     let half = f64::midpoint(percent(interval.high), -percent(interval.low));
     if half >= WIDE {
@@ -379,7 +394,7 @@ mod tests {
         assert_eq!(of("message 8KiB → 64KiB at socket ").len(), 3, "{said:#?}");
         assert!(of("message 8KiB → 64KiB at socket 32KiB: goodput -97").len() == 1, "{said:#?}");
         assert!(of("message 8KiB → 64KiB at socket 512KiB: goodput +6").len() == 1, "{said:#?}");
-        assert_eq!(of("message 1KiB → 8KiB: goodput +23").len(), 1, "{said:#?}");
+        assert_eq!(of("message 1KiB → 8KiB: goodput ×3.3").len(), 1, "{said:#?}");
     }
 
     #[test]
@@ -405,7 +420,8 @@ mod tests {
         let interval = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
         assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
         assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
-        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "+270 %, +50 to +840 %");
+        assert_eq!(change(1.7f64.ln(), interval(1.1, 2.3)), "+70 %, +10 to +130 %");
+        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "×3.70, ×1.50 to ×9.40");
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
         }
         if let Some(folder) = folders.get(&name) {
             device.pci = Some(pci::describe(source, &name, folder));
+            device.product = device.pci.as_ref().and_then(|pci| pci::product(source, pci.id.as_ref()?));
+            device.driver_parameters =
+                interface.driver.as_ref().map(|driver| parameters(source, driver)).unwrap_or_default();
             device.irqs = interrupts::lines(source, &lines, folder);
             device.module = module::describe(source, &name);
             device.kernel_message = last_message(&log, interface);
@@ -55,6 +58,14 @@ pub(super) fn describe(source: &mut Source<'_>, interfaces: &mut [Interface], fo
         });
         interface.device = (device != Device::default()).then_some(device);
     }
+}
+
+/// The parameters of a driver's kernel module. One that only root may read is left out, as in modinfo's list of values.
+fn parameters(source: &Source<'_>, driver: &str) -> BTreeMap<String, String> {
+    // A module's name in /sys has no hyphen.
+    let folder = format!("/sys/module/{}/parameters", driver.replace('-', "_"));
+    let names = source.sys.list(&folder).unwrap_or_default();
+    names.into_iter().filter_map(|name| Some((name.clone(), source.hint(&format!("{folder}/{name}"))?))).collect()
 }
 
 /// The names of the bits of linux/if.h, without `IFF_`, that users and drivers set.

@@ -53,6 +53,31 @@ const TREES: &[(&str, &[&str])] = &[
     ("netfilter", &["nf_conntrack_"]),
     ("unix", &[""]),
 ];
+/// Settings of memory, files and the kernel that affect a transfer or the programs that measure it. They are only read.
+const OTHERS: &[&str] = &[
+    "fs.file-max",
+    "fs.nr_open",
+    "fs.pipe-max-size",
+    "kernel.numa_balancing",
+    "kernel.perf_event_paranoid",
+    "kernel.pid_max",
+    "kernel.sched_autogroup_enabled",
+    "kernel.sched_rt_runtime_us",
+    "kernel.shmmax",
+    "kernel.threads-max",
+    "kernel.timer_migration",
+    "kernel.watchdog",
+    "vm.dirty_background_ratio",
+    "vm.dirty_ratio",
+    "vm.max_map_count",
+    "vm.min_free_kbytes",
+    "vm.nr_hugepages",
+    "vm.overcommit_memory",
+    "vm.stat_interval",
+    "vm.swappiness",
+    "vm.vfs_cache_pressure",
+    "vm.zone_reclaim_mode",
+];
 /// Secrets, and a level that is not a setting.
 const LEFT_OUT: &[&str] = &["key", "secret", "seed", "conntrack_count"];
 
@@ -80,6 +105,11 @@ pub(super) fn describe(source: &mut Source<'_>, facts: &mut Inventory) {
             if let Some(value) = source.hint(&format!("/proc/sys/net/{folder}/{file}")) {
                 facts.sysctl.insert(name, value.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
             }
+        }
+    }
+    for name in OTHERS {
+        if let Some(value) = source.hint(&format!("/proc/sys/{}", name.replace('.', "/"))) {
+            facts.sysctl.insert((*name).to_owned(), value.split_ascii_whitespace().collect::<Vec<_>>().join(" "));
         }
     }
     let list = if privileged(source) { AVAILABLE } else { ALLOWED };

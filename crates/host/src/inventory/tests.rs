@@ -179,8 +179,11 @@ fn the_slot_and_interrupts_of_a_recorded_device_are_read() {
         max_width: Some(16),
         read_request_bytes: Some(512),
         payload_bytes: Some(256),
+        ..Pci::default()
     };
     assert_eq!(nic.pci, Some(expected));
+    assert_eq!(nic.product, some("Mellanox Technologies MT27800 Family [ConnectX-5]"));
+    assert_eq!(nic.driver_parameters, [("prof_sel".to_owned(), "2".to_owned())].into());
     // 134 has no handler, and so no line.
     let lines: Vec<String> = nic
         .irqs

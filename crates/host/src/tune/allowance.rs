@@ -37,6 +37,11 @@ pub enum Allowance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
+/// Whether a key is of an interface's addresses: with them a client could take another host's place.
+fn is_address(key: &str) -> bool {
+    key.starts_with("dev.") && key.ends_with(".address")
+}
+
 impl Allowance {
     /// Whether a setting may be read and changed, by its key in canonical form.
     #[must_use]
@@ -44,7 +49,7 @@ impl Allowance {
         match self {
             Self::All => true,
             Self::Network(more) => {
-                NETWORK.iter().any(|begin| key.starts_with(begin))
+                (NETWORK.iter().any(|begin| key.starts_with(begin)) && !is_address(key))
                     || (!is_never(key) && more.iter().any(|pattern| pattern.fits(key)))
             }
         }

@@ -1,14 +1,20 @@
 //! The registry of formats: one file and one line each.
 
+mod ethtool;
 mod flent;
+mod ifconfig;
+mod interface_list;
+mod ip_link;
 mod iperf;
 mod iperf2;
 mod iperf2_csv;
 mod iperf3_json;
 mod iperf3_text;
+mod lshw;
 mod matrix;
 mod netperf;
 mod netpipe;
+mod netstat;
 mod nttcp;
 mod nuttcp;
 mod ping;
@@ -54,6 +60,11 @@ pub const FORMATS: &[Format] = &[
     traceroute::FORMAT,
     sysctl::FORMAT,
     vmstat::FORMAT,
+    lshw::FORMAT,
+    ifconfig::FORMAT,
+    netstat::FORMAT,
+    ethtool::FORMAT,
+    ip_link::FORMAT,
     matrix::FORMAT,
 ];
 

@@ -1,5 +1,7 @@
 //! Kernel settings: lines of `sysctl -p` files, and `echo "..." > /proc/sys/...`.
 
+use std::collections::BTreeMap;
+
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::lines;
@@ -44,25 +46,65 @@ fn detect(text: &str) -> Confidence {
     if found { Confidence::Certain } else { Confidence::No }
 }
 
+/// Settings that were made together, and their first and last line.
+struct Set {
+    /// By `echo`, not by a file of sysctl.conf.
+    echoed: bool,
+    values: BTreeMap<String, String>,
+    first: u32,
+    last: u32,
+}
+
+impl Set {
+    fn contradicts(&self, values: &BTreeMap<String, String>) -> bool {
+        values.iter().any(|(key, value)| self.values.get(key).is_some_and(|own| own != value))
+    }
+}
+
+/// Sets that do not contradict each other are one. A text that gives a setting two values has several: each form (`echo` and
+/// sysctl.conf) is one, and within a form the second value begins another.
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    let mut imported = Imported { tool: "sysctl".into(), kind: "environment".into(), ..Imported::default() };
+    let mut sets: Vec<Set> = Vec::new();
     for (number, line) in lines(text) {
-        match setting(line) {
-            Some(Line::Setting(key, value)) => {
-                let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-                let before = imported.near.sysctl.insert(key.clone(), value.clone());
-                if let Some(before) = before.filter(|before| *before != value) {
-                    imported.notes.push(format!(
-                        "line {number}: {key} was {before} before and is {value} here; the last value is used"
-                    ));
-                }
+        let (key, value) = match setting(line) {
+            Some(Line::Setting(key, value)) => (key, value.split_whitespace().collect::<Vec<_>>().join(" ")),
+            Some(Line::Unknown(top)) => {
+                reading.refuse(number, format!("no kernel setting begins with '{top}.'"));
+                continue;
             }
-            Some(Line::Unknown(top)) => reading.refuse(number, format!("no kernel setting begins with '{top}.'")),
-            None => {}
+            None => continue,
+        };
+        let echoed = line.trim().starts_with("echo ");
+        let fits = |set: &&mut Set| set.echoed == echoed && set.values.get(&key).is_none_or(|own| *own == value);
+        match sets.last_mut().filter(fits) {
+            Some(set) => {
+                set.values.insert(key, value);
+                set.last = number;
+            }
+            None => {
+                let values = BTreeMap::from([(key, value)]);
+                sets.push(Set { echoed, values, first: number, last: number });
+            }
         }
     }
-    if !imported.near.sysctl.is_empty() {
+    let mut merged: Vec<Set> = Vec::new();
+    for set in sets {
+        match merged.last_mut().filter(|last| !last.contradicts(&set.values)) {
+            Some(last) => {
+                last.values.extend(set.values);
+                last.last = set.last;
+            }
+            None => merged.push(set),
+        }
+    }
+    let count = merged.len();
+    for (number, set) in (1..).zip(merged) {
+        let mut imported = Imported { tool: "sysctl".into(), kind: "environment".into(), ..Imported::default() };
+        imported.near.sysctl = set.values;
+        if count > 1 {
+            imported.notes.push(format!("set {number} of {count}: lines {} to {}", set.first, set.last));
+        }
         reading.imported.push(imported);
     }
     reading

@@ -1,52 +1,123 @@
-//! Title, grid, ticks and frame.
+//! Title, grid, ticks and frames.
 
-use super::layout::Layout;
+use model::Figure;
+
+use super::layout::{Layout, title_size};
+use super::plot::Plot;
 use super::svg::{Svg, px};
+use super::text_width::fit;
 use super::{line, text};
 
-/// Title, subtitle, grid, ticks and frame.
-pub(super) fn axes(svg: &mut Svg, layout: &Layout) {
-    let frame = layout.frame;
-    let left = px(Layout::LEFT);
-    text(svg, "title", &left, "36", "start", &layout.title);
-    for (row, content) in layout.subtitle.iter().enumerate() {
-        text(svg, "subtitle", &left, &px(59.0 + 17.0 * row as f64), "start", content);
+/// Title and subtitle.
+pub(super) fn head(svg: &mut Svg, layout: &Layout) {
+    let left = px(layout.edge);
+    let size = px(title_size(layout.width));
+    for (row, content) in layout.title.iter().enumerate() {
+        let y = px(36.0 + 21.0 * row as f64);
+        let attributes = [("class", "title"), ("x", left.as_str()), ("y", &y), ("font-size", &size)];
+        svg.with_text("text", &attributes, content);
     }
-    let columns = |values: &[f64]| -> Vec<f64> {
-        values.iter().filter_map(|value| layout.x.position(*value)).map(|share| layout.across(share)).collect()
+    let first = 59.0 + 21.0 * (layout.title.len() as f64 - 1.0);
+    for (row, content) in layout.subtitle.iter().enumerate() {
+        text(svg, "subtitle", &left, &px(first + 17.0 * row as f64), "start", content);
+    }
+}
+
+/// Grid, ticks and frame of each plot, and the axes' labels.
+pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
+    let panels = &figure.panels;
+    let left = layout.plots.iter().map(|plot| plot.frame.left).fold(f64::INFINITY, f64::min);
+    for (index, plot) in layout.plots.iter().enumerate() {
+        // The cells of a matrix fill the grid.
+        if figure.matrix.is_none() {
+            grid(svg, layout, plot);
+        }
+        // The texts are at the outer plots: below the lowest of each column, and left of the first one.
+        let lower = |other: &Plot| other.frame.left == plot.frame.left && other.frame.top > plot.frame.top;
+        if !layout.plots.iter().any(lower) {
+            x_texts(svg, layout, plot);
+        }
+        if plot.frame.left == left {
+            y_texts(svg, layout, plot, left - layout.edge - 30.0);
+        }
+        frame(svg, plot);
+        if let Some(title) = panels.get(index) {
+            let room = plot.frame.right - plot.frame.left;
+            let title = fit(title, 13.0 * 1.15, room);
+            text(svg, "panel", &px(plot.frame.left), &px(plot.frame.top - 7.0), "start", &title);
+        }
+    }
+    let right = layout.plots.iter().map(|plot| plot.frame.right).fold(0.0, f64::max);
+    let middle = px((left + right) / 2.0);
+    text(svg, "axis", &middle, &px(layout.x_label), "middle", &fit(&layout.x_ticks.title, 13.5 * 1.1, right));
+    let top = layout.plots.iter().map(|plot| plot.frame.top).fold(f64::INFINITY, f64::min);
+    let bottom = layout.plots.iter().map(|plot| plot.frame.bottom).fold(0.0, f64::max);
+    let (x, y) = (px(layout.edge + 10.0), px((top + bottom) / 2.0));
+    let turn = format!("rotate(-90 {x} {y})");
+    let attributes = [("class", "axis"), ("x", x.as_str()), ("y", y.as_str()), ("text-anchor", "middle")];
+    let title = fit(&layout.y_ticks.title, 13.5 * 1.1, (bottom - top).max(150.0));
+    svg.with_text("text", &[attributes.as_slice(), &[("transform", &turn)]].concat(), &title);
+}
+
+/// The positions of ticks within a plot.
+fn inside(plot: &Plot, layout: &Layout) -> [Vec<f64>; 4] {
+    let columns = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
+        values.filter_map(|value| plot.x.position(value)).map(|share| plot.across(share)).collect()
     };
-    let rows = |values: &[f64]| -> Vec<f64> {
-        values.iter().filter_map(|value| layout.y.position(*value)).map(|share| layout.down(share)).collect()
+    let rows = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
+        values.filter_map(|value| plot.y.position(value)).map(|share| plot.down(share)).collect()
     };
-    let values = |ticks: &[(f64, String)]| -> Vec<f64> { ticks.iter().map(|(value, _)| *value).collect() };
-    for (class, xs, ys) in [
-        ("minor", columns(&layout.x_ticks.minor), rows(&layout.y_ticks.minor)),
-        ("grid", columns(&values(&layout.x_ticks.major)), rows(&values(&layout.y_ticks.major))),
-    ] {
+    let (x, y) = (&layout.x_ticks, &layout.y_ticks);
+    [
+        columns(&mut x.minor.iter().copied()),
+        rows(&mut y.minor.iter().copied()),
+        columns(&mut x.major.iter().map(|(value, _)| *value)),
+        rows(&mut y.major.iter().map(|(value, _)| *value)),
+    ]
+}
+
+fn grid(svg: &mut Svg, layout: &Layout, plot: &Plot) {
+    let frame = plot.frame;
+    let [minor_columns, minor_rows, columns, rows] = inside(plot, layout);
+    for (class, xs, ys) in [("minor", minor_columns, minor_rows), ("grid", columns, rows)] {
         xs.iter().for_each(|x| line(svg, class, (*x, frame.top), (*x, frame.bottom)));
         ys.iter().for_each(|y| line(svg, class, (frame.left, *y), (frame.right, *y)));
     }
+}
+
+fn x_texts(svg: &mut Svg, layout: &Layout, plot: &Plot) {
+    let bottom = plot.frame.bottom;
     for (value, content) in &layout.x_ticks.major {
-        if let Some(share) = layout.x.position(*value) {
-            let x = layout.across(share);
-            line(svg, "frame", (x, frame.bottom), (x, frame.bottom + 5.0));
-            text(svg, "tick", &px(x), &px(frame.bottom + 20.0), "middle", content);
-        }
+        let Some(share) = plot.x.position(*value) else { continue };
+        let x = plot.across(share);
+        line(svg, "frame", (x, bottom), (x, bottom + 5.0));
+        let Some(slope) = layout.slope else {
+            text(svg, "tick", &px(x), &px(bottom + 20.0), "middle", content);
+            continue;
+        };
+        let (at, y) = (px(x + 4.0), px(bottom + 16.0));
+        let turn = format!("rotate({} {at} {y})", px(-slope));
+        let attributes = [("class", "tick"), ("x", at.as_str()), ("y", y.as_str()), ("text-anchor", "end")];
+        let content = fit(content, 12.5 * 1.1, Layout::SLOPED);
+        svg.with_text("text", &[attributes.as_slice(), &[("transform", &turn)]].concat(), &content);
     }
+}
+
+fn y_texts(svg: &mut Svg, layout: &Layout, plot: &Plot, room: f64) {
+    let left = plot.frame.left;
     for (value, content) in &layout.y_ticks.major {
-        if let Some(share) = layout.y.position(*value) {
-            let y = layout.down(share);
-            line(svg, "frame", (frame.left - 5.0, y), (frame.left, y));
-            text(svg, "tick", &px(frame.left - 9.0), &px(y + 4.5), "end", content);
+        if let Some(share) = plot.y.position(*value) {
+            let y = plot.down(share);
+            line(svg, "frame", (left - 5.0, y), (left, y));
+            let content = fit(content, 12.5, room);
+            text(svg, "tick", &px(left - 9.0), &px(y + 4.5), "end", &content);
         }
     }
+}
+
+fn frame(svg: &mut Svg, plot: &Plot) {
+    let frame = plot.frame;
     let (width, height) = (px(frame.right - frame.left), px(frame.bottom - frame.top));
     let corner = (px(frame.left), px(frame.top));
     svg.leaf("rect", &[("class", "frame"), ("x", &corner.0), ("y", &corner.1), ("width", &width), ("height", &height)]);
-    let (middle, low) = (px(layout.across(0.5)), px(frame.bottom + 44.0));
-    text(svg, "axis", &middle, &low, "middle", &layout.x_ticks.title);
-    let (x, y) = (px(Layout::LEFT + 10.0), px(layout.down(0.5)));
-    let turn = format!("rotate(-90 {x} {y})");
-    let attributes = [("class", "axis"), ("x", x.as_str()), ("y", y.as_str()), ("text-anchor", "middle")];
-    svg.with_text("text", &[attributes.as_slice(), &[("transform", &turn)]].concat(), &layout.y_ticks.title);
 }

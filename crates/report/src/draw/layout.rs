@@ -1,48 +1,34 @@
 //! The layout of a figure. Lengths are in the figure's units, pixels at its natural size.
 
-use model::Figure;
+use model::{Figure, Scale};
 
-use super::span::Span;
+use super::end_labels::{EndLabels, end_labels};
+use super::look::look;
+use super::plot::{Plot, Rect};
+use super::span::{Span, spans};
 use super::text_width::{fit, text_width, wrap};
 use super::ticks::Ticks;
 
-/// Width of every figure.
+/// The natural width of a figure, and of one for narrow places. Texts are never below 12 units, so that at these widths they are
+/// readable.
 pub(crate) const WIDTH: f64 = 960.0;
-const EDGE: f64 = 22.0;
-const PLOT_HEIGHT: f64 = 400.0;
+pub(crate) const NARROW: f64 = 400.0;
+/// Narrower figures are drawn at this width and shrunk.
+pub(crate) const NARROWEST: f64 = 360.0;
 /// Room between two legend rows.
 pub(crate) const ROW: f64 = 22.0;
 /// Length of the sample line in the legend.
 pub(crate) const SAMPLE: f64 = 30.0;
+/// Room between the bottom of the plots and the legend, with the ticks' texts and the axis' label.
+const BELOW: f64 = 74.0;
+/// Height of a matrix' scale of colours below the plots.
+const SCALE_HEIGHT: f64 = 46.0;
+/// Height of the title row of a panel.
+const PANEL_TITLE: f64 = 22.0;
+/// Slope of texts that do not fit beside each other, degrees.
+const SLOPE: f64 = 35.0;
 
-/// The part of a line between two neighbouring points.
-pub(crate) type Segment = ((f64, f64), (f64, f64));
-
-/// A rectangle by its edges.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rect {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) right: f64,
-    pub(crate) bottom: f64,
-}
-
-impl Rect {
-    /// The rectangle with `by` more on every side.
-    pub(crate) fn grown(&self, by: f64) -> Self {
-        Self { left: self.left - by, top: self.top - by, right: self.right + by, bottom: self.bottom + by }
-    }
-
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
-    }
-
-    pub(crate) fn holds(&self, inner: &Self) -> bool {
-        self.left <= inner.left && self.right >= inner.right && self.top <= inner.top && self.bottom >= inner.bottom
-    }
-}
-
-/// A legend entry: its series, its text and the left end of its sample line.
+/// A legend entry: a series that looks so, its text and the left end of its sample line.
 pub(crate) struct Key {
     pub(crate) series: usize,
     pub(crate) text: String,
@@ -52,101 +38,267 @@ pub(crate) struct Key {
 
 /// The layout of one figure.
 pub(crate) struct Layout {
+    pub(crate) width: f64,
     pub(crate) height: f64,
-    pub(crate) title: String,
+    /// Left edge of the texts above the plots.
+    pub(crate) edge: f64,
+    pub(crate) title: Vec<String>,
     pub(crate) subtitle: Vec<String>,
-    /// The area within the axes.
-    pub(crate) frame: Rect,
-    pub(crate) x: Span,
-    pub(crate) y: Span,
+    /// The plots, one for each panel.
+    pub(crate) plots: Vec<Plot>,
     pub(crate) x_ticks: Ticks,
     pub(crate) y_ticks: Ticks,
+    /// The slope of the horizontal axis' texts, degrees.
+    pub(crate) slope: Option<f64>,
+    /// The baseline of the horizontal axis' label.
+    pub(crate) x_label: f64,
+    /// Names at the ends of the lines; otherwise there are keys.
+    pub(crate) ends: Option<EndLabels>,
     pub(crate) keys: Vec<Key>,
 }
 
 impl Layout {
-    /// Lays `figure` out.
-    pub(crate) fn new(figure: &Figure) -> Self {
+    /// Lays `figure` out at `width`.
+    pub(crate) fn new(figure: &Figure, width: f64) -> Self {
+        let narrow = width < 620.0;
+        let edge = if narrow { 10.0 } else { 22.0 };
         let (x, y) = spans(figure);
-        let y_ticks = Ticks::new(&figure.y, &y, if y.scale == model::Scale::Log { 10 } else { 8 });
-        let widest = y_ticks.major.iter().map(|(_, text)| text_width(text, 12.5)).fold(0.0, f64::max);
+        let plot_height = (width * 0.42).clamp(230.0, 400.0);
+        let y_ticks = Ticks::new(&figure.y, &y, if y.scale == Scale::Log { 10 } else { (plot_height / 46.0) as usize });
+        let longest = if narrow { 110.0 } else { 220.0 };
+        let widest = y_ticks.major.iter().map(|(_, text)| text_width(text, 12.5)).fold(0.0, f64::max).min(longest);
         // The axis' label, the ticks' texts with a margin for wider fonts, and the gap before the frame.
-        let left = EDGE + 22.0 + (widest * 1.15).max(24.0) + 10.0;
-        let right = WIDTH - EDGE - 12.0;
-        // The widest text decides how many fit; none is wider than that of a large block size.
-        let x_ticks = Ticks::new(&figure.x, &x, ((right - left) / 66.0) as usize);
-        let subtitle = wrap(&figure.subtitle, 12.5, (WIDTH - 2.0 * EDGE) / 1.12, 2);
-        let top = 62.0 + 17.0 * subtitle.len() as f64;
-        let frame = Rect { left, top, right, bottom: top + PLOT_HEIGHT };
-        let (keys, rows) = legend(figure, frame.bottom + 74.0);
-        let height = frame.bottom + 74.0 + ROW * rows as f64 + 4.0;
-        let title = fit(&figure.title, 19.0 * 1.08, WIDTH - 2.0 * EDGE);
-        Self { height, title, subtitle, frame, x, y, x_ticks, y_ticks, keys }
-    }
-
-    /// Left edge of the texts above the plot.
-    pub(crate) const LEFT: f64 = EDGE;
-
-    /// The coordinates of a point in the figure; `None` if an axis cannot show it.
-    pub(crate) fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((self.across(self.x.position(x)?), self.down(self.y.position(y)?)))
-    }
-
-    /// The height of an interval's end, limited to the frame; `None` for NaN.
-    pub(crate) fn edge(&self, y: f64) -> Option<f64> {
-        if y.is_nan() {
-            return None;
+        let left = edge + 22.0 + (widest * 1.15).max(24.0) + 10.0;
+        let ends = end_labels(figure, width);
+        let right = width - edge - ends.as_ref().map_or(12.0, |ends| ends.width);
+        let title = wrap(&figure.title, title_size(width) * 1.08, width - 2.0 * edge, if narrow { 3 } else { 1 });
+        let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * edge) / 1.12, if narrow { 6 } else { 2 });
+        let top = 62.0 + 17.0 * subtitle.len() as f64 + 21.0 * (title.len() as f64 - 1.0);
+        let grid = Grid::new(figure, width, left, right, top, plot_height);
+        let room = (grid.cell_width / if narrow { 56.0 } else { 66.0 }) as usize;
+        let mut x_ticks = Ticks::new(&figure.x, &x, room);
+        if figure.x.scale != Scale::Names {
+            apart(&mut x_ticks, &x, grid.cell_width);
         }
-        let beyond = if y > 0.0 { 1.0 } else { 0.0 };
-        Some(self.down(self.y.clamped(y).unwrap_or(beyond)))
+        let (slope, extra) = slope(figure, &x_ticks, grid.cell_width);
+        let plots: Vec<Plot> = grid.frames().map(|frame| Plot { frame, x, y }).collect();
+        let bottom = grid.bottom() + extra;
+        let ends = ends.map(|ends| ends.placed(figure, &plots[0], right));
+        let keys_top = bottom + BELOW;
+        let (keys, rows) = if ends.is_some() { (Vec::new(), 0) } else { legend(figure, keys_top, width, edge) };
+        let scale = if figure.matrix.is_some() { SCALE_HEIGHT } else { 0.0 };
+        // Without a legend, below the axis' label is only the margin.
+        let rest = if rows == 0 && scale == 0.0 { -16.0 } else { ROW * rows as f64 + scale + 4.0 };
+        Self {
+            width,
+            height: keys_top + rest,
+            edge,
+            title,
+            subtitle,
+            plots,
+            x_ticks,
+            y_ticks,
+            slope,
+            x_label: bottom + 44.0,
+            ends,
+            keys,
+        }
     }
 
-    pub(crate) fn across(&self, share: f64) -> f64 {
-        self.frame.left + share * (self.frame.right - self.frame.left)
-    }
-
-    pub(crate) fn down(&self, share: f64) -> f64 {
-        self.frame.bottom - share * (self.frame.bottom - self.frame.top)
+    /// The top of what is below the axis' label.
+    pub(crate) fn below(&self) -> f64 {
+        self.x_label + BELOW - 44.0
     }
 }
 
-/// The ranges of both axes: all points, and the intervals unless they are far wider than the values.
-fn spans(figure: &Figure) -> (Span, Span) {
-    let points = || figure.series.iter().flat_map(|series| &series.points);
-    let shown =
-        |point: &&model::Point| Span::drawable(figure.x.scale, point.x) && Span::drawable(figure.y.scale, point.y);
-    let xs = points().filter(shown).map(|point| point.x);
-    let ys = || points().filter(shown).map(|point| point.y);
-    let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
-    let sensible = |end: &f64| *end >= low / 3.0 && *end <= high * 1.5;
-    let stacked = figure.series.iter().any(|series| series.stacked);
-    let ends = points().filter(shown).flat_map(|point| [point.low, point.high]).flatten();
-    let ends = ends.filter(|end| stacked || sensible(end));
-    // Around the bars of a single size, the ticks of a narrow logarithmic axis would be parts of a byte.
-    let room = stacked && figure.x.scale == model::Scale::Log;
-    let widest = xs.clone().filter(|_| room).map(|x| 8.0 * x).reduce(f64::min);
-    (
-        Span::fit(figure.x.scale, xs.chain(widest), if room { 0.04 } else { 0.02 }),
-        Span::fit(figure.y.scale, ys().chain(ends), 0.1),
-    )
+/// The font size of the title.
+pub(crate) fn title_size(width: f64) -> f64 {
+    if width < 620.0 { 16.0 } else { 19.0 }
 }
 
-/// The legend below the plot, in as many columns as the longest name allows.
-fn legend(figure: &Figure, top: f64) -> (Vec<Key>, usize) {
-    let room = WIDTH - 2.0 * EDGE;
-    let longest = figure.series.iter().map(|series| text_width(&series.name, 13.0)).fold(0.0, f64::max);
-    let column = (SAMPLE + 10.0 + longest * 1.15 + 26.0).min(room);
-    let columns = ((room / column) as usize).clamp(1, figure.series.len().max(1));
-    let keys = figure
-        .series
-        .iter()
-        .enumerate()
-        .map(|(index, series)| Key {
-            series: index,
-            text: fit(&series.name, 13.0 * 1.12, room - SAMPLE - 12.0),
-            x: EDGE + column * (index % columns) as f64,
-            y: top + ROW * (index / columns) as f64,
+/// Where the plots are.
+struct Grid {
+    left: f64,
+    top: f64,
+    columns: usize,
+    count: usize,
+    cell_width: f64,
+    cell_height: f64,
+    titled: bool,
+}
+
+impl Grid {
+    const GAP: f64 = 16.0;
+
+    fn new(figure: &Figure, width: f64, left: f64, right: f64, top: f64, plot_height: f64) -> Self {
+        let count = figure.panels.len().max(1);
+        let most = if width >= 800.0 { 3 } else { 2 };
+        let columns = match count {
+            1 => 1,
+            // A single column shows a few panels as large as possible.
+            2 | 3 if width < 620.0 => 1,
+            4 => 2,
+            _ => most.min(count),
+        };
+        // A matrix of many columns needs the whole width.
+        let columns = if figure.matrix.is_some() && figure.x.ticks.len() > 12 / most { 1 } else { columns };
+        let cell_width = ((right - left) - Self::GAP * (columns - 1) as f64) / columns as f64;
+        let cell_height = match (&figure.matrix, count) {
+            (Some(_), _) => {
+                let rows = figure.y.ticks.len().max(1) as f64;
+                (rows * (cell_width / figure.x.ticks.len().max(1) as f64).clamp(24.0, 56.0)).max(60.0)
+            }
+            (None, 1) => plot_height,
+            (None, _) => (cell_width * 0.62).clamp(120.0, plot_height * 0.75),
+        };
+        Self { left, top, columns, count, cell_width, cell_height, titled: !figure.panels.is_empty() }
+    }
+
+    /// Height of a row with its title.
+    fn row(&self) -> f64 {
+        self.cell_height + if self.titled { PANEL_TITLE + 12.0 } else { 0.0 }
+    }
+
+    fn frames(&self) -> impl Iterator<Item = Rect> + '_ {
+        let title = if self.titled { PANEL_TITLE } else { 0.0 };
+        (0..self.count).map(move |index| {
+            let (column, row) = ((index % self.columns) as f64, (index / self.columns) as f64);
+            let left = self.left + column * (self.cell_width + Self::GAP);
+            let top = self.top + row * self.row() + title;
+            Rect { left, top, right: left + self.cell_width, bottom: top + self.cell_height }
         })
-        .collect();
-    (keys, figure.series.len().div_ceil(columns))
+    }
+
+    fn bottom(&self) -> f64 {
+        self.frames().map(|frame| frame.bottom).fold(0.0, f64::max)
+    }
+}
+
+/// Takes the texts of ticks that would overlap the next one; their lines stay.
+fn apart(ticks: &mut Ticks, span: &Span, width: f64) {
+    let mut free = f64::INFINITY;
+    let mut kept = Vec::new();
+    for (value, text) in std::mem::take(&mut ticks.major).into_iter().rev() {
+        let half = text_width(&text, 12.5) * 1.1 / 2.0;
+        let at = span.position(value).unwrap_or(0.0) * width;
+        if at + half <= free {
+            free = at - half - 4.0;
+            kept.push((value, text));
+        } else {
+            ticks.minor.push(value);
+        }
+    }
+    kept.reverse();
+    ticks.major = kept;
+}
+
+/// The slope of categories that are too long for their places, and the height that it needs.
+fn slope(figure: &Figure, ticks: &Ticks, cell_width: f64) -> (Option<f64>, f64) {
+    if figure.x.scale != Scale::Names || ticks.major.is_empty() {
+        return (None, 0.0);
+    }
+    let place = cell_width / ticks.major.len() as f64;
+    let widest = ticks.major.iter().map(|(_, text)| text_width(text, 12.5) * 1.12).fold(0.0, f64::max);
+    if widest + 8.0 <= place {
+        return (None, 0.0);
+    }
+    (Some(SLOPE), (widest.min(Layout::SLOPED) * SLOPE.to_radians().sin() - 10.0).max(4.0))
+}
+
+impl Layout {
+    /// The longest sloped text.
+    pub(crate) const SLOPED: f64 = 110.0;
+}
+
+/// The legend below the plots, in as many columns as the longest name allows. Series that look the same and have the same name, in
+/// several panels, have one entry.
+fn legend(figure: &Figure, top: f64, width: f64, edge: f64) -> (Vec<Key>, usize) {
+    let mut shown: Vec<usize> = Vec::new();
+    for (index, series) in figure.series.iter().enumerate() {
+        // The title of a panel that shows one series is its name.
+        let titled = figure.context && !series.reference;
+        let same =
+            |other: &&usize| figure.series[**other].name == series.name && look(figure, **other) == look(figure, index);
+        if !titled && !shown.iter().any(|other| same(&other)) {
+            shown.push(index);
+        }
+    }
+    let room = width - 2.0 * edge;
+    let longest = shown.iter().map(|index| text_width(&figure.series[*index].name, 13.0)).fold(0.0, f64::max);
+    let column = (SAMPLE + 10.0 + longest * 1.15 + 26.0).min(room);
+    let columns = ((room / column) as usize).clamp(1, shown.len().max(1));
+    let rows = shown.len().div_ceil(columns);
+    let keys = shown.into_iter().enumerate().map(|(at, series)| Key {
+        series,
+        text: fit(&figure.series[series].name, 13.0 * 1.12, room - SAMPLE - 12.0),
+        x: edge + column * (at % columns) as f64,
+        y: top + ROW * (at / columns) as f64,
+    });
+    (keys.collect(), rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Axis, Point, Series};
+
+    use super::*;
+
+    fn figure(panels: usize) -> Figure {
+        let series = |panel| Series {
+            name: format!("level {}", panel % 2),
+            points: vec![Point { x: 1.0, y: 1.0, ..Point::default() }, Point { x: 2.0, y: 3.0, ..Point::default() }],
+            look: Some(model::Look { colour: panel % 2, dash: 0 }),
+            panel,
+            ..Series::default()
+        };
+        Figure {
+            title: "Values".into(),
+            subtitle: "of something".into(),
+            x: Axis::new("x", "", Scale::Linear),
+            y: Axis::new("y", "", Scale::Linear),
+            panels: (0..panels).map(|panel| format!("panel {panel}")).collect(),
+            series: (0..panels.max(1)).map(series).collect(),
+            ..Figure::default()
+        }
+    }
+
+    #[test]
+    fn panels_do_not_overlap_and_stay_within_the_figure() {
+        for (count, width) in [(0, 400.0), (1, 960.0), (2, 960.0), (4, 960.0), (7, 960.0), (7, 400.0), (24, 400.0)] {
+            let layout = Layout::new(&figure(count), width);
+            assert_eq!(layout.plots.len(), count.max(1));
+            let whole = Rect { left: 0.0, top: 0.0, right: width, bottom: layout.height };
+            for (at, plot) in layout.plots.iter().enumerate() {
+                assert!(whole.holds(&plot.frame) && plot.frame.right - plot.frame.left > 80.0, "{:?}", plot.frame);
+                assert!(layout.plots[..at].iter().all(|other| !other.frame.overlaps(&plot.frame)), "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_ticks_never_overlap() {
+        let mut figure = figure(0);
+        figure.x = Axis { ticks: [1.0, 1.01, 1.02, 2.0].map(|at| (at, format!("{at} units"))).to_vec(), ..figure.x };
+        let layout = Layout::new(&figure, NARROW);
+        let texts: Vec<&str> = layout.x_ticks.major.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!((texts.as_slice(), layout.x_ticks.minor.len()), (&["1.02 units", "2 units"][..], 2));
+    }
+
+    #[test]
+    fn panels_share_their_keys() {
+        assert_eq!(Layout::new(&figure(8), WIDTH).keys.len(), 2);
+    }
+
+    #[test]
+    fn long_categories_are_sloped_and_their_place_is_kept() {
+        let mut figure = figure(0);
+        let short = ["a", "b"].map(str::to_owned);
+        figure.x = Axis::names("name", &short);
+        assert_eq!(Layout::new(&figure, WIDTH).slope, None);
+        let before = Layout::new(&figure, NARROW).height;
+        let long: Vec<String> = (0..8).map(|n| format!("a long name of level {n}")).collect();
+        figure.x = Axis::names("name", &long);
+        let layout = Layout::new(&figure, NARROW);
+        assert!(layout.slope.is_some() && layout.height > before + 40.0);
+    }
 }

@@ -5,7 +5,7 @@ use super::svg::px;
 /// Number of shapes. It shares no factor with the number of colours, so that pairs of shape and colour repeat late.
 const SHAPES: usize = 6;
 
-/// The class and the path of series `index`'s marker, of about radius `r` around (`x`, `y`).
+/// The class and the path of marker number `index`, of about radius `r` around (`x`, `y`).
 pub(crate) fn marker(index: usize, x: f64, y: f64, r: f64) -> (&'static str, String) {
     let to = |dx: f64, dy: f64| format!("{} {}", px(x + dx * r), px(y + dy * r));
     match index % SHAPES {

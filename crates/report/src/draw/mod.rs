@@ -1,9 +1,17 @@
 //! A figure as SVG.
 
 mod axes;
+mod dates;
+mod end_labels;
+mod exits;
 mod layout;
+mod look;
+mod map;
+mod map_places;
 mod marker;
+mod matrix;
 mod notes;
+mod plot;
 mod series;
 pub(crate) mod span;
 pub(crate) mod svg;
@@ -14,9 +22,16 @@ mod tooltips;
 
 use model::Figure;
 
-use layout::{Layout, SAMPLE, Segment, WIDTH};
+use end_labels::{EndLabels, LEAD, LINE};
+use layout::SAMPLE;
+use plot::Segment;
+use series::Place;
 use svg::{Svg, px};
 
+pub(crate) use exits::{Side, exits};
+pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH};
+pub(crate) use look::{joined, look, shift};
+pub(crate) use plot::Plot;
 #[cfg(test)]
 pub(crate) use text_width::text_width;
 pub(crate) use text_width::{fit, wrap};
@@ -30,34 +45,88 @@ pub(crate) enum Use {
     Inline,
 }
 
-/// Draws `figure`. Values that an axis cannot show (not finite; zero or below on a log axis) are left out.
-pub(crate) fn draw(figure: &Figure, usage: Use) -> String {
-    let layout = Layout::new(figure);
+/// Draws `figure`, laid out for a place of this width. Values that an axis cannot show (not finite; zero or below on a log axis) are
+/// left out.
+pub(crate) fn draw(figure: &Figure, usage: Use, width: f64) -> String {
+    let width = width.clamp(NARROWEST, WIDTH);
+    if let Some(map) = &figure.map {
+        return map::draw(figure, map, usage, width);
+    }
+    let layout = Layout::new(figure, width);
+    let mut svg = begun(figure, usage, width, layout.height);
+    axes::head(&mut svg, &layout);
+    axes::axes(&mut svg, &layout, figure);
+    match &figure.matrix {
+        Some(matrix) => matrix::draw(&mut svg, &layout, figure, matrix, usage),
+        None => lines(&mut svg, &layout, figure, usage),
+    }
+    svg.finish()
+}
+
+/// The document's root, with what its use needs.
+fn begun(figure: &Figure, usage: Use, width: f64, height: f64) -> Svg {
     let mut svg = Svg::default();
-    let size = format!("0 0 {} {}", px(WIDTH), px(layout.height));
-    let (width, height) = (px(WIDTH), px(layout.height));
+    let size = format!("0 0 {} {}", px(width), px(height));
+    // A page shows the wide or the narrow one.
+    let class = if width < WIDTH { "narrow" } else { "broad" };
+    let (width, height) = (px(width), px(height));
     let label = format!("{}: {}", figure.title, figure.subtitle);
     let mut attributes = vec![("viewBox", size.as_str()), ("role", "img"), ("aria-label", label.as_str())];
-    if usage == Use::File {
-        attributes.extend([("xmlns", "http://www.w3.org/2000/svg"), ("width", &width), ("height", &height)]);
+    match usage {
+        Use::File => {
+            attributes.extend([("xmlns", "http://www.w3.org/2000/svg"), ("width", &width), ("height", &height)]);
+        }
+        Use::Inline => attributes.push(("class", class)),
     }
     svg.open("svg", &attributes);
     if usage == Use::File {
         svg.with_text("style", &[], &theme::LIGHT.rules("").replace('\'', ""));
         svg.leaf("rect", &[("class", "paper"), ("width", &width), ("height", &height)]);
     }
-    axes::axes(&mut svg, &layout);
+    svg
+}
+
+fn lines(svg: &mut Svg, layout: &Layout, figure: &Figure, usage: Use) {
     let mut segments = Vec::new();
-    for index in 0..figure.series.len() {
-        segments.extend(series::series(&mut svg, &layout, figure, index, usage));
+    for (panel, plot) in layout.plots.iter().enumerate() {
+        let id = clip(svg, layout, figure, plot, panel);
+        let place = Place { plot, figure, clip: &id, usage };
+        // A reference belongs to every panel.
+        let here = |index: &usize| figure.series[*index].panel == panel || figure.series[*index].reference;
+        let all = 0..figure.series.len();
+        if figure.context {
+            all.clone().filter(|index| !here(index)).for_each(|index| series::faint(svg, place, index));
+        }
+        for index in all.filter(here) {
+            segments.extend(series::series(svg, place, index));
+        }
     }
-    if !figure.series.iter().flat_map(|series| &series.points).any(|point| layout.at(point.x, point.y).is_some()) {
-        let middle = (px(layout.across(0.5)), px(layout.down(0.5)));
-        text(&mut svg, "axis", &middle.0, &middle.1, "middle", "no value can be shown on these axes");
+    let drawn = |plot: &Plot| {
+        figure.series.iter().flat_map(|series| &series.points).any(|point| plot.at(point.x, point.y).is_some())
+    };
+    let Some(first) = layout.plots.first() else { return };
+    if !drawn(first) {
+        let middle = (px(first.across(0.5)), px(first.down(0.5)));
+        text(svg, "axis", &middle.0, &middle.1, "middle", "no value can be shown on these axes");
     }
-    marks(&mut svg, &layout, figure, &segments);
-    legend(&mut svg, &layout, figure);
-    svg.finish()
+    marks(svg, first, figure, &segments);
+    if let Some(ends) = &layout.ends {
+        end_names(svg, ends, figure);
+    }
+    legend(svg, layout, figure);
+}
+
+/// Defines the clip path of a plot, with an id that is unique in a page of many figures.
+fn clip(svg: &mut Svg, layout: &Layout, figure: &Figure, plot: &Plot, panel: usize) -> String {
+    let kept: String = figure.id.chars().filter(char::is_ascii_alphanumeric).collect();
+    let id = format!("c-{kept}-{}-{panel}", px(layout.width));
+    let frame = plot.frame.grown(1.0);
+    let (x, y) = (px(frame.left), px(frame.top));
+    let (width, height) = (px(frame.right - frame.left), px(frame.bottom - frame.top));
+    svg.open("clipPath", &[("id", &id)]);
+    svg.leaf("rect", &[("x", &x), ("y", &y), ("width", &width), ("height", &height)]);
+    svg.close();
+    format!("url(#{id})")
 }
 
 fn text(svg: &mut Svg, class: &str, x: &str, y: &str, anchor: &str, content: &str) {
@@ -69,12 +138,12 @@ fn line(svg: &mut Svg, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) 
     svg.leaf("path", &[("class", class), ("d", &path)]);
 }
 
-fn marks(svg: &mut Svg, layout: &Layout, figure: &Figure, segments: &[Segment]) {
-    let notes = notes::place_labels(layout, &figure.marks, segments);
+fn marks(svg: &mut Svg, plot: &Plot, figure: &Figure, segments: &[Segment]) {
+    let notes = notes::place_labels(plot, &figure.marks, segments);
     for note in &notes {
         line(svg, "lead", note.point, notes::anchor(&note.area, note.point));
     }
-    for (x, y) in figure.marks.iter().filter_map(|mark| layout.at(mark.x, mark.y)) {
+    for (_, (x, y)) in notes::shown(plot, &figure.marks) {
         svg.leaf("circle", &[("class", "ring"), ("cx", &px(x)), ("cy", &px(y)), ("r", "4.5")]);
     }
     for note in &notes {
@@ -90,24 +159,45 @@ fn marks(svg: &mut Svg, layout: &Layout, figure: &Figure, segments: &[Segment]) 
     }
 }
 
+/// The names at the ends of the lines.
+fn end_names(svg: &mut Svg, ends: &EndLabels, figure: &Figure) {
+    for label in &ends.labels {
+        svg.open("g", &[("class", &look::class(look(figure, label.series)))]);
+        match label.from {
+            Some((x, y)) => line(svg, "tail", (x + 5.0, y), (ends.left - 3.0, label.middle)),
+            None => sample(svg, figure, label.series, (ends.left - LEAD + 2.0, ends.left - 4.0), label.middle),
+        }
+        let first = label.middle - LINE * (label.lines.len() as f64 - 1.0) / 2.0 + 4.5;
+        for (row, content) in label.lines.iter().enumerate() {
+            text(svg, "end", &px(ends.left), &px(first + LINE * row as f64), "start", content);
+        }
+        svg.close();
+    }
+}
+
 fn legend(svg: &mut Svg, layout: &Layout, figure: &Figure) {
     for key in &layout.keys {
-        let Some(series) = figure.series.get(key.series) else { continue };
-        svg.open("g", &[("class", &format!("s{}", key.series % theme::SERIES))]);
+        svg.open("g", &[("class", &look::class(look(figure, key.series)))]);
         let y = key.y - 4.5;
-        if series.stacked {
-            let (x, top) = (px(key.x), px(y - 6.0));
-            let width = px(SAMPLE);
-            svg.leaf("rect", &[("class", "segment"), ("x", &x), ("y", &top), ("width", &width), ("height", "12")]);
-        } else {
-            let class = if series.reference { "ceiling" } else { "line" };
-            line(svg, class, (key.x, y), (key.x + SAMPLE, y));
-        }
-        if !series.reference && !series.stacked {
-            let (class, path) = marker::marker(key.series, key.x + SAMPLE / 2.0, y, 3.8);
-            svg.leaf("path", &[("class", class), ("d", &path)]);
-        }
+        sample(svg, figure, key.series, (key.x, key.x + SAMPLE), y);
         text(svg, "key", &px(key.x + SAMPLE + 8.0), &px(key.y), "start", &key.text);
         svg.close();
+    }
+}
+
+/// A piece of what a series looks like, between two places at a height.
+fn sample(svg: &mut Svg, figure: &Figure, index: usize, (left, right): (f64, f64), y: f64) {
+    let series = &figure.series[index];
+    if series.stacked {
+        let (x, top, width) = (px(left), px(y - 6.0), px(right - left));
+        svg.leaf("rect", &[("class", "segment"), ("x", &x), ("y", &top), ("width", &width), ("height", "12")]);
+    } else if joined(figure) {
+        let class = if series.reference { "ceiling" } else { "line" };
+        line(svg, class, (left, y), (right, y));
+    }
+    if !series.reference && !series.stacked {
+        let look = look(figure, index);
+        let (class, path) = marker::marker(look.colour + 2 * look.dash, (left + right) / 2.0, y, 3.8);
+        svg.leaf("path", &[("class", class), ("d", &path)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use model::Mark;
 
-use super::layout::{Layout, Rect, Segment};
+use super::plot::{Plot, Rect, Segment};
 use super::text_width::text_width;
 
 /// A placed label.
@@ -19,14 +19,13 @@ const PAD: f64 = 6.0;
 
 /// Places the labels one after the other: within the frame, without overlapping earlier labels or marked points, and where they
 /// cover the fewest `segments`. A label that does not fit is left out; its ring is drawn.
-pub(crate) fn place_labels(layout: &Layout, marks: &[Mark], segments: &[Segment]) -> Vec<Note> {
-    let points: Vec<(f64, f64, &str)> =
-        marks.iter().filter_map(|mark| layout.at(mark.x, mark.y).map(|(x, y)| (x, y, mark.label.as_str()))).collect();
+pub(crate) fn place_labels(plot: &Plot, marks: &[Mark], segments: &[Segment]) -> Vec<Note> {
+    let points: Vec<(f64, f64, &str)> = shown(plot, marks).map(|(mark, (x, y))| (x, y, mark.label.as_str())).collect();
     let mut notes: Vec<Note> = Vec::new();
     for (x, y, text) in &points {
         let width = text_width(text, 12.5) * 1.12 + 2.0 * PAD;
         let best = candidates(*x, *y, width)
-            .filter(|area| layout.frame.holds(&area.grown(5.0)))
+            .filter(|area| plot.frame.holds(&area.grown(5.0)))
             .filter(|area| !notes.iter().any(|note| note.area.overlaps(area)))
             .filter(|area| !points.iter().any(|(px, py, _)| area.overlaps(&around(*px, *py, 7.0))))
             .map(|area| (cost(&area, (*x, *y), segments), area))
@@ -36,6 +35,12 @@ pub(crate) fn place_labels(layout: &Layout, marks: &[Mark], segments: &[Segment]
         }
     }
     notes
+}
+
+/// The marks within the plot, with their coordinates.
+pub(crate) fn shown<'a>(plot: &'a Plot, marks: &'a [Mark]) -> impl Iterator<Item = (&'a Mark, (f64, f64))> {
+    let at = |mark: &'a Mark| Some((mark, plot.at(mark.x, mark.y).filter(|at| plot.frame.has(*at))?));
+    marks.iter().filter_map(at)
 }
 
 fn around(x: f64, y: f64, r: f64) -> Rect {
@@ -75,7 +80,7 @@ pub(crate) fn anchor(area: &Rect, point: (f64, f64)) -> (f64, f64) {
 }
 
 /// Whether two segments cross: the ends of each lie on different sides of the other.
-fn meet(one: Segment, other: Segment) -> bool {
+pub(super) fn meet(one: Segment, other: Segment) -> bool {
     let side = |(a, b): Segment, p: (f64, f64)| (b.0 - a.0) * (p.1 - a.1) - (b.1 - a.1) * (p.0 - a.0);
     side(one, other.0) * side(one, other.1) < 0.0 && side(other, one.0) * side(other, one.1) < 0.0
 }

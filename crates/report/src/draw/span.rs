@@ -1,6 +1,6 @@
 //! Maps values to positions along an axis.
 
-use model::Scale;
+use model::{Axis, Figure, Point, Scale, Series};
 
 /// The range of values that an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +26,12 @@ impl Span {
                 let high = if high > low { high } else { low + 1.0 };
                 Self { scale, low: if low < 0.0 { low * (1.0 + air) } else { low }, high: high + (high - low) * air }
             }
+            Scale::Names => Self { scale, low: low - 0.5, high: high + 0.5 },
+            // A single time has an hour around it.
+            Scale::Date => {
+                let room = if high > low { (high - low) * air } else { 1.8e12 };
+                Self { scale, low: low - room, high: high + room }
+            }
             // At least a factor of two, so that a single value has an axis around it.
             Scale::Log => {
                 let widen = (2.0 / (high / low)).sqrt().max(1.0);
@@ -38,7 +44,7 @@ impl Span {
     /// Whether this kind of axis can show the value.
     pub(crate) fn drawable(scale: Scale, value: f64) -> bool {
         match scale {
-            Scale::Linear => value.abs() < Self::LIMIT,
+            Scale::Linear | Scale::Names | Scale::Date => value.abs() < Self::LIMIT,
             Scale::Log => value > 1.0 / Self::LIMIT && value < Self::LIMIT,
         }
     }
@@ -50,10 +56,32 @@ impl Span {
             return None;
         }
         let share = match self.scale {
-            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Linear | Scale::Names | Scale::Date => (value - self.low) / (self.high - self.low),
             Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
         };
         share.is_finite().then_some(share)
+    }
+
+    /// The span of an axis of `count` categories.
+    pub(crate) fn names(count: usize) -> Self {
+        Self { scale: Scale::Names, low: -0.5, high: count.max(1) as f64 - 0.5 }
+    }
+
+    /// The span with the ends that the axis requests, if it can show them.
+    fn requested(self, axis: &Axis) -> Self {
+        let end = |value: Option<f64>| value.filter(|value| Self::drawable(self.scale, *value));
+        let (low, high) = (end(axis.low), end(axis.high));
+        let mut span = Self { low: low.unwrap_or(self.low), high: high.unwrap_or(self.high), ..self };
+        // One requested end may be beyond all values: the other one gives way.
+        if span.low >= span.high {
+            let wide = |value: f64| if self.scale == Scale::Log { value * 9.0 } else { value.abs().max(1.0) };
+            match high {
+                Some(high) if self.scale == Scale::Log => span.low = high / 10.0,
+                Some(high) => span.low = high - wide(high),
+                None => span.high = span.low + wide(span.low),
+            }
+        }
+        span
     }
 
     /// Like [`position`](Self::position), limited to the axis.
@@ -62,10 +90,100 @@ impl Span {
     }
 }
 
+/// How far above the highest measured point a ceiling is still drawn. A much higher one would flatten the measured curve.
+pub(crate) const CEILING_ROOM: f64 = 1.25;
+
+/// The ranges of both axes: what was requested; otherwise all measured points, and their intervals unless those are far wider than
+/// the values. References have no part in the horizontal range, and a far higher one none in the vertical range.
+pub(crate) fn spans(figure: &Figure) -> (Span, Span) {
+    let some_measured = figure.series.iter().any(|series| !series.reference && !series.points.is_empty());
+    let shown = |point: &&Point| Span::drawable(figure.x.scale, point.x) && Span::drawable(figure.y.scale, point.y);
+    let of = |wanted: fn(&Series) -> bool| {
+        let series = figure.series.iter().filter(move |series| !some_measured || wanted(series));
+        series.flat_map(|series| &series.points).filter(shown)
+    };
+    let measured = || of(|series| !series.reference);
+    let stacked = figure.series.iter().any(|series| series.stacked);
+    // Around the bars of a single size, the ticks of a narrow logarithmic axis would be parts of a byte.
+    let room = stacked && figure.x.scale == Scale::Log;
+    let xs = || measured().map(|point| point.x);
+    let widest = xs().filter(|_| room).map(|x| 8.0 * x).reduce(f64::min);
+    let x = match figure.x.scale {
+        Scale::Names => Span::names(figure.x.ticks.len()),
+        scale => Span::fit(scale, xs().chain(widest), if room { 0.08 } else { 0.02 }),
+    };
+    let x = x.requested(&figure.x);
+    // The vertical range is that of the points within a requested horizontal one.
+    let within = |point: &&Point| (x.low..=x.high).contains(&point.x);
+    let ys = || measured().filter(within).map(|point| point.y);
+    let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
+    let sensible = |end: &f64| *end >= low / 3.0 && *end <= high * 1.5;
+    let ends = measured().filter(within).flat_map(|point| [point.low, point.high]).flatten();
+    let ends = ends.filter(|end| stacked || sensible(end));
+    let ceilings = of(|series| series.reference).filter(within).map(|point| point.y);
+    let ceilings = ceilings.filter(|y| *y <= high * CEILING_ROOM);
+    let y = match figure.y.scale {
+        // The first category is at the top.
+        Scale::Names => {
+            let Span { scale, low, high } = Span::names(figure.y.ticks.len());
+            Span { scale, low: high, high: low }
+        }
+        scale => Span::fit(scale, ys().chain(ends).chain(ceilings), 0.1).requested(&figure.y),
+    };
+    (x, y)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn figure(log: bool, values: &[(f64, f64)], reference: &[(f64, f64)]) -> Figure {
+        let scale = if log { Scale::Log } else { Scale::Linear };
+        let point = |(x, y): &(f64, f64)| Point { x: *x, y: *y, ..Point::default() };
+        let series = |points: &[(f64, f64)], reference| Series {
+            points: points.iter().map(point).collect(),
+            reference,
+            ..Series::default()
+        };
+        Figure {
+            x: Axis::new("x", "ns", Scale::Log),
+            y: Axis::new("y", "bit/s", scale),
+            series: vec![series(values, false), series(reference, true)],
+            ..Figure::default()
+        }
+    }
+
+    #[test]
+    fn a_ceiling_stretches_no_axis() {
+        let figure = figure(false, &[(10e3, 1e9), (1e6, 9e9)], &[(10.0, 8e9), (100.0, 90e9)]);
+        let (x, y) = spans(&figure);
+        assert!(x.low > 9e3 && x.high < 1.2e6, "{x:?}");
+        assert!(y.high < 11e9, "{y:?}");
+    }
+
+    #[test]
+    fn a_requested_range_is_shown_and_the_other_axis_fits_it() {
+        let mut figure = figure(false, &[(1e3, 1e9), (1e4, 2e9), (1e6, 9e9)], &[]);
+        figure.x.high = Some(2e4);
+        let (x, y) = spans(&figure);
+        assert_eq!(x.high, 2e4);
+        assert!((2e9..2.5e9).contains(&y.high), "{y:?}");
+        figure.y.low = Some(5e9);
+        let (_, y) = spans(&figure);
+        assert!(y.low == 5e9 && y.high > 5e9, "{y:?}");
+        // A logarithmic axis has no 0.
+        figure.x.low = Some(0.0);
+        assert!(spans(&figure).0.low > 0.0);
+    }
+
+    #[test]
+    fn categories_have_half_a_step_at_either_end_and_rows_begin_at_the_top() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let (x, y) = spans(&Figure { x: Axis::names("x", &names), y: Axis::names("y", &names), ..Figure::default() });
+        assert_eq!([0.0, 1.0, 2.0].map(|at| (6.0 * x.position(at).unwrap()).round()), [1.0, 3.0, 5.0]);
+        assert_eq!([0.0, 1.0, 2.0].map(|at| (6.0 * y.position(at).unwrap()).round()), [5.0, 3.0, 1.0]);
+    }
 
     proptest! {
         #[test]

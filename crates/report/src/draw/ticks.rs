@@ -2,6 +2,7 @@
 
 use model::{Axis, ByteSize, Scale};
 
+use super::dates;
 use super::span::Span;
 use crate::figures::TAIL_UNIT;
 
@@ -20,8 +21,16 @@ impl Ticks {
     /// At most `room` labelled ticks (and at least two if the axis allows) for `axis` over `span`.
     pub(crate) fn new(axis: &Axis, span: &Span, room: usize) -> Self {
         let room = room.max(2);
+        let given = given(axis, span);
+        if span.scale == Scale::Names || given.len() > 1 {
+            return Self { major: given, minor: Vec::new(), title: axis.label.clone() };
+        }
         match span.scale {
-            Scale::Linear => linear(axis, span, room),
+            Scale::Date => {
+                let (major, title) = dates::ticks(axis, span, room);
+                Self { major, minor: Vec::new(), title }
+            }
+            Scale::Linear | Scale::Names => linear(axis, span, room),
             Scale::Log => {
                 let (values, minor) = match axis.unit.as_str() {
                     "B" => binary(span, room),
@@ -33,6 +42,13 @@ impl Ticks {
             }
         }
     }
+}
+
+/// The axis' own ticks that the span shows.
+fn given(axis: &Axis, span: &Span) -> Vec<(f64, String)> {
+    let inside =
+        |(value, _): &&(f64, String)| span.position(*value).is_some_and(|share| (-1e-9..=1.0 + 1e-9).contains(&share));
+    axis.ticks.iter().filter(inside).cloned().collect()
 }
 
 /// Powers of two: each is a line, every n-th has a text.
@@ -118,7 +134,7 @@ const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns
 const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
 /// The divisor and the prefixed unit for `value`.
-fn prefix(value: f64, unit: &str) -> (f64, String) {
+pub(crate) fn prefix(value: f64, unit: &str) -> (f64, String) {
     let table = match unit {
         "B" => BYTES,
         "bit/s" => RATES,
@@ -166,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn texts(unit: &str, scale: Scale, values: &[f64], room: usize) -> Vec<String> {
-        let axis = Axis { label: "a".into(), unit: unit.into(), scale };
+        let axis = Axis::new("a", unit, scale);
         let ticks = Ticks::new(&axis, &Span::fit(scale, values.iter().copied(), 0.02), room);
         ticks.major.into_iter().map(|(_, text)| text).collect()
     }
@@ -205,7 +221,7 @@ mod tests {
             unit in prop_oneof![Just("B"), Just("bit/s"), Just("ns"), Just("1/s"), Just(TAIL_UNIT)],
         ) {
             let scale = if log { Scale::Log } else { Scale::Linear };
-            let axis = Axis { label: "a".into(), unit: unit.into(), scale };
+            let axis = Axis::new("a", unit, scale);
             let ticks = Ticks::new(&axis, &Span::fit(scale, [a, b].into_iter(), 0.03), room);
             prop_assert!(ticks.major.len() <= room + 3, "{:?}", ticks.major);
             prop_assert!(ticks.major.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -20,7 +20,13 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
             };
             match lines.iter_mut().find(fits) {
                 Some(line) => line.outcomes.push(outcome),
-                None => lines.push(Line { run, name: words(of, outcome), outcomes: vec![outcome], reference: false }),
+                None => lines.push(Line {
+                    run,
+                    name: words(of, outcome),
+                    outcomes: vec![outcome],
+                    reference: false,
+                    levels: Vec::new(),
+                }),
             }
         }
     }
@@ -46,8 +52,8 @@ fn figure(runs: &[Run], line: &Line<'_>, number: Option<u32>) -> Drawn {
         .map(|part| Series {
             name: name(part, strategy).to_owned(),
             points: line.outcomes.iter().filter_map(|outcome| segment(outcome, part)).collect(),
-            reference: false,
             stacked: true,
+            ..Series::default()
         })
         .collect();
     let owners = vec![line.run; series.len()];
@@ -58,10 +64,10 @@ fn figure(runs: &[Run], line: &Line<'_>, number: Option<u32>) -> Drawn {
             Some(_) => format!("Anatomy of a round trip: {}", line.name),
         },
         subtitle: subtitle(runs, &[line], "means of the stamped exchanges of all trials", None),
-        x: Axis { label: "block size".to_owned(), unit: "B".to_owned(), scale: Scale::Log },
-        y: Axis { label: "time".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
+        x: Axis::new("block size", "B", Scale::Log),
+        y: Axis::new("time", "ns", Scale::Linear),
         series,
-        marks: Vec::new(),
+        ..Figure::default()
     };
     Drawn { figure, owners }
 }

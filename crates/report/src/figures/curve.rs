@@ -6,10 +6,12 @@
 use model::{Axis, Figure, Outcome, Point, Run, Scale, Series};
 
 use super::Drawn;
-use super::curve_points::{Measure, curve_points};
+use super::arrange::arranged;
+use super::curve_points::{Measure, curve_points, neighbours_joined};
 use super::line::{Line, curve_lines};
 use super::marks::{CurveFigure, marks};
 use super::subtitle::{interval_note, subtitle};
+use crate::draw::span::CEILING_ROOM;
 
 /// The three figures, for round trips and for streams.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
@@ -25,9 +27,9 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
 }
 
 fn three_figures(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &str) -> Vec<Drawn> {
-    let size = || axis("block size", "B", Scale::Log);
-    let rate = || axis(measure.rate_label(), "bit/s", Scale::Linear);
-    let time = || axis(measure.time_label(), "ns", Scale::Log);
+    let size = || Axis::new("block size", "B", Scale::Log);
+    let rate = || Axis::new(measure.rate_label(), "bit/s", Scale::Linear);
+    let time = || Axis::new(measure.time_label(), "ns", Scale::Log);
     [
         ("throughput", "Throughput by block size", size(), rate(), CurveFigure::Throughput),
         ("saturation", "Saturation: time by block size", size(), time(), CurveFigure::Saturation),
@@ -41,57 +43,55 @@ fn three_figures(runs: &[Run], lines: &[&Line<'_>], measure: Measure, suffix: &s
             subtitle: subtitle(runs, lines, measure.note(), interval_note(lines)),
             x,
             y,
-            series: Vec::new(),
-            marks: Vec::new(),
+            ..Figure::default()
         };
         fill(runs, lines, measure, kind, figure)
     })
     .collect()
 }
 
-fn axis(label: &str, unit: &str, scale: Scale) -> Axis {
-    Axis { label: label.to_owned(), unit: unit.to_owned(), scale }
-}
-
 /// Draws `lines` into `figure`; `None` if none has a point.
 fn fill(runs: &[Run], lines: &[&Line<'_>], measure: Measure, kind: CurveFigure, mut figure: Figure) -> Option<Drawn> {
-    let mut owners = Vec::new();
+    let (mut owners, mut shown) = (Vec::new(), Vec::new());
     // More than two sets of labels would hide the curves.
     let marked = lines.iter().filter(|line| !line.reference).count() <= 2;
+    let mut joined = 0;
     for line in lines {
         let outcomes: Vec<&Outcome> =
             line.outcomes.iter().copied().filter(|outcome| Measure::of(outcome) == measure).collect();
-        let points = curve_points(&outcomes, measure);
+        let every = curve_points(&outcomes, measure);
+        let points = neighbours_joined(&every);
         if points.is_empty() {
             continue;
         }
+        joined = joined.max(every.len() - points.len());
         if marked && !line.reference {
             figure.marks.extend(marks(&runs[line.run], &outcomes, &points, kind));
         }
         let points = points.iter().map(|point| kind.point(point)).collect::<Vec<Point>>();
-        figure.series.push(Series { name: line.name.clone(), points, reference: line.reference, stacked: false });
+        let (name, reference) = (line.name.clone(), line.reference);
+        figure.series.push(Series { name, points, reference, ..Series::default() });
         owners.push(line.run);
+        shown.push(*line);
+    }
+    if joined > 0 {
+        figure.subtitle += "; sizes a few bytes apart are one point, with the range of all their intervals";
     }
     if figure.y.scale == Scale::Linear {
-        figure.series = clip_ceilings(figure.series);
+        figure.series = out_of_range_named(figure.series);
     }
-    (!figure.series.is_empty()).then_some(Drawn { figure, owners })
+    (!figure.series.is_empty()).then(|| arranged(Drawn { figure, owners }, runs, &shown))
 }
 
-/// How far above the highest measured point a ceiling is still drawn. A much higher one would flatten the measured curve.
-const CEILING_ROOM: f64 = 1.25;
-
-/// Removes the points of reference series that are far above all measured points, and names their maximum in the legend.
-pub(super) fn clip_ceilings(mut all: Vec<Series>) -> Vec<Series> {
+/// Names the maximum of reference series that leave the range of all measured points. They do not stretch it: the frame cuts them,
+/// with an arrow.
+pub(super) fn out_of_range_named(mut all: Vec<Series>) -> Vec<Series> {
     let highest = |series: &Series| series.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let limit = all.iter().filter(|series| !series.reference).map(highest).fold(0.0, f64::max) * CEILING_ROOM;
     for series in all.iter_mut().filter(|series| series.reference) {
         let top = highest(series);
         if top > limit {
-            // Ends at the first point out of range: later points would be a detached piece of line.
-            let seen = series.points.iter().take_while(|point| point.y <= limit).count();
-            series.points.truncate(seen);
-            series.name = format!("{} (up to {}, out of range)", series.name, model::units::bits_per_second(top));
+            series.name = format!("{} (up to {})", series.name, model::units::bits_per_second(top));
         }
     }
     all

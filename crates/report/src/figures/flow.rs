@@ -1,14 +1,17 @@
 //! TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and retransmissions.
 
-use model::{Axis, Direction, EndTally, Figure, FlowTally, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
+use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;
-use super::curve::clip_ceilings;
+use super::arrange::{line_colours, one_each, panel_for_each};
+use super::curve::out_of_range_named;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
 
 /// The most flows of a trial that are drawn, if it is the only one in the figure.
 const MAX_FLOWS: usize = 3;
+/// The most lines of a plot.
+const MAX_LINES: usize = 6;
 /// The most points of a series, by the width of a figure.
 const MAX_POINTS: usize = 400;
 
@@ -57,7 +60,7 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     .into_iter()
     .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(retransmitted))
     .filter_map(|(id, title, label, unit, quantities)| {
-        let y = Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear };
+        let y = Axis::new(label, unit, Scale::Linear);
         figure(runs, &lines, (id, title), y, quantities)
     })
     .collect()
@@ -70,9 +73,12 @@ fn figure(
     y: Axis,
     quantities: &[Quantity],
 ) -> Option<Drawn> {
-    let (mut series, mut owners) = (Vec::new(), Vec::new());
+    let (mut series, mut owners, mut groups) = (Vec::new(), Vec::new(), Vec::new());
     let max_flows = if lines.len() == 1 { MAX_FLOWS } else { 1 };
-    for line in lines {
+    // Each of many lines has a plot of its own, with all its quantities.
+    let apart = lines.len() > 1 && lines.len() * quantities.len() > MAX_LINES;
+    let colours = line_colours(runs, lines);
+    for (number, line) in lines.iter().enumerate() {
         for outcome in &line.outcomes {
             let flows = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
             for flow in flows.iter().take(max_flows) {
@@ -80,13 +86,18 @@ fn figure(
                     1 => String::new(),
                     _ => format!(", flow {}", flow.flow),
                 };
-                for quantity in quantities {
+                for (dash, quantity) in quantities.iter().enumerate() {
                     let points = points(&flow.tcp, quantity.value);
                     if !points.is_empty() {
-                        let whose = if lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
+                        let alone = lines.len() == 1 || (apart && quantities.len() > 1);
+                        let whose = if alone { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
-                        series.push(Series { name, points, reference: quantity.reference, stacked: false });
+                        // Beside others, a line has one colour, and each of its quantities a pattern.
+                        let look = (lines.len() > 1 && !apart).then_some(Look { colour: colours[number], dash });
+                        let look = if apart { Some(Look { colour: dash, dash: 0 }) } else { look };
+                        series.push(Series { name, points, reference: quantity.reference, look, ..Series::default() });
                         owners.push(line.run);
+                        groups.push(number);
                     }
                 }
             }
@@ -100,12 +111,18 @@ fn figure(
         id: id.to_owned(),
         title: title.to_owned(),
         subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
-        x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
+        x: Axis::new("time since the start of the trial", "ns", Scale::Linear),
         y,
-        series: clip_ceilings(series),
-        marks: Vec::new(),
+        series: out_of_range_named(series),
+        ..Figure::default()
     };
-    Some(Drawn { figure, owners })
+    let mut drawn = Drawn { figure, owners };
+    if apart && quantities.len() > 1 {
+        let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
+        panel_for_each(&mut drawn.figure, &groups, &names);
+        return Some(drawn);
+    }
+    Some(one_each(drawn))
 }
 
 /// The trial that represents its outcome: the one with the value nearest to the median.
@@ -190,8 +207,10 @@ mod tests {
         assert_eq!(names(&drawn[1].figure)[..3], ["smoothed, flow 0", "shortest, flow 0", "smoothed, flow 1"]);
         assert_eq!(drawn[1].figure.series.len(), 2 * MAX_FLOWS);
         let rate = &drawn[2].figure;
-        assert!(rate.series[1].reference && rate.series[1].points.is_empty(), "the pacing rate is far above");
-        assert!(rate.series[1].name.contains("out of range"));
+        assert!(rate.series[1].reference, "the pacing rate is far above");
+        let (_, y) = crate::draw::span::spans(rate);
+        assert!(y.high < 20e6, "{y:?}");
+        assert!(rate.series[1].name.contains("(up to "));
         let beside = figures(&[run(5, 12), run(1, 12)]);
         assert_eq!(beside[0].figure.series.len(), 4);
         assert_eq!(beside[0].owners, [0, 0, 1, 1]);

@@ -3,20 +3,22 @@
 use model::{Axis, Direction, EndTally, Figure, Interval, Outcome, Point, Run, Scale, Series, Trial};
 
 use super::Drawn;
+use super::arrange::{arranged, one_each};
 use super::line::single_lines;
 use super::subtitle::subtitle;
 
 /// The figure of all streams and transfers; `None` if there are none.
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let lines = single_lines(runs, |outcome| outcome.summary.goodput_bps.is_some());
-    let (mut series, mut owners) = (Vec::new(), Vec::new());
+    let (mut series, mut owners, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for line in &lines {
         for outcome in &line.outcomes {
             for (suffix, points) in directions(outcome) {
                 if !points.is_empty() {
                     let name = format!("{}{suffix}", line.name);
-                    series.push(Series { name, points, reference: line.reference, stacked: false });
+                    series.push(Series { name, points, reference: line.reference, ..Series::default() });
                     owners.push(line.run);
+                    shown.push(line);
                 }
             }
         }
@@ -26,17 +28,20 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     }
     let several = lines.iter().any(|line| line.outcomes.iter().any(|outcome| outcome.trials.len() > 1));
     let band = several.then(|| "range from the lowest to the highest trial".to_owned());
-    let lines: Vec<_> = lines.iter().collect();
+    let all: Vec<_> = lines.iter().collect();
     let figure = Figure {
         id: "goodput".to_owned(),
         title: "Goodput over time".to_owned(),
-        subtitle: subtitle(runs, &lines, "goodput per interval, mean of the trials", band),
-        x: Axis { label: "time since the start of the trial".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
-        y: Axis { label: "goodput".to_owned(), unit: "bit/s".to_owned(), scale: Scale::Linear },
+        subtitle: subtitle(runs, &all, "goodput per interval, mean of the trials", band),
+        x: Axis::new("time since the start of the trial", "ns", Scale::Linear),
+        y: Axis::new("goodput", "bit/s", Scale::Linear),
         series,
-        marks: Vec::new(),
+        ..Figure::default()
     };
-    Some(Drawn { figure, owners })
+    // Of both directions, each has its line.
+    let directed = shown.len() > lines.len();
+    let drawn = Drawn { figure, owners };
+    Some(if directed { one_each(drawn) } else { arranged(drawn, runs, &shown) })
 }
 
 /// The points of each direction with payload, with a suffix for the line's name.

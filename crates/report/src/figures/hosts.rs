@@ -100,10 +100,10 @@ fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
         id: family.id.to_owned(),
         title: family.title.to_owned(),
         subtitle: format!("pass {} of {}, {}", pass.index, labels::title(run), labels::hosts(run)),
-        x: Axis { label: "time since the start of the pass".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
-        y: Axis { label: family.label.to_owned(), unit: family.unit.to_owned(), scale: Scale::Linear },
+        x: Axis::new("time since the start of the pass", "ns", Scale::Linear),
+        y: Axis::new(family.label, family.unit, Scale::Linear),
         series,
-        marks: Vec::new(),
+        ..Figure::default()
     })
 }
 
@@ -121,7 +121,7 @@ fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
         let points = values.filter_map(|(value, at)| {
             Some(Point { x: *at as f64, y: (*value)? * family.factor, low: None, high: None })
         });
-        Series { name: format!("{end}{}", line.name), points: points.collect(), reference: false, stacked: false }
+        Series { name: format!("{end}{}", line.name), points: points.collect(), ..Series::default() }
     });
     shown.filter(|series| !series.points.is_empty()).collect()
 }

@@ -3,6 +3,7 @@
 use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, units};
 
 use super::Drawn;
+use super::arrange::arranged;
 use super::line::single_lines;
 use super::subtitle::subtitle;
 
@@ -17,15 +18,17 @@ const STEP: f64 = 1.04;
 pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     let lines = single_lines(runs, |outcome| outcome.histogram.as_ref().is_some_and(|samples| samples.count() > 0));
     let (mut series, mut owners, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut shown = Vec::new();
     for line in &lines {
         for histogram in line.outcomes.iter().filter_map(|outcome| outcome.histogram.as_ref()) {
             series.push(Series {
                 name: line.name.clone(),
                 points: points(histogram),
                 reference: line.reference,
-                stacked: false,
+                ..Series::default()
             });
             owners.push(line.run);
+            shown.push(line);
             if lines.len() <= 2 {
                 marks.extend(percentile_marks(histogram));
             }
@@ -34,17 +37,18 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     if series.is_empty() {
         return None;
     }
-    let lines: Vec<_> = lines.iter().collect();
+    let all: Vec<_> = lines.iter().collect();
     let figure = Figure {
         id: "latency".to_owned(),
         title: "Round-trip time by percentile".to_owned(),
-        subtitle: subtitle(runs, &lines, "round trips, samples of all trials", None),
-        x: Axis { label: "round trips at or below".to_owned(), unit: TAIL_UNIT.to_owned(), scale: Scale::Log },
-        y: Axis { label: "round-trip time".to_owned(), unit: "ns".to_owned(), scale: Scale::Log },
+        subtitle: subtitle(runs, &all, "round trips, samples of all trials", None),
+        x: Axis::new("round trips at or below", TAIL_UNIT, Scale::Log),
+        y: Axis::new("round-trip time", "ns", Scale::Log),
         series,
         marks,
+        ..Figure::default()
     };
-    Some(Drawn { figure, owners })
+    Some(arranged(Drawn { figure, owners }, runs, &shown))
 }
 
 fn points(histogram: &Histogram) -> Vec<Point> {

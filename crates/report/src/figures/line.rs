@@ -1,7 +1,8 @@
 //! Groups outcomes into series, with names for the legend.
 
-use model::{Direction, Factor, FactorKind, Outcome, Run, Verdict, units};
+use model::{Factor, Outcome, Run};
 
+use super::names::{Levels, levels, names, stalled};
 use crate::sides;
 
 /// The most cells of a plan that are drawn over time: more lines would hide each other.
@@ -17,6 +18,8 @@ pub(crate) struct Line<'a> {
     pub(crate) outcomes: Vec<&'a Outcome>,
     /// A ceiling to compare with, not a measured path.
     pub(crate) reference: bool,
+    /// Of a plan's run, the levels of its cells.
+    pub(crate) levels: Vec<(String, String)>,
 }
 
 /// Block-size curves: outcomes of a run that differ only in the block are one line.
@@ -59,17 +62,6 @@ fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-type Levels<'a> = Vec<(&'a str, &'a str)>;
-
-/// The levels of an outcome of a plan in the plan's order, without the block of a curve.
-fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
-    let factors =
-        run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| factor.kind != FactorKind::Sizes);
-    let names = factors.map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);
-    names.filter_map(|name| Some((name, cell?.levels.get(name)?.as_str()))).collect()
-}
-
 /// Whether a plan varies the congestion control, and has few enough cells to draw them over time.
 fn shows_cc_over_time(run: &Run) -> bool {
     let has = |factor: &Factor| {
@@ -87,21 +79,22 @@ pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Li
 }
 
 fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'a>> = Vec::new();
-    for (run, of) in runs.iter().enumerate() {
-        let groups = groups(of);
-        let firsts: Vec<&Outcome> = groups.iter().filter_map(|group| group.first().copied()).collect();
-        for (group, first) in groups.into_iter().zip(&firsts) {
-            let name = match sides::name(of, first) {
-                Some(side) => side_name(of, &side, runs.len() == 1),
-                None if of.header.plan.is_some() => plan_name(of, first, &firsts, runs.len() == 1),
-                None => name(of, first, &firsts),
-            };
-            let name = unique(&lines, name, of);
+    let groups: Vec<(usize, Vec<&Outcome>)> =
+        runs.iter().enumerate().flat_map(|(run, of)| groups(of).into_iter().map(move |group| (run, group))).collect();
+    let firsts: Vec<(usize, &Outcome)> =
+        groups.iter().filter_map(|(run, group)| Some((*run, *group.first()?))).collect();
+    let names = names(runs, &firsts);
+    let mut lines: Vec<Line<'a>> = groups
+        .into_iter()
+        .filter(|(_, group)| !group.is_empty())
+        .zip(names.into_iter().zip(&firsts))
+        .map(|((run, outcomes), (name, (_, first)))| {
             let reference = first.spec.transport == model::Spec::CEILING;
-            lines.push(Line { run, name, outcomes: group, reference });
-        }
-    }
+            let owned = |(name, level): &(&str, &str)| ((*name).to_owned(), (*level).to_owned());
+            let levels = levels(&runs[run], first).iter().map(owned).collect();
+            Line { run, name, outcomes, reference, levels }
+        })
+        .collect();
     // Without a measured line, ceilings are drawn as ordinary lines.
     if lines.iter().all(|line| line.reference) {
         lines.iter_mut().for_each(|line| line.reference = false);
@@ -109,99 +102,7 @@ fn build<'a>(runs: &'a [Run], groups: impl Fn(&'a Run) -> Vec<Vec<&'a Outcome>>)
     lines
 }
 
-fn stalled(outcome: &Outcome) -> bool {
-    outcome.summary.verdicts.contains(&Verdict::Stalled)
-}
-
 fn same_but_block(a: &Outcome, b: &Outcome) -> bool {
     let (a, b) = (&a.spec, &b.spec);
     a.transport == b.transport && a.pattern == b.pattern && a.flows == b.flows && a.direction == b.direction
-}
-
-/// The run's name or what it measured, then the properties in which its lines differ.
-fn name(run: &Run, first: &Outcome, lines: &[&Outcome]) -> String {
-    let spec = &first.spec;
-    let differs = |key: fn(&Outcome) -> String| lines.iter().any(|other| key(other) != key(first));
-    let mut parts = Vec::new();
-    match &run.header.name {
-        Some(name) => parts.push(name.trim().to_owned()),
-        None => parts.extend(run.header.target.clone()),
-    }
-    let named = run.header.name.is_some();
-    if !named || differs(|o| o.spec.transport.to_string()) {
-        parts.push(spec.transport.to_string());
-    }
-    if !named || differs(|o| o.spec.pattern.to_string()) {
-        parts.push(spec.pattern.to_string());
-    }
-    if run.header.kind != "curve" && differs(|o| o.spec.block.to_string()) {
-        parts.push(model::ByteSize(spec.block).to_string());
-    }
-    if differs(|o| o.spec.flows.to_string()) {
-        parts.push(format!("{} flow{}", spec.flows, if spec.flows == 1 { "" } else { "s" }));
-    }
-    if differs(|o| format!("{:?}", o.spec.direction)) {
-        parts.push(direction(spec.direction).to_owned());
-    }
-    if differs(|o| format!("{:?}", o.spec.rate_bps)) {
-        parts.push(spec.rate_bps.map_or("no rate limit".to_owned(), |bps| units::bits_per_second(bps as f64)));
-    }
-    if run.header.origin.is_some() && stalled(first) && differs(|o| stalled(o).to_string()) {
-        parts.push("stalled".to_owned());
-    }
-    if !named {
-        parts.push(short_id(&run.header.id).to_owned());
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join(" ")
-}
-
-/// The levels in which a plan's lines differ; with several runs, after the plan's name.
-fn plan_name(run: &Run, first: &Outcome, lines: &[&Outcome], alone: bool) -> String {
-    let own = levels(run, first);
-    let differs = |(name, level): &&(&str, &str)| {
-        lines.iter().any(|other| levels(run, other).iter().any(|(of, as_of)| of == name && as_of != level))
-    };
-    let differing: Vec<String> = own.iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect();
-    let title = run.header.name.as_deref().map_or(short_id(&run.header.id), str::trim);
-    match (alone, differing.is_empty()) {
-        (true, false) => differing.join(", "),
-        (_, true) => title.to_owned(),
-        (false, false) => format!("{title} {}", differing.join(", ")),
-    }
-}
-
-/// A side of a comparison; with several runs, with the run's name or the end of its id.
-fn side_name(run: &Run, side: &str, alone: bool) -> String {
-    match &run.header.name {
-        Some(name) if !alone => format!("{} {side}", name.trim()),
-        None if !alone => format!("{side} {}", short_id(&run.header.id)),
-        _ => side.to_owned(),
-    }
-}
-
-fn unique(lines: &[Line<'_>], name: String, run: &Run) -> String {
-    let taken = |name: &str| lines.iter().any(|line| line.name == name);
-    if !taken(&name) {
-        return name;
-    }
-    let with_id = format!("{name} {}", short_id(&run.header.id));
-    if !taken(&with_id) {
-        return with_id;
-    }
-    (2..).map(|n| format!("{with_id} #{n}")).find(|name| !taken(name)).unwrap_or(with_id)
-}
-
-/// The name of a direction.
-pub(crate) fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Send => "send",
-        Direction::Reverse => "reverse",
-        Direction::Both => "both",
-    }
-}
-
-/// The last part of a run's id, as a short name.
-pub(crate) fn short_id(id: &str) -> &str {
-    id.rsplit('-').next().unwrap_or(id)
 }

@@ -3,6 +3,7 @@
 //! Runs of the same kind share a figure, one series each; a run with several kinds of outcomes is in several figures.
 
 mod anatomy;
+mod arrange;
 mod curve;
 mod curve_points;
 mod flow;
@@ -11,16 +12,20 @@ mod hosts;
 mod latency;
 mod line;
 mod marks;
+mod names;
 mod plan;
 mod sequence;
 mod subtitle;
+mod topology;
 
 use model::{Figure, Point, Run};
 
 pub(crate) use curve_points::{Measure, curve_points};
 pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
-pub(crate) use line::{curve_lines, direction};
+pub(crate) use line::curve_lines;
+pub(crate) use names::direction;
+pub use topology::{map_figure, topology};
 
 /// The figures of `runs`, the most useful first.
 ///
@@ -100,28 +105,29 @@ mod tests {
     #[test]
     fn a_curve_shows_netpipes_rate_with_the_inverted_interval_of_the_round_trip() {
         let run = sample::curve();
-        let (outcome, estimate) = (&run.outcomes[60], run.outcomes[60].estimate.as_ref().unwrap());
+        let (outcome, estimate) = (&run.outcomes[5], run.outcomes[5].estimate.as_ref().unwrap());
         let block = outcome.spec.block as f64;
         let close = |a: Option<f64>, b: f64| assert!((a.unwrap() / b - 1.0).abs() < 1e-12, "{a:?} {b}");
-        let rate = figure(std::slice::from_ref(&run), "throughput").series[0].points[60];
+        let rate = figure(std::slice::from_ref(&run), "throughput").series[0].points[5];
         assert_eq!(rate.x, block);
         close(Some(rate.y), block * 8e9 / (estimate.value / 2.0));
         close(rate.low, block * 8e9 / (estimate.high.unwrap() / 2.0));
         close(rate.high, block * 8e9 / (estimate.low.unwrap() / 2.0));
-        let time = figure(std::slice::from_ref(&run), "saturation").series[0].points[60];
+        let time = figure(std::slice::from_ref(&run), "saturation").series[0].points[5];
         close(Some(time.y), estimate.value / 2.0);
         close(time.low, estimate.low.unwrap() / 2.0);
-        let signature = figure(&[run], "signature").series[0].points[60];
+        let signature = figure(&[run], "signature").series[0].points[5];
         assert_eq!((signature.x, signature.y, signature.low), (time.y, rate.y, rate.low));
     }
 
     #[test]
     fn values_that_are_no_rates_are_left_out() {
-        let shown = figure(&[sample::broken()], "throughput").series[0].points.len();
         let broken = sample::broken();
+        let outcomes: Vec<&model::Outcome> = broken.outcomes.iter().collect();
+        let shown = curve_points(&outcomes, Measure::Netpipe).len();
         let usable = |outcome: &&model::Outcome| {
             let bps = outcome.summary.netpipe_bps.unwrap_or(0.0);
-            bps > 0.0 && (outcome.spec.block as f64 * 8e9 / bps).is_finite() && bps.is_finite()
+            bps > 0.0 && (outcome.spec.block as f64 * 8.0 / bps).is_finite() && bps.is_finite()
         };
         let usable = broken.outcomes.iter().filter(usable).count();
         assert!(shown <= usable && shown >= 84, "{shown} of {usable}");
@@ -187,7 +193,7 @@ mod tests {
         let twice = [sample::curve(), sample::curve(), sample::curve()];
         let mut names: Vec<String> =
             figure(&twice, "throughput").series.into_iter().map(|series| series.name).collect();
-        assert_eq!(names[0], "beta tcp pingpong 4f1a");
+        assert_eq!(names[0], "beta tcp pingpong, 2026-11-21 20:37:58 #1");
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 3);
@@ -207,7 +213,7 @@ mod tests {
         other.spec.flows = 4;
         run.outcomes.push(other);
         let names: Vec<String> = figure(&[run], "goodput").series.into_iter().map(|series| series.name).collect();
-        assert_eq!(names, ["beta tcp stream 1 flow 5702", "beta tcp stream 4 flows 5702"]);
+        assert_eq!(names, ["1 flow", "4 flows"]);
     }
 
     #[test]
@@ -217,6 +223,6 @@ mod tests {
         };
         assert_eq!(names(&[sample::pair()]), ["A --cc cubic", "B --cc bbr"]);
         let beside = names(&[sample::pair(), sample::stream()]);
-        assert_eq!(beside[..2], ["A --cc cubic ab12", "B --cc bbr ab12"]);
+        assert_eq!(beside[..2], ["A --cc cubic", "B --cc bbr"]);
     }
 }

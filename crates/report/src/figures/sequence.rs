@@ -1,9 +1,10 @@
 //! Sequence numbers over time from a capture, as in tcptrace's time sequence graph (Ostermann; Shepard, "TCP Packet Trace
 //! Analysis", MIT/LCS/TR-494, 1991).
 
-use model::{Axis, Figure, Point, Run, Scale, Series, TimeSequence};
+use model::{Axis, Figure, Look, Point, Run, Scale, Series, TimeSequence};
 
 use super::Drawn;
+use super::arrange::panel_for_each;
 use super::flow::shown;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
@@ -27,28 +28,36 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         };
         kept.push((line, end));
         for (name, points) in lines_of(sequence) {
-            series.push((line, Series { name, points, reference: false, stacked: false }));
+            series.push((line, Series { name, points, ..Series::default() }));
             owners.push(line.run);
         }
     }
     let (_, end) = kept.first()?;
     let end = *end;
     let several = kept.len() > 1;
-    let named = |(line, series): (&Line<'_>, Series)| Series {
-        name: if several { format!("{}: {}", line.name, series.name) } else { series.name },
-        ..series
-    };
     let of: Vec<&Line<'_>> = kept.iter().map(|(line, _)| *line).collect();
+    // Of several captures, each has a plot.
+    let groups: Vec<usize> =
+        series.iter().map(|(line, _)| of.iter().position(|other| std::ptr::eq(*other, *line)).unwrap_or(0)).collect();
     let figure = Figure {
         id: "time-sequence".to_owned(),
         title: "Sequence numbers over time".to_owned(),
         subtitle: subtitle(runs, &of, &format!("packets captured at the {end} end"), None),
-        x: Axis { label: "time since the first packet".to_owned(), unit: "ns".to_owned(), scale: Scale::Linear },
-        y: Axis { label: "sequence number".to_owned(), unit: "B".to_owned(), scale: Scale::Linear },
-        series: series.into_iter().map(named).collect(),
-        marks: Vec::new(),
+        x: Axis::new("time since the first packet", "ns", Scale::Linear),
+        y: Axis::new("sequence number", "B", Scale::Linear),
+        series: series.into_iter().map(|(_, series)| series).collect(),
+        ..Figure::default()
     };
-    Some(Drawn { figure, owners })
+    let mut drawn = Drawn { figure, owners };
+    if several {
+        let names: Vec<String> = of.iter().map(|line| line.name.clone()).collect();
+        panel_for_each(&mut drawn.figure, &groups, &names);
+        for series in &mut drawn.figure.series {
+            let colour = usize::from(series.name == "acknowledged") + 2 * usize::from(series.name.starts_with("retra"));
+            series.look = Some(Look { colour, dash: 0 });
+        }
+    }
+    Some(drawn)
 }
 
 /// The near end's time sequence of a pass, otherwise the far end's.

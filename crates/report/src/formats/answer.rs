@@ -4,7 +4,7 @@
 use model::{Direction, Outcome, Ratio, Run, Verdict, units};
 
 use crate::limiter::hanging;
-use crate::{labels, outcome_line, sides};
+use crate::{labels, one_way, outcome_line, sides};
 
 /// Width of the titles.
 const TITLE: usize = 13;
@@ -65,6 +65,8 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Lost", lost(outcome), 1),
         ("Flows", flows(outcome), 1),
         ("Under load", finding(run, "The probe's"), WRAPPED),
+        ("Outbound", one_way(run, "outbound: "), WRAPPED),
+        ("Return", one_way(run, "return: "), WRAPPED),
         ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
         ("Limited by", why, WRAPPED),
         ("Caveats", caveats(outcome), WRAPPED + 1),
@@ -175,8 +177,13 @@ fn finding(run: &Run, words: &str) -> Option<String> {
     run.findings.iter().map(|finding| &finding.statement).find(|statement| statement.starts_with(words)).cloned()
 }
 
+/// One direction of the one-way delays.
+fn one_way(run: &Run, direction: &str) -> Option<String> {
+    one_way::of_run(run).iter().find_map(|line| line.strip_prefix(direction)).map(str::to_owned)
+}
+
 /// The cause without the lesser ones.
-fn first_cause(statement: &str) -> &str {
+pub(super) fn first_cause(statement: &str) -> &str {
     ["; likely also", "; possibly also"]
         .iter()
         .filter_map(|also| statement.find(also))

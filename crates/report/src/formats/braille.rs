@@ -1,6 +1,6 @@
 //! A figure in Braille characters, each of two by four dots.
 
-use model::Figure;
+use model::{Figure, Scale};
 
 use crate::draw::span::Span;
 use crate::draw::ticks::Ticks;
@@ -13,13 +13,17 @@ const EDGE: usize = 13;
 const SPARSER: i64 = 3;
 
 /// Draws all series of `figure` except ceilings in `columns` by `rows` characters, with axes, and with a legend if there are several;
-/// empty if no point can be shown or there is no room.
+/// empty if no point can be shown, if there is no room, and for categories and small multiples.
 pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
     // A ceiling would need a second kind of line.
     let series = || figure.series.iter().filter(|series| !series.reference);
     let points = || series().flat_map(|series| &series.points);
     let shown = |x: f64, y: f64| Span::drawable(figure.x.scale, x) && Span::drawable(figure.y.scale, y);
     let inside = || points().filter(|point| shown(point.x, point.y));
+    // Lines between categories would mean nothing, and the lines of several panels could not be told from each other.
+    if figure.x.scale == Scale::Names || figure.panels.len() > 1 {
+        return String::new();
+    }
     if columns < EDGE + 20 || rows < 4 || inside().next().is_none() {
         return String::new();
     }
@@ -131,5 +135,20 @@ impl Canvas {
             .map(|dots| if *dots == 0 { ' ' } else { char::from_u32(0x2800 + dots).unwrap_or(' ') })
             .collect();
         text.trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn categories_and_small_multiples_are_not_drawn_in_characters() {
+        let drawn = |runs: &[model::Run]| -> Vec<bool> {
+            crate::figures(runs).iter().map(|figure| !plot(figure, 80, 10).is_empty()).collect()
+        };
+        assert_eq!(drawn(&[sample::categories()]), [false, true]);
+        assert_eq!(drawn(&[sample::stream()]), [true]);
     }
 }

@@ -32,7 +32,10 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     let rows = UPPER_LINES.saturating_sub(text.lines().count()).max(PLOT_ROWS);
     text.push_str(&plot(std::slice::from_ref(run), "throughput", columns, rows));
     text.push_str(&key_sizes(&points));
-    titled("Next", &next(&points), columns, &mut text);
+    // The file of another program cannot be measured again.
+    if run.header.origin.is_none() {
+        titled("Next", &next(&points), columns, &mut text);
+    }
     titled("Every row", &format!("{whole}{}", anomalies(run)), columns, &mut text);
     text
 }

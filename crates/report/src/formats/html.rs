@@ -1,7 +1,7 @@
 //! One self-contained page: it loads no script, style, font or image.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use model::Run;
+use model::{Figure, Run};
 
 use super::page;
 use crate::draw::theme::{DARK, LIGHT};
@@ -23,7 +23,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
         LIGHT.rules(".figure"),
         DARK.rules(".figure")
     );
-    let figures = crate::figures(view.runs);
+    let figures: Vec<Figure> = view.drawn()?.into_iter().map(|drawn| drawn.figure).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -150,9 +150,16 @@ mod tests {
             let (markup, data) = outside_data(&page);
             assert_balanced(&page);
             let lower = markup.to_lowercase();
-            for outside in ["http://", "https://", "<link", "@import", "url("] {
+            for outside in ["http://", "https://", "<link", "@import"] {
                 assert!(!lower.contains(outside), "{what}: {outside}");
             }
+            // Clip paths are within the page, and each is of one figure.
+            assert!(lower.split("url(").skip(1).all(|rest| rest.starts_with('#')), "{what}");
+            let mut ids: Vec<&str> = markup.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            let all = ids.len();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), all, "{what}");
             let value: serde_json::Value = serde_json::from_str(&data).unwrap();
             let document = match runs.as_slice() {
                 [run] => serde_json::to_string(run).unwrap(),

@@ -18,7 +18,7 @@ mod svg;
 mod table;
 mod text;
 
-use model::Spec;
+use model::{Figure, Spec};
 
 use crate::{Piece, ReportError, View};
 
@@ -43,6 +43,14 @@ pub struct Format {
     pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
 }
 
+impl Format {
+    /// Whether it draws figures, whose axes can be requested.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        matches!(self.name, "html" | "svg" | "png" | "gnuplot")
+    }
+}
+
 /// All formats; those to be read by people are first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
@@ -56,6 +64,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "ndjson", extensions: &["ndjson", "jsonl"], is_page: false, help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
     Format { name: "csv", extensions: &["csv"], is_page: false, help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
     Format { name: "np", extensions: &["out", "np"], is_page: false, help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
+    Format { name: "np2", extensions: &["np2"], is_page: false, help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
     Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,
@@ -64,6 +73,15 @@ pub const FORMATS: &[Format] = &[
     peers::NTTCP,
     peers::RAPID,
 ];
+
+/// One figure as `svg` or `png`, at the width of [`View::new`].
+///
+/// # Errors
+/// The pixels cannot be made.
+pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
+    let pixels = View::new(&[]).pixels;
+    if format == "png" { png::piece(figure, pixels) } else { Ok(svg::piece(figure, pixels)) }
+}
 
 /// Accepts every measurement.
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]

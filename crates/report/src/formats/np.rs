@@ -21,6 +21,35 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     })
 }
 
+/// The file of NetPIPE 2, whose scripts plot columns 4:2 and 1:2. Each line is seconds, 2^20 bit/s, bits, bytes and the variance of
+/// the time over the trials, in s².
+/// Source: NetPIPE 2.4, `netpipe.c`.
+pub(super) fn render_2(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    only_curves(view, "np2")?;
+    each_line(view, "np2", |outcomes, points| {
+        let variances = outcomes.iter().filter(|outcome| np_point(outcome).is_some()).map(|outcome| variance(outcome));
+        let line = |(point, variance): (&NpPoint, f64)| {
+            let NpPoint { bytes, mbps, seconds, .. } = point;
+            format!("{seconds:.9} {mbps:.6} {} {bytes} {variance:.9e}\n", u128::from(*bytes) * 8)
+        };
+        points.iter().zip(variances).map(line).collect()
+    })
+}
+
+/// The variance of a block's time over the trials, s².
+fn variance(outcome: &Outcome) -> f64 {
+    let bits = outcome.spec.block as f64 * 8.0;
+    let seconds = |value: f64| match outcome.estimate.as_ref().map(|estimate| estimate.unit.as_str()) {
+        Some("ns") => value / 2e9,
+        _ => bits / value,
+    };
+    let times: Vec<f64> =
+        outcome.trials.iter().filter_map(|trial| trial.value).filter(|value| *value > 0.0).map(seconds).collect();
+    let count = times.len().max(1) as f64;
+    let mean = times.iter().sum::<f64>() / count;
+    times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / count
+}
+
 /// Accepts only curves.
 pub(super) fn takes(kind: &str, _: &Spec) -> Result<(), String> {
     if kind == "curve" { Ok(()) } else { Err(format!("a run of the kind {kind}, which has no curve of block sizes")) }
@@ -115,6 +144,27 @@ mod tests {
         assert_eq!(pieces.len(), 1);
         assert_eq!(std::str::from_utf8(&pieces[0].bytes).unwrap(), RECORDED);
         assert!(pieces[0].name.ends_with(".np.out"), "{}", pieces[0].name);
+    }
+
+    #[test]
+    fn scripts_for_netpipe_2_find_bytes_over_rate_in_columns_4_and_2() {
+        let run = sample::curve();
+        let pieces = render_2(&View::new(std::slice::from_ref(&run))).unwrap();
+        let text = std::str::from_utf8(&pieces[0].bytes).unwrap();
+        let rows: Vec<Vec<f64>> =
+            text.lines().map(|line| line.split(' ').map(|field| field.parse().unwrap()).collect()).collect();
+        assert_eq!(rows.len(), run.outcomes.len());
+        for (row, outcome) in rows.iter().zip(&run.outcomes) {
+            let [seconds, mbps, bits, bytes, variance] = row[..] else { panic!("{row:?}") };
+            assert_eq!((bytes as u64, bits), (outcome.spec.block, bytes * 8.0));
+            assert!((mbps * NETPIPE_MEGABIT / outcome.summary.netpipe_bps.unwrap() - 1.0).abs() < 1e-5);
+            assert!((seconds / (bits / (mbps * NETPIPE_MEGABIT)) - 1.0).abs() < 1e-3, "{row:?}");
+            // The trials of the sample differ by about 1 %.
+            assert!((0.001..0.05).contains(&(variance.sqrt() / seconds)), "{row:?}");
+        }
+        // Our own import takes it for what it is.
+        let back = import::read(text.as_bytes(), None).unwrap();
+        assert_eq!(back.imported[0].rows.len(), run.outcomes.len());
     }
 
     #[test]

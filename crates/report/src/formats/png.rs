@@ -24,7 +24,12 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let figures = view.figures("png")?;
-    figures.iter().map(|figure| Ok(Piece::new(&figure.id, "png", pixels(figure, view.pixels)?))).collect()
+    figures.iter().map(|figure| piece(figure, view.pixels)).collect()
+}
+
+/// A figure as a file.
+pub(super) fn piece(figure: &Figure, width: u32) -> Result<Piece, ReportError> {
+    Ok(Piece::new(&figure.id, "png", pixels(figure, width)?))
 }
 
 fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
@@ -32,7 +37,7 @@ fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
     if !(1..=MAX_WIDTH).contains(&width) {
         return Err(fail(format!("the width must be 1 to {MAX_WIDTH}")));
     }
-    let tree = parse(&draw(figure, Use::File)).map_err(|error| fail(error.to_string()))?;
+    let tree = parse(&draw(figure, Use::File, f64::from(width))).map_err(|error| fail(error.to_string()))?;
     let scale = width as f32 / tree.size().width();
     let height = (tree.size().height() * scale).round().max(1.0) as u32;
     let mut pixmap = Pixmap::new(width, height).ok_or_else(|| fail("not enough memory for the pixels".to_owned()))?;
@@ -51,16 +56,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::draw::{NARROW, WIDTH};
     use crate::sample;
 
     #[test]
     fn every_figure_is_well_formed_and_free_of_broken_numbers() {
         for (what, runs) in sample::gallery() {
             for figure in crate::figures(&runs) {
-                let svg = draw(&figure, Use::File);
+                let svg = draw(&figure, Use::File, WIDTH);
                 let tree = parse(&svg).unwrap_or_else(|error| panic!("{what} {}: {error}", figure.id));
-                assert!(tree.size().height() > 400.0);
-                let inline = draw(&figure, Use::Inline);
+                assert!(tree.size().height() > 300.0);
+                let inline = draw(&figure, Use::Inline, NARROW);
                 for text in [svg, inline] {
                     assert!(
                         !text.contains("NaN") && !text.contains("inf\"") && !text.contains("inf "),
@@ -89,6 +95,26 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_at_least_11_pixels_high_at_a_width_of_400() {
+        let rules = crate::draw::theme::LIGHT.rules("");
+        let sizes = rules.split("font-size:").skip(1).filter_map(|rest| rest.split("px").next()?.parse::<f64>().ok());
+        let smallest = sizes.fold(f64::INFINITY, f64::min);
+        for (what, runs) in sample::gallery() {
+            for figure in crate::figures(&runs) {
+                let tree = parse(&draw(&figure, Use::File, 400.0)).unwrap();
+                let scale = 400.0 / f64::from(tree.size().width());
+                assert!(smallest * scale >= 11.0, "{what} {}: {smallest} units at {scale}", figure.id);
+            }
+        }
+        // A picture of this width has the same layout, and no text leaves it.
+        let runs = [sample::planned()];
+        let image = &render(&View { pixels: 400, ..View::new(&runs) }).unwrap()[0];
+        let image = Pixmap::decode_png(&image.bytes).unwrap();
+        let white = |x: u32| (0..image.height()).all(|y| image.pixel(x, y).is_some_and(|p| p.red() > 200));
+        assert!(image.width() == 400 && white(399) && white(0));
+    }
+
+    #[test]
     fn an_unknown_figure_is_refused_with_the_available_ones() {
         let runs = [sample::curve()];
         let error = render(&View { figure: Some("histogram"), ..View::new(&runs) }).unwrap_err().to_string();
@@ -97,8 +123,7 @@ mod tests {
     }
 
     fn axis(unit: &str, log: bool) -> Axis {
-        let scale = if log { Scale::Log } else { Scale::Linear };
-        Axis { label: "any".into(), unit: unit.into(), scale }
+        Axis::new("any", unit, if log { Scale::Log } else { Scale::Linear })
     }
 
     proptest! {
@@ -115,11 +140,11 @@ mod tests {
             let tame = tame.iter().map(|(x, y)| Point { x: *x, y: *y, low: Some(y - 3.0), high: Some(y + 3.0) });
             let points: Vec<Point> = wild.chain(tame).collect();
             let marks = points.iter().take(5).map(|p| Mark { x: p.x, y: p.y, label: text.clone() }).collect();
-            let series = vec![Series { name: text.clone(), points, reference: false, stacked: false }];
+            let series = vec![Series { name: text.clone(), points, ..Series::default() }];
             let (x, y) = (axis("B", logs.0), axis("bit/s", logs.1));
-            let figure = Figure { id: "any".into(), title: text.clone(), subtitle: text, x, y, series, marks };
+            let figure = Figure { id: "any".into(), title: text.clone(), subtitle: text, x, y, series, marks, ..Figure::default() };
             for usage in [Use::File, Use::Inline] {
-                let svg = draw(&figure, usage);
+                let svg = draw(&figure, usage, 400.0);
                 let svg = svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", usize::from(usage == Use::Inline));
                 prop_assert!(parse(&svg).is_ok(), "{}", svg);
                 let geometry = svg.split("d=\"").skip(1).filter_map(|rest| rest.split('"').next());

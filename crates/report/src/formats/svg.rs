@@ -1,13 +1,17 @@
 //! Figures as vector graphics.
 
+use model::Figure;
+
 use crate::draw::{Use, draw};
 use crate::{Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    let figures = view.figures("svg")?;
-    let piece = |figure: &model::Figure| {
-        let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-        Piece::new(&figure.id, "svg", format!("{head}{}", draw(figure, Use::File)).into_bytes())
-    };
-    Ok(figures.iter().map(piece).collect())
+    Ok(view.figures("svg")?.iter().map(|figure| piece(figure, view.pixels)).collect())
+}
+
+/// A figure as a file.
+pub(super) fn piece(figure: &Figure, width: u32) -> Piece {
+    let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    let text = format!("{head}{}", draw(figure, Use::File, f64::from(width)));
+    Piece::new(&figure.id, "svg", text.into_bytes())
 }

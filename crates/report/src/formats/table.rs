@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for the terminal and the page.
 
-use model::{Cost, EndCost, Outcome, Run, Spec, Verdict, units};
+use model::{Cost, EndCost, Factor, FactorKind, Outcome, Run, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
 use crate::{labels, outcome_line, sides};
@@ -40,11 +40,11 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
     ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
     ("jitter", true, |o| o.summary.jitter_ns.map(units::seconds)),
-    ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
-    ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
     ("trials", true, |o| Some(o.summary.trials.to_string())),
     ("delayed reads", true, |o| labels::delayed_reads(o).map(|count| count.to_string())),
     ("trust", false, |o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
+    ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
+    ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
 ];
 
 /// Properties of cells other than the block; shown if a run has more than one value.
@@ -90,7 +90,8 @@ impl OutcomeTable {
         let assumed = |what: &str| {
             run.header.origin.as_ref().is_some_and(|origin| origin.assumed.iter().any(|assumed| assumed == what))
         };
-        let hidden = planned.iter().any(|level| level == "block") || assumed("block");
+        let factors_of_blocks = run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| is_block(factor));
+        let hidden = factors_of_blocks.count() > 0 || planned.iter().any(|level| level == "block") || assumed("block");
         let wanted = |(name, _, value): &&(&str, bool, Value)| {
             let left_out = (*name == "block" && hidden) || (name.starts_with("CPU rate") && planned.is_empty());
             some(*value) && !left_out
@@ -127,6 +128,11 @@ impl OutcomeTable {
         let (head, numeric) = titles.unzip();
         Self { head, numeric, names: usize::from(sides) + planned.len(), rows, shared }
     }
+}
+
+/// Whether the levels of a factor are the block sizes of its cells.
+fn is_block(factor: &Factor) -> bool {
+    factor.kind == FactorKind::Field && factor.key == "block"
 }
 
 /// The names of the levels that a plan's cells have, in the plan's order; empty for other runs.

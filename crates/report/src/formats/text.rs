@@ -1,13 +1,15 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
-use model::{Run, units};
+use model::{FindingKind, Run, units};
 
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen};
 use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host_activity, labels, one_way, sides};
+use crate::{
+    Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host, host_activity, labels, one_way, sides,
+};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -27,6 +29,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
+    }
+    if run.header.kind == "environment" {
+        text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
@@ -57,20 +62,22 @@ fn report(run: &Run, view: &View<'_>) -> String {
         verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
-    text.push_str(&limited_by(run, view.columns));
+    text.push_str(&limited_by(run, view));
     text
 }
 
-/// Whether a run is a curve with an answer. An import may hold anything under that name.
+/// Whether a run is a curve with an answer. An import may hold anything under that name; a curve has a peak.
 fn is_curve(run: &Run) -> bool {
-    run.header.kind == "curve" && run.header.origin.is_none() && !run.outcomes.is_empty()
+    let found = || run.findings.iter().any(|finding| finding.kind == FindingKind::Peak);
+    run.header.kind == "curve" && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
 }
 
-/// What limited each outcome.
-fn limited_by(run: &Run, columns: u16) -> String {
+/// What limited each outcome; without lesser causes where only the answer is asked for.
+fn limited_by(run: &Run, view: &View<'_>) -> String {
     let mut text = String::new();
     for line in limiters(run) {
-        wrapped("", &line, usize::from(columns), &mut text);
+        let line = if view.whole.is_some() { answer::first_cause(&line) } else { &line };
+        wrapped("", line, usize::from(view.columns), &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

@@ -6,12 +6,12 @@ mod parts;
 
 use model::{
     Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, FlowTally, Histogram, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample,
+    FindingKind, FlowTally, Histogram, Interface, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample,
     TimeSequence, Trial, Trust,
 };
 
 pub(crate) use curves::*;
-use parts::*;
+pub(crate) use parts::*;
 
 /// 2026-11-21 20:37:58 UTC.
 const STARTED: u64 = 1_795_293_478_000_000_000;
@@ -36,6 +36,11 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("pair", vec![pair()]),
         ("observed", vec![observed()]),
         ("planned", vec![planned()]),
+        ("between-hosts", vec![between_hosts()]),
+        ("between-hosts-many", vec![between_hosts_many()]),
+        ("categories", vec![categories()]),
+        ("routed", vec![routed()]),
+        ("scheduled", vec![scheduled()]),
         ("captured", vec![captured()]),
         ("rr", vec![rr()]),
         ("rr-two", vec![rr(), named(rr_at(31_000.0, 9), "spinning")]),
@@ -144,6 +149,130 @@ pub(crate) fn planned() -> Run {
     }
     let question = Some("How large must the buffers be?".to_owned());
     run.header.plan = Some(Box::new(model::Plan { question, factors, ..model::Plan::default() }));
+    run
+}
+
+/// A stream over two routers, of which one did not answer.
+pub(crate) fn routed() -> Run {
+    let mut run = stream();
+    run.header.id = "20261121-214800-70b0".into();
+    let hop = |hop, address: Option<&str>, rtt_ns| model::Hop { hop, address: address.map(str::to_owned), rtt_ns };
+    let route = |interface: &str, source: &str, mtu| model::Route {
+        interface: Some(interface.into()),
+        source: Some(source.into()),
+        gateway: Some("192.0.2.1".into()),
+        interface_mtu: Some(mtu),
+        ..model::Route::default()
+    };
+    run.header.near.interfaces =
+        vec![Interface { name: "eth0".into(), speed_mbps: Some(10_000), ..Interface::default() }];
+    run.header.path_outbound = Some(model::Path {
+        peer: "198.51.100.7".into(),
+        route: Some(route("eth0", "192.0.2.9", 9_000)),
+        mtu: Some(model::PathMtu { bytes: 1_500, method: "udp".into(), confirmed: true, ..model::PathMtu::default() }),
+        ping: Some(model::Ping { median_ns: Some(20_500_000), ..model::Ping::default() }),
+        hops: Some(vec![
+            hop(1, Some("192.0.2.1"), Some(1_200_000)),
+            hop(2, None, None),
+            hop(3, Some("198.51.100.7"), Some(20_400_000)),
+        ]),
+        ..model::Path::default()
+    });
+    run.header.path_return = Some(model::Path {
+        peer: "192.0.2.9".into(),
+        route: Some(route("eth1", "198.51.100.7", 1_500)),
+        ..model::Path::default()
+    });
+    run
+}
+
+/// Streams between each pair of three hosts, with one and four flows.
+pub(crate) fn between_hosts() -> Run {
+    between(&["a", "b", "c"])
+}
+
+/// The same between four hosts.
+pub(crate) fn between_hosts_many() -> Run {
+    between(&["a", "b", "c", "host-with-a-long-name"])
+}
+
+fn between(hosts: &[&str]) -> Run {
+    let mut run = planned();
+    run.header.id = "20261121-211700-9a18".into();
+    let levels = ["1", "4"];
+    let flows = model::Factor {
+        name: "flows".into(),
+        key: "flows".into(),
+        levels: levels.map(str::to_owned).to_vec(),
+        ..model::Factor::default()
+    };
+    let names: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+    run.header.plan =
+        Some(Box::new(model::Plan { factors: vec![flows], from: names.clone(), to: names, ..model::Plan::default() }));
+    (run.header.cells, run.outcomes) = (Vec::new(), Vec::new());
+    for (at, flows) in levels.iter().enumerate() {
+        for (from, to) in hosts.iter().flat_map(|from| hosts.iter().map(move |to| (from, to))) {
+            if from == to {
+                continue;
+            }
+            let id = run.outcomes.len() as u32;
+            // The last host is ten times slower to send.
+            let bps = if Some(from) == hosts.last() { 0.3e9 } else { 3e9 } * (1.0 + at as f64 * 0.4);
+            let mut outcome = stream_at(bps + 2e7 * f64::from(id), u64::from(id) + 40).outcomes.remove(0);
+            outcome.cell = id;
+            outcome.trials.iter_mut().for_each(|trial| trial.cell = id);
+            let levels = [("flows", *flows), ("from", *from), ("to", *to)];
+            let levels = levels.map(|(name, level)| (name.to_owned(), level.to_owned())).into();
+            run.header.cells.push(Cell { levels, ..Cell::new(id, outcome.spec.clone()) });
+            run.outcomes.push(outcome);
+        }
+    }
+    run
+}
+
+/// A plan of a congestion control, which has no order, and eight sizes of a message.
+pub(crate) fn categories() -> Run {
+    let mut run = planned();
+    run.header.id = "20261121-211800-9a19".into();
+    let factor = |name: &str, levels: &[&str]| model::Factor {
+        name: name.into(),
+        key: name.into(),
+        levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+        ..model::Factor::default()
+    };
+    let factors = vec![
+        factor("stack", &["cubic", "bbr", "reno", "highspeed"]),
+        factor("message", &["64", "256", "1024", "4096", "16384", "65536", "131072", "262144"]),
+    ];
+    (run.header.cells, run.outcomes) = (Vec::new(), Vec::new());
+    for (at, stack) in factors[0].levels.iter().enumerate() {
+        for (of, message) in factors[1].levels.iter().enumerate() {
+            let id = run.outcomes.len() as u32;
+            let bps = 1e8 * 2f64.powi(of as i32) * (1.0 + 0.15 * at as f64);
+            let mut outcome = stream_at(bps, u64::from(id) + 80).outcomes.remove(0);
+            outcome.cell = id;
+            outcome.trials.iter_mut().for_each(|trial| trial.cell = id);
+            let levels = [("stack", stack), ("message", message)];
+            let levels = levels.map(|(name, level)| (name.to_owned(), level.clone())).into();
+            run.header.cells.push(Cell { levels, ..Cell::new(id, outcome.spec.clone()) });
+            run.outcomes.push(outcome);
+        }
+    }
+    run.header.plan = Some(Box::new(model::Plan { factors, ..model::Plan::default() }));
+    run
+}
+
+/// A plan that is repeated every three hours for a day.
+pub(crate) fn scheduled() -> Run {
+    let mut run = planned();
+    run.header.id = "20261121-211900-9a20".into();
+    const HOURS: u64 = 3_600_000_000_000;
+    for (at, pass) in (0..).zip(&mut run.passes) {
+        pass.started_unix_ns = Some(STARTED + at * 3 * HOURS);
+    }
+    if let Some(plan) = &mut run.header.plan {
+        plan.schedule = Some(model::Every { every_ns: 3 * HOURS, for_ns: 24 * HOURS });
+    }
     run
 }
 

@@ -3,9 +3,11 @@
 mod change;
 mod host_wide;
 mod place;
+mod sysctl_file;
 mod words;
 
 pub use change::{Changed, Ending, TuneRequest};
 pub use host_wide::HostWide;
 pub use place::Place;
+pub use sysctl_file::{SysctlFile, of_sysctl_file};
 pub use words::{of_revert, of_set, of_show};

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use report::View;
 use session::Failure;
 
 use super::show::load;
+use crate::flags::AxisFlags;
 use crate::output;
 use crate::registries;
 
@@ -27,6 +29,9 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     output: PathBuf,
 
+    #[command(flatten)]
+    axes: AxisFlags,
+
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
@@ -34,8 +39,9 @@ pub struct ExportArgs {
 
 /// Runs it.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let run = load(&args.run, args.store.as_deref())?;
-    for path in output::write_pieces(&args.format, &[run], Some(&args.output), None)? {
+    let axes = args.axes.axes(&args.format)?;
+    let runs = [load(&args.run, args.store.as_deref())?];
+    for path in output::write_view(&args.format, View { axes, ..View::new(&runs) }, Some(&args.output))? {
         outln!("{}", path.display());
     }
     Ok(0)

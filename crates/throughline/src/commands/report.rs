@@ -3,16 +3,20 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use report::View;
 use session::Failure;
+use session::values::whole;
 
 use super::show::load;
+use crate::flags::AxisFlags;
 use crate::{output, registries};
 
 /// Flags of `thru report`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   thru report last -o curve.html                             all figures and tables of a run
-  thru report before after -o both.png --figure throughput   two curves in one picture")]
+  thru report before after -o both.png --figure throughput   two curves in one picture
+  thru report last -o part.png --x-range 1KiB:64KiB --log xy  a part of a curve, both axes logarithmic")]
 pub struct ReportArgs {
     /// The runs: ids, starts of ids, names, `last` or `last~1`.
     #[arg(required = true)]
@@ -21,10 +25,17 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE", required = true, help = registries::page_help())]
     output: PathBuf,
 
-    /// Draw only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence or host-cpu
-    /// [default: all].
+    /// Draw only this figure, such as throughput, saturation, signature, goodput, latency, tcp-window, time-sequence, host-cpu or
+    /// topology [default: all].
     #[arg(long)]
     figure: Option<String>,
+
+    /// Width of a .png or .svg in pixels; below 960 it is laid out for a narrow place [default: 1600].
+    #[arg(long, value_name = "PIXELS", value_parser = whole(100..=10_000_u32))]
+    width: Option<u32>,
+
+    #[command(flatten)]
+    axes: AxisFlags,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
@@ -42,7 +53,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         )));
     }
     let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
-    for path in output::write_pieces(&ending, &runs, Some(&args.output), args.figure.as_deref())? {
+    let axes = args.axes.axes(&ending)?;
+    let view = View { figure: args.figure.as_deref(), axes, ..View::new(&runs) };
+    let view = View { pixels: args.width.unwrap_or(view.pixels), ..view };
+    for path in output::write_view(&ending, view, Some(&args.output))? {
         outln!("{}", path.display());
     }
     Ok(0)

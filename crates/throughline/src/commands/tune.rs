@@ -20,10 +20,12 @@ use crate::console;
   thru tune set dev.eth0.mtu=9000                       until `thru tune revert`
   thru tune set cc.default=bbr HOST --for 10m           HOST runs thru serve --allow-tuning
   thru tune set \"sysctl.net.ipv4.tcp_rmem=4096 131072 33554432\" --dry-run
+  thru tune apply /etc/sysctl.d/90-net.conf HOST        the net.* lines of a file, until Ctrl-C
+  thru tune set dev.eth1.address=192.0.2.1/24 --for 5m  address and netmask of an interface
   thru tune revert                                      restore changes of this namespace
   thru stream HOST --set near:dev.eth0.offload.tso=off  for one measurement
 
-Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|gso_max_size|..., dev.NAME.ring.rx,
+Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|address|gso_max_size|..., dev.NAME.ring.rx,
 dev.NAME.coalesce.rx-usecs, dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0,
 qdisc.NAME, cc.default, cc.NAME.PARAMETER, route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
 pub struct TuneArgs {
@@ -47,18 +49,21 @@ enum TuneAction {
         /// Settings; a HOST other than this one comes last.
         #[arg(required = true, value_name = "KEY=VALUE|HOST")]
         words: Vec<String>,
-        /// Restore them after this time or at Ctrl-C.
-        #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "keep")]
-        duration: Option<Nanos>,
-        /// Keep them until `thru tune revert`. This is the default on this host; on a HOST, the default is until Ctrl-C.
-        #[arg(long)]
-        keep: bool,
-        /// Print the changes without making them.
-        #[arg(long)]
-        dry_run: bool,
-        /// Wait at most this long for a setting that another session holds.
-        #[arg(long, value_name = "TIME", default_value = "0s")]
-        wait: Nanos,
+        #[command(flatten)]
+        how: HowFlags,
+        #[command(flatten)]
+        common: CommonFlags,
+    },
+    /// Change the net.* settings in a file of sysctl.conf, and list its other lines, which stay as they are.
+    Apply {
+        /// The file.
+        #[arg(value_hint = clap::ValueHint::FilePath)]
+        file: PathBuf,
+        /// A host that runs `thru serve --allow-tuning` [default: this host].
+        #[arg(value_parser = values::host)]
+        host: Option<String>,
+        #[command(flatten)]
+        how: HowFlags,
         #[command(flatten)]
         common: CommonFlags,
     },
@@ -82,6 +87,26 @@ enum TuneAction {
         #[command(flatten)]
         common: CommonFlags,
     },
+}
+
+/// For how long settings are changed.
+#[derive(Debug, Clone, Args)]
+struct HowFlags {
+    /// Restore them after this time or at Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "keep")]
+    duration: Option<Nanos>,
+
+    /// Keep them until `thru tune revert`. This is the default on this host; on a HOST, the default is until Ctrl-C.
+    #[arg(long)]
+    keep: bool,
+
+    /// Print the changes without making them.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Wait at most this long for a setting that another session holds.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    wait: Nanos,
 }
 
 /// The output and the journal, and the token for another host.
@@ -109,15 +134,19 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
             common.print(&json!({ "settings": settings }), || report::settings(&settings));
             Ok(0)
         }
-        TuneAction::Set { words, duration, keep, dry_run, wait, common } => {
+        TuneAction::Set { words, how, common } => {
             let (settings, host) = tuning::of_set(words)?;
-            let request = TuneRequest {
-                settings,
-                duration: duration.map(|time| Duration::from_nanos(time.0)),
-                keep: *keep,
-                wait: Duration::from_nanos(wait.0),
-            };
-            if *dry_run { preview(&request, host, common) } else { set(&request, host, common) }
+            how.change(settings, host, common)
+        }
+        TuneAction::Apply { file, host, how, common } => {
+            let name = file.display().to_string();
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+            let found = tuning::of_sysctl_file(&name, &text)?;
+            for line in &found.left {
+                errln!("thru: not applied, only net.* is: {name}, {line}");
+            }
+            how.change(found.settings, host.as_deref(), common)
         }
         TuneAction::Revert { words, force, common } => {
             let (which, host) = tuning::of_revert(words)?;
@@ -130,6 +159,18 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
             common.print(&json!({ "entries": entries }), || report::settings_journal(&entries));
             Ok(0)
         }
+    }
+}
+
+impl HowFlags {
+    fn change(&self, settings: Vec<Setting>, host: Option<&str>, common: &CommonFlags) -> Result<u8, Failure> {
+        let request = TuneRequest {
+            settings,
+            duration: self.duration.map(|time| Duration::from_nanos(time.0)),
+            keep: self.keep,
+            wait: Duration::from_nanos(self.wait.0),
+        };
+        if self.dry_run { preview(&request, host, common) } else { set(&request, host, common) }
     }
 }
 

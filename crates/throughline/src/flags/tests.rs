@@ -15,6 +15,9 @@ use crate::{spelling, usage};
 /// Flags of `thru curve` for the run as a whole: which sizes are added or left out while it runs, their order, and its output.
 const OF_CURVE: [&str; 6] = ["adaptive", "order", "limit", "np", "no_ceiling", "all"];
 
+/// Flags that are short for others, and other programs' spellings.
+const SHORT_FOR_OTHERS: [&str; 2] = ["window", "rate_of_flow"];
+
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!("../../../session/testdata/specs.json");
 /// Lines of flags that no draft can be finished with, the key that the error is about, and the error.
@@ -41,7 +44,8 @@ fn table() -> Vec<(String, Vec<Spec>)> {
 fn flags(pattern: Pattern) -> Vec<Arg> {
     let command = crate::args::command();
     let arguments = command.find_subcommand(pattern.name()).unwrap().get_arguments();
-    let of_spec = |arg: &&Arg| !RUN_WIDE.contains(&arg.get_id().as_str()) && !OF_CURVE.contains(&arg.get_id().as_str());
+    let others = [&RUN_WIDE[..], &OF_CURVE, &SHORT_FOR_OTHERS].concat();
+    let of_spec = |arg: &&Arg| !others.contains(&arg.get_id().as_str());
     arguments.filter(of_spec).cloned().collect()
 }
 

@@ -1,5 +1,6 @@
 //! The kinds of settings, one file each, and their registry.
 
+mod address;
 mod congestion;
 mod cores;
 mod device;
@@ -122,11 +123,12 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Every kind. The first that recognises a key gets it.
-pub(crate) const KINDS: [&dyn Kind; 8] = [
+pub(crate) const KINDS: [&dyn Kind; 9] = [
     &sysctl::Sysctl,
     &ethtool::Ethtool,
     &offload::Offload,
     &cores::Cores,
+    &address::Address,
     &device::Device,
     &qdisc::Qdisc,
     &congestion::Congestion,

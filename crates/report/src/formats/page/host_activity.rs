@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use model::{Figure, Run, units};
 
-use crate::draw::{Use, draw};
 use crate::host_activity::{self, Host};
 
 /// The section; empty if no host was observed.
@@ -20,7 +19,7 @@ pub(in crate::formats) fn section(runs: &[Run]) -> Markup {
                     @if runs.len() > 1 { (super::heading(run)) }
                     ul.findings { @for line in host_activity::notable(run) { li { (line) } } }
                     @for figure in figures(run, index) {
-                        div.figure { (PreEscaped(draw(&figure, Use::Inline))) }
+                        (super::drawn(&figure))
                     }
                     (counters(&host_activity::hosts(run)))
                 }

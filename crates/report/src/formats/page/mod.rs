@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 use model::{Figure, FindingKind, Order, Run, Stopping, units};
 
 use super::table::OutcomeTable;
-use crate::draw::{Use, draw};
+use crate::draw::{NARROW, Use, WIDTH, draw};
 use crate::{advice, anatomy, captures, ceiling_cost, labels, one_way, sides};
 pub(super) use host_activity::section as host_activity;
 
@@ -67,8 +67,18 @@ pub(super) fn figures(figures: &[Figure]) -> Markup {
         section {
             h2 { "Figures" }
             @for figure in figures {
-                div.figure { (PreEscaped(draw(figure, Use::Inline))) }
+                (drawn(figure))
             }
+        }
+    }
+}
+
+/// A figure in two sizes: a window shows the one whose texts are readable in it.
+fn drawn(figure: &Figure) -> Markup {
+    html! {
+        div.figure {
+            (PreEscaped(draw(figure, Use::Inline, WIDTH)))
+            (PreEscaped(draw(figure, Use::Inline, NARROW)))
         }
     }
 }
@@ -175,6 +185,7 @@ pub(super) fn hosts(runs: &[Run]) -> Markup {
             h2 { "Hosts" }
             @for run in runs {
                 @if runs.len() > 1 { (heading(run)) }
+                @if let Some(map) = crate::topology(run) { (drawn(&map)) }
                 (inventory::side_by_side(&run.header))
             }
         }

@@ -1,7 +1,7 @@
 'use strict';
 // Shows size, value and interval of the point nearest to the pointer.
-for (const box of document.querySelectorAll('.figure')) {
-  const svg = box.querySelector('svg');
+for (const svg of document.querySelectorAll('.figure svg')) {
+  const box = svg.parentElement;
   const points = [];
   for (const group of svg.querySelectorAll('.series')) {
     for (const [x, y, size, value, interval] of JSON.parse(group.dataset.tips)) {

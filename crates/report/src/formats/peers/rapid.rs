@@ -1,12 +1,12 @@
 //! The report of rapid (2003), in the form of the published one: a section for each process, then totals.
 //!
-//! rapid has a stream for each process; here each connection has a section. Its bytes are its own, its times those of the whole end,
-//! because connections have no times of their own. Start and stop are those of the receiver: the start of its pass and the set-up by
-//! the wall clock, then from its first to its last arrival. Megabits are 10^6 bit. rapid's spelling is kept.
+//! rapid has a stream for each process; here each connection has a section, with its own bytes and, where they were recorded, its own
+//! times; otherwise those of the whole end. Start and stop are those of the receiver: the start of its pass and the set-up by the wall
+//! clock, then from its first to its last arrival. Megabits are 10^6 bit. rapid's spelling is kept.
 
 use std::fmt::Write as _;
 
-use model::{Spec, Trial};
+use model::{EndTally, Spec, Trial};
 
 use super::quantity::{rate, seconds};
 use super::test::{Test, ends};
@@ -31,21 +31,20 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 
 fn report(test: &Test<'_>, trial: &Trial) -> String {
     let (_, receiver) = ends(trial, test.outbound_flags() == [true]);
-    let own: Vec<u64> = receiver.flows.iter().map(|flow| flow.bytes_received).filter(|bytes| *bytes > 0).collect();
-    let own = if own.iter().sum::<u64>() == receiver.bytes_received { own } else { vec![receiver.bytes_received] };
-    let start = seconds(test.started_unix_ns(trial));
+    let began_unix_ns = test.started_unix_ns(trial);
     let ns = receiver.receiving_ns;
-    let stop = seconds(test.started_unix_ns(trial) + ns);
-    let megabits = |bytes: u64| rate(bytes, ns) / 1e6;
+    let (start, stop) = (seconds(began_unix_ns), seconds(began_unix_ns + ns));
+    let megabits = |bytes: u64, ns: u64| rate(bytes, ns) / 1e6;
     let mut text = String::new();
-    for (process, bytes) in own.iter().enumerate() {
+    for (process, (bytes, [from, to])) in processes(receiver).into_iter().enumerate() {
+        let (start, stop, ns) = (seconds(began_unix_ns + from), seconds(began_unix_ns + to), to - from);
         let _ = write!(
             text,
             "statistics for process: {process}\n-------------------------\namount transferred: {bytes}.0 bytes\n\
              start time: {start:.3}\nstop time: {stop:.3}\ntotal time: {:.3} secounds\n\
              throughput: {:.3} megabits/sec\n\n",
             seconds(ns),
-            megabits(*bytes),
+            megabits(bytes, ns),
         );
     }
     let bytes = receiver.bytes_received;
@@ -55,9 +54,21 @@ fn report(test: &Test<'_>, trial: &Trial) -> String {
          the earliest start time of any child: {start:.3}\nthe latest stop time of any child: {stop:.3}\n\
          total elapsed time: {:.3} seconds\ntotal throughput: {:.3} megabits/sec\n\nDone!\n",
         seconds(ns),
-        megabits(bytes),
+        megabits(bytes, ns),
     );
     text
+}
+
+/// The bytes of each connection, and its first and last arrival after the first one of the end, ns.
+fn processes(receiver: &EndTally) -> Vec<(u64, [u64; 2])> {
+    let whole = [0, receiver.receiving_ns];
+    let flows: Vec<_> = receiver.flows.iter().filter(|flow| flow.bytes_received > 0).collect();
+    if flows.iter().map(|flow| flow.bytes_received).sum::<u64>() != receiver.bytes_received {
+        return vec![(receiver.bytes_received, whole)];
+    }
+    let first = flows.iter().filter_map(|flow| flow.receiving_ns).map(|[from, _]| from).min().unwrap_or(0);
+    let own = |times: Option<[u64; 2]>| times.map_or(whole, |times| times.map(|ns| ns - first));
+    flows.iter().map(|flow| (flow.bytes_received, own(flow.receiving_ns))).collect()
 }
 
 #[cfg(test)]
@@ -103,6 +114,15 @@ Done!
             text.contains("statistics for process: 1\n") && text.contains("amount transferred: 388608000.0 bytes\n")
         );
         assert!(text.ends_with(PUBLISHED.split_once("\n\n").unwrap().1), "{text}");
+        // With times of their own each has them, and its own rate.
+        let flows = &mut run.outcomes[0].trials[0].far.flows;
+        flows[0].receiving_ns = Some([500_000_000, 60_491_000_000]);
+        flows[1].receiving_ns = Some([1_500_000_000, 11_500_000_000]);
+        let text = rendered("rapid", &run);
+        let second = text.split("process: 1\n").nth(1).unwrap();
+        assert!(second.contains("start time: 1046671179.446\nstop time: 1046671189.446\n"), "{text}");
+        assert!(second.contains("total time: 10.000 secounds\nthroughput: 310.886 megabits/sec\n"), "{text}");
+        assert!(text.contains("start time: 1046671178.446\nstop time: 1046671238.437\n"), "{text}");
     }
 
     fn far_flows(run: &mut model::Run, bytes: &[u64]) {

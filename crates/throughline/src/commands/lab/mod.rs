@@ -3,6 +3,7 @@
 mod down;
 mod exec;
 mod list;
+mod map;
 mod run;
 mod up;
 
@@ -32,6 +33,8 @@ enum Action {
     Down(down::DownArgs),
     /// List the labs that are up, or the topologies that come with this program.
     List(list::ListArgs),
+    /// Draw a topology as a picture; needs no root.
+    Map(map::MapArgs),
     /// Run a command on a host of a lab that is up.
     Exec(exec::ExecArgs),
     /// The process that holds a lab that is up. Internal.
@@ -72,6 +75,7 @@ pub fn run(args: &LabArgs) -> Result<u8, Failure> {
         Action::Up(args) => up::run(args),
         Action::Down(args) => down::run(args),
         Action::List(args) => list::run(args),
+        Action::Map(args) => map::run(args),
         Action::Exec(args) => exec::run(args),
         Action::Hold(args) => up::hold(args),
     }

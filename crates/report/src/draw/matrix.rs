@@ -1,0 +1,119 @@
+//! A matrix: a colour and a number for each pair.
+
+use model::{Figure, Matrix, MatrixCell};
+
+use super::layout::Layout;
+use super::plot::Plot;
+use super::svg::{Svg, px};
+use super::text_width::text_width;
+use super::{Use, text};
+use crate::draw::ticks::prefix;
+use crate::labels;
+
+/// The colours from the lowest to the highest value, light to dark, which remain ordered in grey and for any colour vision (the
+/// blues of ColorBrewer, without the lightest, which paper would hide).
+const RAMP: [[f64; 3]; 5] =
+    [[222.0, 235.0, 247.0], [158.0, 202.0, 225.0], [107.0, 174.0, 214.0], [33.0, 113.0, 181.0], [8.0, 48.0, 107.0]];
+
+/// The cells of all panels, and the scale.
+pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Matrix, usage: Use) {
+    let values = || matrix.cells.iter().map(|cell| cell.value).filter(|value| value.is_finite());
+    let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), value| (l.min(value), h.max(value)));
+    let (factor, unit) = prefix(high, &matrix.unit);
+    for (panel, plot) in layout.plots.iter().enumerate() {
+        let cells: Vec<&MatrixCell> = matrix.cells.iter().filter(|cell| cell.panel == panel).collect();
+        let tips = if usage == Use::Inline { tips(plot, figure, matrix, &cells) } else { String::new() };
+        let mut attributes = vec![("class", "series")];
+        if usage == Use::Inline {
+            attributes.extend([("data-name", matrix.label.as_str()), ("data-tips", tips.as_str())]);
+        }
+        svg.open("g", &attributes);
+        for cell in cells {
+            one(svg, plot, cell, share(cell.value, low, high), &number(cell.value / factor));
+        }
+        svg.close();
+    }
+    if low <= high {
+        let unit = if unit.is_empty() { matrix.label.clone() } else { format!("{} ({unit})", matrix.label) };
+        scale(svg, layout, &unit, [number(low / factor), number(high / factor)]);
+    }
+}
+
+fn share(value: f64, low: f64, high: f64) -> f64 {
+    if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.3 }
+}
+
+/// Three digits.
+fn number(value: f64) -> String {
+    model::units::three_digits(value)
+}
+
+/// The colour of a share of the range.
+fn colour(share: f64) -> String {
+    let at = share * (RAMP.len() - 1) as f64;
+    let index = (at.floor() as usize).min(RAMP.len() - 2);
+    let (from, to, part) = (RAMP[index], RAMP[index + 1], at - index as f64);
+    let mixed = [0, 1, 2].map(|n| (from[n] + part * (to[n] - from[n])).round() as u8);
+    format!("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2])
+}
+
+fn one(svg: &mut Svg, plot: &Plot, cell: &MatrixCell, share: f64, number: &str) {
+    let (column, row) = (cell.column as f64, cell.row as f64);
+    let corners = [plot.at(column - 0.5, row - 0.5), plot.at(column + 0.5, row + 0.5)];
+    let [Some((left, top)), Some((right, bottom))] = corners else { return };
+    let (x, y) = (px(left + 1.0), px(top + 1.0));
+    let (width, height) = (px(right - left - 2.0), px(bottom - top - 2.0));
+    let fill = colour(share);
+    svg.leaf("rect", &[("x", &x), ("y", &y), ("width", &width), ("height", &height), ("fill", &fill)]);
+    if text_width(number, 12.5) * 1.1 + 4.0 <= right - left && bottom - top >= 16.0 {
+        // A rule of the page's style would be above an attribute.
+        let style = format!("fill:{}", if share > 0.55 { "#ffffff" } else { "#1b1f24" });
+        let (x, y) = (px((left + right) / 2.0), px((top + bottom) / 2.0 + 4.5));
+        let attributes =
+            [("class", "value"), ("x", x.as_str()), ("y", &y), ("text-anchor", "middle"), ("style", &style)];
+        svg.with_text("text", &attributes, number);
+    }
+}
+
+/// The coordinates and texts of the cells, for the page's script.
+fn tips(plot: &Plot, figure: &Figure, matrix: &Matrix, cells: &[&MatrixCell]) -> String {
+    let name = |axis: &model::Axis, at: usize| axis.ticks.get(at).map_or(String::new(), |(_, name)| name.clone());
+    let tip = |cell: &&MatrixCell| {
+        let (x, y) = plot.at(cell.column as f64, cell.row as f64)?;
+        let pair = format!("{} to {}", name(&figure.y, cell.row), name(&figure.x, cell.column));
+        Some(serde_json::json!([x.round(), y.round(), pair, labels::quantity(cell.value, &matrix.unit), ""]))
+    };
+    serde_json::Value::from(cells.iter().filter_map(tip).collect::<Vec<_>>()).to_string()
+}
+
+/// The colours from lowest to highest, with both values and what they are.
+fn scale(svg: &mut Svg, layout: &Layout, title: &str, [low, high]: [String; 2]) {
+    const STEPS: usize = 40;
+    let width = (layout.width * 0.4).min(260.0);
+    let left = layout.edge + 8.0 + text_width(&low, 12.5) * 1.1;
+    let top = layout.below() - 10.0;
+    text(svg, "tick", &px(left - 6.0), &px(top + 11.0), "end", &low);
+    for step in 0..STEPS {
+        let (x, fill) = (px(left + width * step as f64 / STEPS as f64), colour(step as f64 / (STEPS - 1) as f64));
+        let part = px(width / STEPS as f64 + 0.5);
+        svg.leaf("rect", &[("x", &x), ("y", &px(top)), ("width", &part), ("height", "14"), ("fill", &fill)]);
+    }
+    text(svg, "tick", &px(left + width + 6.0), &px(top + 11.0), "start", &high);
+    text(svg, "key", &px(layout.edge), &px(top + 32.0), "start", title);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn higher_values_are_darker() {
+        let light = |share: f64| {
+            let text = colour(share);
+            (0..3).map(|n| u32::from_str_radix(&text[1 + 2 * n..3 + 2 * n], 16).unwrap()).sum::<u32>()
+        };
+        let all: Vec<u32> = (0..=20).map(|n| light(f64::from(n) / 20.0)).collect();
+        assert!(all.windows(2).all(|pair| pair[0] > pair[1]), "{all:?}");
+        assert_eq!(share(5.0, 5.0, 5.0), 0.3);
+    }
+}

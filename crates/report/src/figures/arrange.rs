@@ -1,0 +1,269 @@
+//! Few lines in a plot, and one colour for each level of a factor in all figures of a run.
+
+use model::{Factor, Figure, Look, Run};
+
+use super::Drawn;
+use super::line::Line;
+
+/// The most lines of a plot: more would repeat colours.
+const MOST: usize = 6;
+/// The most plots of a figure.
+const MOST_PANELS: usize = 24;
+
+/// A factor beside those of the plan: the end whose host was observed.
+pub(super) const END: &str = "end";
+
+/// Level by factor, in the order of the plan.
+pub(super) type OwnLevels = Vec<(String, String)>;
+
+/// The colours of a plan's levels.
+pub(super) struct Palette {
+    factors: Vec<(String, Vec<String>)>,
+}
+
+impl Palette {
+    pub(super) fn of(run: &Run) -> Self {
+        let Some(plan) = &run.header.plan else { return Self { factors: Vec::new() } };
+        let hosts = [(Factor::FROM, &plan.from), (Factor::TO, &plan.to)];
+        let hosts = hosts.map(|(name, levels)| (name.to_owned(), levels.clone()));
+        let factors = plan.factors.iter().map(|factor| (factor.name.clone(), factor.levels.clone()));
+        let ends = (END.to_owned(), ["near", "far"].map(str::to_owned).to_vec());
+        Self { factors: factors.chain(hosts).chain([ends]).collect() }
+    }
+
+    /// The number of a level's colour. The levels of a factor have different ones; the next factor goes on with the next ones.
+    fn colour(&self, name: &str, level: &str) -> usize {
+        let mut first = 0;
+        for (factor, levels) in &self.factors {
+            if factor == name {
+                return first + levels.iter().position(|other| other == level).unwrap_or(levels.len());
+            }
+            first += levels.len();
+        }
+        first
+    }
+}
+
+/// Arranges a figure whose series are those of `lines`: of one plan by their levels, otherwise one line in a panel if there are many.
+pub(super) fn arranged(drawn: Drawn, runs: &[Run], lines: &[&Line<'_>]) -> Drawn {
+    let first = lines.iter().find(|line| !line.reference);
+    match first {
+        Some(Line { run, .. }) if runs[*run].header.plan.is_some() && lines.iter().all(|line| line.run == *run) => {
+            let levels: Vec<OwnLevels> = lines.iter().map(|line| line.levels.clone()).collect();
+            by_levels(drawn, &levels, &Palette::of(&runs[*run]))
+        }
+        _ => one_each(drawn),
+    }
+}
+
+/// The number of the colour of each line: of one plan whose lines differ in one factor, that of the level; otherwise its own.
+pub(super) fn line_colours(runs: &[Run], lines: &[Line<'_>]) -> Vec<usize> {
+    let varied = |line: &Line<'_>| {
+        let differs = |(name, level): &&(String, String)| {
+            lines.iter().any(|other| other.levels.iter().any(|(of, as_of)| of == name && as_of != level))
+        };
+        let mut varied = line.levels.iter().filter(differs).cloned();
+        varied.next().filter(|_| varied.next().is_none() && line.run == lines[0].run)
+    };
+    let palette = |line: &Line<'_>| Palette::of(&runs[line.run]);
+    let levels: Option<Vec<(String, String)>> = lines.iter().map(varied).collect();
+    match levels {
+        Some(levels) => {
+            levels.iter().zip(lines).map(|((name, level), line)| palette(line).colour(name, level)).collect()
+        }
+        None => (0..lines.len()).collect(),
+    }
+}
+
+/// Arranges the series of a plan by their levels: up to six in one plot, otherwise one factor is the lines, and the others the panels.
+pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palette) -> Drawn {
+    let figure = &mut drawn.figure;
+    let distinct = |name: &str| {
+        let mut all: Vec<&str> = Vec::new();
+        for (_, level) in levels.iter().flatten().filter(|(other, _)| other == name) {
+            if !all.contains(&level.as_str()) {
+                all.push(level);
+            }
+        }
+        all.len()
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in levels.iter().flatten() {
+        if !names.contains(&name.as_str()) && distinct(name) > 1 {
+            names.push(name);
+        }
+    }
+    // The factor with the most levels that one plot can show makes the fewest panels.
+    let usable = names.iter().copied().filter(|name| distinct(name) <= MOST);
+    let lines = usable.rev().max_by_key(|name| distinct(name));
+    let words = |own: &OwnLevels, wanted: &dyn Fn(&str) -> bool| {
+        let all = own.iter().filter(|(name, _)| names.contains(&name.as_str()) && wanted(name));
+        let word = |(name, level): &(String, String)| {
+            if name == END { format!("{level} {name}") } else { format!("{name} {level}") }
+        };
+        all.map(word).collect::<Vec<_>>().join(", ")
+    };
+    let Some(lines) = lines else {
+        for (series, own) in figure.series.iter_mut().zip(levels).filter(|(series, _)| !series.reference) {
+            let name = words(own, &|_| true);
+            series.name = if name.is_empty() { std::mem::take(&mut series.name) } else { name };
+        }
+        return one_each(drawn);
+    };
+    let many = figure.series.len() > MOST;
+    // The combinations of the other levels, in the order of the plan.
+    let place = |own: &OwnLevels| -> Vec<usize> {
+        let rest = own.iter().filter(|(name, _)| name != lines && names.contains(&name.as_str()));
+        rest.map(|(name, level)| palette.colour(name, level)).collect()
+    };
+    let measured = figure.series.iter().zip(levels).filter(|(series, _)| !series.reference);
+    let mut others: Vec<(Vec<usize>, String)> =
+        measured.map(|(_, own)| (place(own), words(own, &|name| name != lines))).collect();
+    others.sort();
+    others.dedup();
+    let others: Vec<String> = others.into_iter().map(|(_, words)| words).collect();
+    for (series, own) in figure.series.iter_mut().zip(levels).filter(|(series, _)| !series.reference) {
+        let rest = words(own, &|name| name != lines);
+        let at = others.iter().position(|other| *other == rest).unwrap_or(0);
+        let level = own.iter().find(|(name, _)| name == lines).map_or("", |(_, level)| level);
+        let colour = palette.colour(lines, level);
+        series.look = Some(Look { colour, dash: if many { 0 } else { at } });
+        series.panel = if many { at } else { 0 };
+        series.name = words(own, &|name| !many || name == lines);
+    }
+    if many {
+        // Factors that the plan does not combine may make as many panels as lines.
+        if others.len() * 2 > figure.series.len() && others.len() > MOST {
+            for (series, own) in figure.series.iter_mut().zip(levels).filter(|(series, _)| !series.reference) {
+                series.name = words(own, &|_| true);
+            }
+            return one_each(drawn);
+        }
+        figure.panels = others;
+        return limited(drawn);
+    }
+    drawn
+}
+
+/// Each series of a figure with too many lines has a panel of its own, before those of the others without colour.
+pub(super) fn one_each(mut drawn: Drawn) -> Drawn {
+    let figure = &mut drawn.figure;
+    let measured = figure.series.iter().filter(|series| !series.reference).count();
+    if measured <= MOST || figure.series.iter().any(|series| series.stacked) {
+        return drawn;
+    }
+    figure.context = true;
+    figure.panels.clear();
+    for series in figure.series.iter_mut().filter(|series| !series.reference) {
+        series.panel = figure.panels.len();
+        series.look = Some(Look::default());
+        figure.panels.push(series.name.clone());
+    }
+    limited(drawn)
+}
+
+/// Leaves out what is beyond the most panels, and says so.
+fn limited(mut drawn: Drawn) -> Drawn {
+    let Drawn { figure, owners } = &mut drawn;
+    let count = figure.panels.len();
+    if count > MOST_PANELS {
+        let kept: Vec<bool> =
+            figure.series.iter().map(|series| series.reference || series.panel < MOST_PANELS).collect();
+        let mut keep = kept.iter();
+        figure.series.retain(|_| keep.next() == Some(&true));
+        let mut keep = kept.iter();
+        owners.retain(|_| keep.next() == Some(&true));
+        figure.panels.truncate(MOST_PANELS);
+        figure.subtitle += &format!("; the first {MOST_PANELS} of {count}");
+    }
+    drawn
+}
+
+/// Gives a figure a panel for each line of `groups` (the index of a line for each series), if there are several lines of several
+/// quantities.
+pub(super) fn panel_for_each(figure: &mut Figure, groups: &[usize], names: &[String]) {
+    for (series, group) in figure.series.iter_mut().zip(groups) {
+        series.panel = *group;
+    }
+    figure.panels = names.to_vec();
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Point, Series};
+
+    use super::*;
+    use crate::sample;
+
+    fn drawn(names: &[&str]) -> Drawn {
+        let point = Point { x: 1.0, y: 1.0, ..Point::default() };
+        let series = |name: &&str| Series { name: (*name).to_owned(), points: vec![point], ..Series::default() };
+        let series: Vec<Series> = names.iter().map(series).collect();
+        Drawn { owners: vec![0; series.len()], figure: Figure { series, ..Figure::default() } }
+    }
+
+    fn palette(factors: &[(&str, usize)]) -> Palette {
+        let levels = |count: usize| (0..count).map(|n| format!("l{n}")).collect();
+        Palette { factors: factors.iter().map(|(name, count)| ((*name).to_owned(), levels(*count))).collect() }
+    }
+
+    /// Every combination of the levels of two factors.
+    fn crossed(a: usize, b: usize) -> Vec<OwnLevels> {
+        let own = |n: usize| vec![("a".to_owned(), format!("l{}", n / b)), ("b".to_owned(), format!("l{}", n % b))];
+        (0..a * b).map(own).collect()
+    }
+
+    #[test]
+    fn a_level_has_one_colour_wherever_it_is() {
+        let palette = palette(&[("a", 2), ("b", 4)]);
+        let few = by_levels(drawn(&["x"; 2]), &crossed(2, 1), &palette).figure;
+        let many = by_levels(drawn(&["x"; 8]), &crossed(2, 4), &palette).figure;
+        let colours = |figure: &Figure| -> Vec<(String, usize)> {
+            figure.series.iter().map(|series| (series.name.clone(), series.look.unwrap().colour)).collect()
+        };
+        assert_eq!(colours(&few), [("a l0".to_owned(), 0), ("a l1".to_owned(), 1)]);
+        assert!(colours(&many).contains(&("b l3".to_owned(), 5)), "{:?}", colours(&many));
+        assert_eq!(many.panels, ["a l0", "a l1"], "the factor with more levels is the lines");
+        assert!(many.series.iter().enumerate().all(|(at, series)| series.panel == at / 4));
+    }
+
+    #[test]
+    fn few_lines_of_two_factors_differ_in_dashes() {
+        let figure = by_levels(drawn(&["x"; 4]), &crossed(2, 2), &palette(&[("a", 2), ("b", 2)])).figure;
+        let looks: Vec<(usize, usize)> =
+            figure.series.iter().map(|series| series.look.unwrap()).map(|look| (look.colour, look.dash)).collect();
+        assert_eq!(looks, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        assert!(figure.panels.is_empty() && figure.series[3].name == "a l1, b l1");
+    }
+
+    #[test]
+    fn panels_are_in_the_order_of_the_plan() {
+        let mut levels = crossed(2, 4);
+        levels.rotate_left(5);
+        let figure = by_levels(drawn(&["x"; 8]), &levels, &palette(&[("a", 2), ("b", 4)])).figure;
+        assert_eq!(figure.panels, ["a l0", "a l1"]);
+        assert_eq!(figure.series[0].panel, 1);
+    }
+
+    #[test]
+    fn lines_without_a_factor_of_few_levels_are_one_in_a_panel() {
+        let figure = by_levels(drawn(&["x"; 9]), &crossed(9, 1), &palette(&[("a", 9)])).figure;
+        assert!(figure.context && figure.panels.len() == 9 && figure.panels[3] == "a l3", "{:?}", figure.panels);
+        assert!(!one_each(drawn(&["x"; 6])).figure.context);
+    }
+
+    #[test]
+    fn a_figure_has_at_most_24_panels_and_says_what_is_left_out() {
+        let names: Vec<String> = (0..30).map(|n| format!("run {n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let Drawn { figure, owners } = one_each(drawn(&names));
+        assert_eq!((figure.panels.len(), figure.series.len(), owners.len()), (24, 24, 24));
+        assert!(figure.subtitle.ends_with("the first 24 of 30"), "{}", figure.subtitle);
+    }
+
+    #[test]
+    fn the_palette_goes_on_from_factor_to_factor() {
+        let palette = Palette::of(&sample::planned());
+        assert_eq!([("block", "128KiB"), ("sndbuf", "64KiB")].map(|(name, level)| palette.colour(name, level)), [1, 2]);
+    }
+}

@@ -1,0 +1,266 @@
+//! A plan's values: over each factor, and between each pair of hosts.
+
+use analysis::plan::{CellMean, PlanTable, tables};
+use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, Scale, Series};
+
+use super::super::Drawn;
+use super::super::arrange::{OwnLevels, Palette, by_levels};
+use super::axis::Levels;
+use super::{file_name, subtitle};
+
+/// One value of a measure, with its levels.
+struct Value {
+    levels: OwnLevels,
+    mean: CellMean,
+}
+
+impl Value {
+    fn level(&self, factor: &str) -> Option<&str> {
+        self.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| level.as_str())
+    }
+
+    /// Its levels of all factors but these.
+    fn others(&self, but: &[&str]) -> OwnLevels {
+        self.levels.iter().filter(|(name, _)| !but.contains(&name.as_str())).cloned().collect()
+    }
+}
+
+/// All values of a measure.
+struct Measured {
+    name: &'static str,
+    unit: &'static str,
+    values: Vec<Value>,
+}
+
+const HOSTS: [&str; 2] = [Factor::FROM, Factor::TO];
+
+/// The figures of each measure: a matrix if both ends vary, and lines over each other factor.
+pub(super) fn figures(run: &Run) -> Vec<Drawn> {
+    let mut drawn = Vec::new();
+    for measured in all(run) {
+        let factors = factors(&measured);
+        if HOSTS.iter().all(|host| factors.iter().any(|factor| factor == host)) {
+            drawn.extend(matrix(run, &measured));
+        }
+        let (hosts, others): (Vec<String>, Vec<String>) =
+            factors.into_iter().partition(|factor| HOSTS.contains(&factor.as_str()));
+        // If nothing else varies, the far ends are the categories.
+        let over = if others.is_empty() && hosts.len() == 1 { hosts } else { others };
+        let lines = over.iter().filter_map(|factor| lines(run, &measured, factor));
+        drawn.extend(lines.enumerate().map(|(at, (factor, mut one))| {
+            if at > 0 {
+                one.figure.id += &format!("-{}", file_name(factor));
+            }
+            one
+        }));
+    }
+    drawn
+}
+
+fn all(run: &Run) -> Vec<Measured> {
+    let mut all: Vec<Measured> = Vec::new();
+    for table in &tables(&run.header, &run.outcomes) {
+        let values = values(table);
+        match all.iter_mut().find(|other| other.name == table.measure) {
+            Some(other) => other.values.extend(values),
+            None => all.push(Measured { name: table.measure, unit: table.unit, values: values.collect() }),
+        }
+    }
+    all
+}
+
+fn values(table: &PlanTable) -> impl Iterator<Item = Value> + '_ {
+    let columns = |(row, cells): (&'_ String, &'_ Vec<Option<CellMean>>)| {
+        let of = |(column, mean): (&String, &Option<CellMean>)| {
+            let mut levels = vec![(table.row_factor.clone(), row.clone())];
+            if !table.column_factor.is_empty() {
+                levels.push((table.column_factor.clone(), column.clone()));
+            }
+            levels.extend(table.held.iter().cloned());
+            Some(Value { levels, mean: (*mean)? })
+        };
+        table.columns.iter().zip(cells).filter_map(of).collect::<Vec<Value>>()
+    };
+    table.rows.iter().zip(&table.cells).flat_map(columns)
+}
+
+/// The factors with several levels, in the order of the tables.
+fn factors(measured: &Measured) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, level) in measured.values.iter().flat_map(|value| &value.levels) {
+        let varies = |value: &Value| value.level(name).is_some_and(|other| other != level);
+        if !names.contains(name) && measured.values.iter().any(varies) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// The levels of a factor in the plan's order.
+fn levels_of(run: &Run, measured: &Measured, factor: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for level in measured.values.iter().filter_map(|value| value.level(factor)) {
+        if !found.iter().any(|other| other == level) {
+            found.push(level.to_owned());
+        }
+    }
+    let plan = run.header.plan.as_deref();
+    let written: &[String] = match (plan, factor) {
+        (Some(plan), Factor::FROM) => &plan.from,
+        (Some(plan), Factor::TO) => &plan.to,
+        (Some(plan), name) => plan.factors.iter().find(|one| one.name == name).map_or(&[], |one| &one.levels),
+        (None, _) => &[],
+    };
+    found.sort_by_key(|level| written.iter().position(|other| other == level).unwrap_or(usize::MAX));
+    found
+}
+
+/// The values over a factor, a line for each combination of the others; `None` if no line has two points.
+fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str, Drawn)> {
+    let plan_factor = run.header.plan.iter().flat_map(|plan| &plan.factors).find(|one| one.name == factor);
+    let levels = Levels::new(factor, plan_factor, &levels_of(run, measured, factor));
+    let mut groups: Vec<(OwnLevels, Vec<Point>)> = Vec::new();
+    for value in &measured.values {
+        let Some(x) = value.level(factor).and_then(|level| levels.positions.get(level)) else { continue };
+        let CellMean { value: y, low, high, .. } = value.mean;
+        let point = Point { x: *x, y, low, high };
+        let others = value.others(&[factor]);
+        match groups.iter_mut().find(|(own, _)| *own == others) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((others, vec![point])),
+        }
+    }
+    groups.iter().find(|(_, points)| points.len() > 1)?;
+    groups.iter_mut().for_each(|(_, points)| points.sort_by(|a, b| a.x.total_cmp(&b.x)));
+    let series: Vec<Series> = groups
+        .iter()
+        .map(|(_, points)| Series { name: measured.name.to_owned(), points: points.clone(), ..Series::default() })
+        .collect();
+    let own: Vec<OwnLevels> = groups.into_iter().map(|(own, _)| own).collect();
+    let figure = Figure {
+        id: format!("plan-{}", file_name(measured.name)),
+        title: format!("{} over {factor}", capitalised(measured.name)),
+        subtitle: subtitle(run, "means of the trials with their intervals"),
+        x: levels.axis,
+        y: Axis::new(measured.name, measured.unit, Scale::Linear),
+        series,
+        ..Figure::default()
+    };
+    let owners = vec![0; own.len()];
+    Some((factor, by_levels(Drawn { figure, owners }, &own, &Palette::of(run))))
+}
+
+/// The values from each host to each other one; a panel for each combination of the other factors.
+fn matrix(run: &Run, measured: &Measured) -> Option<Drawn> {
+    let (from, to) = (levels_of(run, measured, Factor::FROM), levels_of(run, measured, Factor::TO));
+    let varied = factors(measured);
+    let mut panels: Vec<String> = Vec::new();
+    let mut cells = Vec::new();
+    for value in &measured.values {
+        let others = value.others(&HOSTS);
+        let others = others.iter().filter(|(name, _)| varied.contains(name));
+        let words: Vec<String> = others.map(|(name, level)| format!("{name} {level}")).collect();
+        let words = words.join(", ");
+        let panel = panels.iter().position(|other| *other == words).unwrap_or_else(|| {
+            panels.push(words);
+            panels.len() - 1
+        });
+        let at = |levels: &[String], factor| levels.iter().position(|level| value.level(factor) == Some(level));
+        let (row, column) = (at(&from, Factor::FROM)?, at(&to, Factor::TO)?);
+        cells.push(MatrixCell { panel, row, column, value: value.mean.value });
+    }
+    if panels.iter().all(String::is_empty) {
+        panels.clear();
+    }
+    let figure = Figure {
+        id: format!("plan-{}-hosts", file_name(measured.name)),
+        title: format!("{} from host to host", capitalised(measured.name)),
+        subtitle: subtitle(run, "means of the trials"),
+        x: Axis::names(Factor::TO, &to),
+        y: Axis::names(Factor::FROM, &from),
+        panels,
+        matrix: Some(Matrix { label: measured.name.to_owned(), unit: measured.unit.to_owned(), cells }),
+        ..Figure::default()
+    };
+    Some(Drawn { figure, owners: Vec::new() })
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn ids(drawn: &[Drawn]) -> Vec<&str> {
+        drawn.iter().map(|drawn| drawn.figure.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_plan_has_its_values_over_each_factor_and_no_figure_of_each_cell() {
+        let all: Vec<String> = crate::figures(&[sample::planned()]).into_iter().map(|figure| figure.id).collect();
+        assert_eq!(all, ["plan-goodput", "plan-goodput-sndbuf"]);
+        let figure = &figures(&sample::planned())[0].figure;
+        assert_eq!((figure.series.len(), figure.series[0].points.len(), figure.x.unit.as_str()), (2, 2, "B"));
+        assert_eq!((figure.series[0].name.as_str(), figure.x.scale), ("sndbuf 64KiB", Scale::Log));
+        assert_eq!(figure.title, "Goodput over block");
+    }
+
+    #[test]
+    fn a_plan_between_hosts_has_a_matrix_and_lines_of_each_pair() {
+        let run = sample::between_hosts();
+        let drawn = figures(&run);
+        assert_eq!(ids(&drawn), ["plan-goodput-hosts", "plan-goodput"]);
+        let matrix = drawn[0].figure.matrix.as_ref().unwrap();
+        assert_eq!(
+            (drawn[0].figure.panels.as_slice(), matrix.cells.len()),
+            (&["flows 1", "flows 4"].map(str::to_owned)[..], 12)
+        );
+        assert!(matrix.cells.iter().all(|cell| cell.row != cell.column), "no host measures to itself");
+        let first = matrix.cells.iter().find(|cell| (cell.row, cell.column, cell.panel) == (0, 1, 0)).unwrap();
+        let mean = run.outcomes[0].estimate.as_ref().unwrap().value;
+        assert!((first.value / mean - 1.0).abs() < 1e-9, "from a to b is the first cell");
+        let lines = &drawn[1].figure;
+        assert_eq!((lines.series.len(), lines.x.label.as_str()), (6, "flows"));
+        assert_eq!(lines.series[0].name, "from a, to b");
+    }
+
+    #[test]
+    fn levels_of_different_factors_have_different_colours() {
+        let drawn = figures(&sample::planned());
+        let colours = |at: usize| -> Vec<usize> {
+            drawn[at].figure.series.iter().filter_map(|series| Some(series.look?.colour)).collect()
+        };
+        assert_eq!((colours(0), colours(1)), (vec![2, 3], vec![0, 1]));
+    }
+
+    #[test]
+    fn categories_have_one_panel_for_each_of_many_lines() {
+        let drawn = figures(&sample::categories());
+        let (over_stack, over_message) = (&drawn[0].figure, &drawn[1].figure);
+        assert_eq!((over_stack.x.scale, over_stack.panels.len(), over_stack.context), (Scale::Names, 8, true));
+        assert_eq!(over_stack.panels[0], "message 64");
+        assert_eq!((over_message.x.scale, over_message.x.unit.as_str()), (Scale::Log, "B"));
+        assert_eq!((over_message.panels.len(), over_message.series.len()), (0, 4));
+    }
+
+    #[test]
+    fn far_ends_alone_are_categories() {
+        let mut run = sample::between_hosts();
+        run.header.cells.retain(|cell| cell.levels["from"] == "a" && cell.levels["flows"] == "1");
+        let drawn = figures(&run);
+        assert_eq!(ids(&drawn), ["plan-goodput"]);
+        assert_eq!((drawn[0].figure.x.scale, drawn[0].figure.x.ticks.len()), (Scale::Names, 2));
+    }
+
+    #[test]
+    fn many_lines_are_panels() {
+        let run = sample::between_hosts_many();
+        let figure = &figures(&run)[1].figure;
+        assert_eq!((figure.panels.len(), figure.series.len()), (4, 12), "{:?}", figure.panels);
+        assert!(figure.series.iter().all(|series| series.panel < 4));
+    }
+}

@@ -1,0 +1,351 @@
+//! The script: one section for each figure.
+
+use std::fmt::Write as _;
+
+use model::units::three_digits;
+use model::{Figure, Look, Matrix, Scale};
+
+use super::{comment, quoted};
+use crate::draw::span::Span;
+use crate::draw::ticks::{Ticks, prefix};
+use crate::draw::{Key, Layout, Plot, Side, WIDTH, exits, fit, joined, look, shift, wrap};
+use crate::view::safe_name;
+
+/// Series with at most this many points have bars, as in the PNG.
+const FEW: usize = 16;
+
+/// Of a matrix: its scale of colours, which are not mixed with the paper.
+const MATRIX: &str = "set colorbox\nset style fill solid 1.0 noborder\n";
+/// The bands of intervals. PostScript has no transparent areas.
+const BANDS: &str = "if (term eq 'eps') { set style fill solid 0.22 noborder } \
+else { set style fill transparent solid 0.22 noborder }\n";
+
+/// What all figures share.
+pub(super) fn preamble(stem: &str) -> String {
+    let name = safe_name(stem);
+    format!(
+        "# Figures of this measurement, for gnuplot 5 or newer. Run it in the folder of its .dat files:
+#   gnuplot {name}.gp                        PNG files
+#   gnuplot -e 'term=\"eps\"' {name}.gp        EPS files, for papers
+#   gnuplot -e 'term=\"eps\"; mono=1' {name}.gp   the same in black
+#   gnuplot -e 'term=\"screen\"' -p {name}.gp  windows
+# Titles, sizes, colours and the position of the key are settings below.
+
+if (!exists('term')) term = 'png'
+if (!exists('mono')) mono = 0
+set encoding utf8
+set datafile missing '?'
+pixels = strstrt(GPVAL_TERMINALS, 'pngcairo') > 0 ? 'pngcairo' : 'png'
+if (term eq 'eps') {{ set terminal postscript eps color noenhanced size 6in,4in font 'Helvetica,12' }}
+set pointsize 0.8
+set grid
+# From the lowest to the highest value of a matrix.
+set palette defined (0 '#deebf7', 1 '#9ecae1', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')
+# Colours that people with any colour vision can distinguish (Okabe and Ito).
+set linetype 1 lc rgb '#0072b2' lw 1.5 pt 7
+set linetype 2 lc rgb '#d55e00' lw 1.5 pt 5
+set linetype 3 lc rgb '#009e73' lw 1.5 pt 9
+set linetype 4 lc rgb '#cc79a7' lw 1.5 pt 13
+set linetype 5 lc rgb '#e69f00' lw 1.5 pt 11
+set linetype 6 lc rgb '#56b4e9' lw 1.5 pt 2
+set linetype 7 lc rgb '#4d4d4d' lw 1.5 pt 6
+set linetype cycle 7
+if (mono) {{ set monochrome }}
+"
+    )
+}
+
+/// A figure as commands of gnuplot.
+pub(super) struct Section<'a> {
+    figure: &'a Figure,
+    layout: Layout,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(figure: &'a Figure) -> Self {
+        Self { figure, layout: Layout::new(figure, WIDTH) }
+    }
+
+    pub(super) fn panels(&self) -> usize {
+        self.layout.plots.len()
+    }
+
+    /// The vertical span.
+    pub(super) fn spans(&self) -> &Span {
+        &self.layout.plots[0].y
+    }
+
+    /// The line through the points, and the intervals where there are any, in the same colour.
+    pub(super) fn items(&self, file: &str, data_set: usize, index: usize) -> Vec<String> {
+        let series = &self.figure.series[index];
+        let look = look(self.figure, index);
+        let title = self.title_of(index);
+        let style = style(look);
+        let of = format!("'{file}' index {data_set}");
+        if series.reference {
+            return vec![format!("{of} using 1:2 with lines dashtype 2 linetype {style} {title}")];
+        }
+        if series.stacked {
+            let columns = "using 1:2:($1*0.9):($1*1.1):3:4 with boxxyerrorbars fillstyle solid 0.8";
+            return vec![format!("{of} {columns} linetype {style} {title}")];
+        }
+        let some_interval = series.points.iter().any(|point| point.low.is_some() && point.high.is_some());
+        let bars = |x: &str| format!("{of} using {x}:2:3:4 with yerrorbars linetype {style} pointtype 0 notitle");
+        if !joined(self.figure) {
+            // Beside each other, as there is nothing between categories.
+            let x = format!("($1{:+.3})", shift(self.figure, index));
+            let points = format!("{of} using {x}:2 with points linetype {style} {title}");
+            return some_interval.then(|| bars(&x)).into_iter().chain([points]).collect();
+        }
+        let many = series.points.len() > 130;
+        let with = if many { "lines" } else { "linespoints" };
+        let dashes = look.dash % 4 + 1;
+        let line = format!("{of} using 1:2 with {with} linetype {style} dashtype {dashes} {title}");
+        if !some_interval {
+            return vec![line];
+        }
+        // The markers last, so that they are above the intervals.
+        let band = || format!("{of} using 1:3:4 with filledcurves linetype {style} notitle");
+        vec![if series.points.len() > FEW { band() } else { bars("1") }, line]
+    }
+
+    /// The series of other panels, without colour.
+    pub(super) fn behind(&self, sets: &[(String, usize)], panel: usize) -> Vec<String> {
+        if !self.figure.context {
+            return Vec::new();
+        }
+        let other = |index: &usize| self.figure.series[*index].panel != panel && !self.figure.series[*index].reference;
+        let with = if joined(self.figure) { "lines" } else { "points pointtype 7 pointsize 0.3" };
+        let item = |index: usize| {
+            let (file, data_set) = sets.get(index)?;
+            Some(format!("'{file}' index {data_set} using 1:2 with {with} linecolor rgb '#d9dee4' notitle"))
+        };
+        (0..self.figure.series.len()).filter(other).filter_map(item).collect()
+    }
+
+    /// The cells of a matrix: their colours, and their values as numbers.
+    pub(super) fn cells(&self, file: &str, data_set: usize) -> Vec<String> {
+        let of = format!("'{file}' index {data_set}");
+        let values = || self.figure.matrix.iter().flat_map(|matrix| &matrix.cells).map(|cell| cell.value);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        // Light numbers on dark cells.
+        let colour = format!("($3 > {:e} ? 0xffffff : 0x1b1f24)", low + 0.55 * (high - low));
+        vec![
+            format!("{of} using 1:2:(0.48):(0.48):3 with boxxyerror fillstyle solid 1.0 linecolor palette notitle"),
+            format!("{of} using 1:2:4:{colour} with labels textcolor rgb variable notitle"),
+        ]
+    }
+
+    /// The divisor and the unit of a matrix' values.
+    fn prefix(&self) -> (f64, String) {
+        self.figure.matrix.as_ref().map_or((1.0, String::new()), unit_of)
+    }
+
+    /// The entry of a series in the key; none if its name is beside its line, or if panels share their keys.
+    fn title_of(&self, index: usize) -> String {
+        if self.layout.ends.is_some() || self.panels() > 1 {
+            return "notitle".to_owned();
+        }
+        format!("title {}", quoted(&fit(&self.figure.series[index].name, 12.0, 760.0)))
+    }
+
+    /// The keys that panels share, as plots of nothing.
+    fn keys(&self) -> Vec<String> {
+        let key = |key: &Key| {
+            let look = look(self.figure, key.series);
+            let with = match (self.figure.series[key.series].reference, joined(self.figure)) {
+                (true, _) => "lines dashtype 2",
+                (false, true) => "linespoints",
+                (false, false) => "points",
+            };
+            format!("NaN with {with} linetype {} title {}", style(look), quoted(&key.text))
+        };
+        self.layout.keys.iter().map(key).collect()
+    }
+
+    /// The labels of the axes, of panels only at the left and at the bottom.
+    fn outer_labels(&self, panel: usize) -> String {
+        let frame = self.layout.plots[panel].frame;
+        let (mut x, mut y) = (self.layout.x_ticks.title.as_str(), self.layout.y_ticks.title.as_str());
+        for other in self.layout.plots.iter().map(|plot| plot.frame) {
+            if other.left == frame.left && other.top > frame.top {
+                x = "";
+            }
+            if other.top == frame.top && other.left < frame.left {
+                y = "";
+            }
+        }
+        format!("set xlabel {}\nset ylabel {}\n", quoted(x), quoted(y))
+    }
+
+    /// The commands, with the items of each panel's plot.
+    pub(super) fn text(&self, window: usize, plots: &[Vec<String>]) -> String {
+        let figure = self.figure;
+        let mut text = format!("\n# {}\n", comment(&figure.title));
+        let id = safe_name(&figure.id);
+        // The height of the PNG, but with room for the texts that gnuplot repeats in each panel.
+        let height = self.layout.height * 1.25 * if self.panels() > 1 { 1.2 } else { 1.0 };
+        let size = format!("size 1200,{:.0} noenhanced", height.max(700.0));
+        let _ = writeln!(text, "if (term eq 'png') {{ eval 'set terminal '.pixels.' {size}' }}");
+        let _ = writeln!(text, "if (term eq 'png' || term eq 'eps') {{ set output '{id}.'.term }}");
+        let _ = writeln!(text, "if (term eq 'screen') {{ eval 'set terminal '.GPVAL_TERM.' {window}' }}");
+        text.push_str(&self.axes());
+        let several = self.panels() > 1;
+        if several {
+            let columns =
+                self.layout.plots.iter().filter(|plot| plot.frame.top == self.layout.plots[0].frame.top).count();
+            let rows = self.panels().div_ceil(columns);
+            let _ = writeln!(text, "set multiplot layout {rows},{columns} title {}", title(figure, 720.0));
+        } else {
+            let frame = self.layout.plots[0].frame;
+            // Centred above the plot, with room for the arrows at its top.
+            let room = 900.0 * (frame.right - frame.left) / self.layout.width;
+            let _ = writeln!(text, "set title {} offset 0,0.6", title(figure, room));
+        }
+        for (panel, items) in plots.iter().enumerate() {
+            if several {
+                let name = figure.panels.get(panel).map_or("", String::as_str);
+                let _ = writeln!(text, "set title {}", quoted(&fit(name, 12.0, 280.0)));
+            }
+            text.push_str(&self.outer_labels(panel));
+            text.push_str("unset label\nunset arrow\n");
+            text.push_str(&self.marks(panel));
+            text.push_str(&self.arrows(panel));
+            text.push_str(&self.names());
+            let keys = if panel + 1 == plots.len() && several { self.keys() } else { Vec::new() };
+            let mut items: Vec<String> = items.iter().cloned().chain(keys).collect();
+            if items.is_empty() {
+                // A panel without a value still has its place.
+                items.push("NaN notitle".to_owned());
+            }
+            let _ = writeln!(text, "plot {}", items.join(", \\\n     "));
+        }
+        if several {
+            text.push_str("unset multiplot\n");
+        }
+        text
+    }
+
+    /// Labels, scales, ticks and ranges, and the room of the names beside the plot.
+    fn axes(&self) -> String {
+        let (figure, layout) = (self.figure, &self.layout);
+        let Plot { x, y, .. } = &layout.plots[0];
+        let (x_ticks, y_ticks) = (&layout.x_ticks, &layout.y_ticks);
+        let scale = |axis: &str, scale: Scale, unit: &str| match scale {
+            Scale::Linear | Scale::Names | Scale::Date => format!("unset logscale {axis}"),
+            Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
+        };
+        let mut text = String::new();
+        let _ = writeln!(text, "{}", scale("x", figure.x.scale, &figure.x.unit));
+        let _ = writeln!(text, "{}", scale("y", figure.y.scale, &figure.y.unit));
+        let turned = if layout.slope.is_some() { "rotate by 35 right " } else { "norotate " };
+        let _ = writeln!(text, "set xtics {turned}({})\nset ytics ({})", tics(x_ticks), tics(y_ticks));
+        let _ = writeln!(text, "set xrange [{:e}:{:e}]\nset yrange [{:e}:{:e}]", x.low, x.high, y.low, y.high);
+        match &figure.matrix {
+            Some(matrix) => {
+                let values = || matrix.cells.iter().map(|cell| cell.value);
+                let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+                let high = if high > low { high } else { low + 1.0 };
+                let (factor, unit) = self.prefix();
+                let label = quoted(&format!("{} ({unit})", matrix.label));
+                let ends =
+                    format!("'{}' {low:e}, '{}' {high:e}", three_digits(low / factor), three_digits(high / factor));
+                let _ = writeln!(text, "set cbrange [{low:e}:{high:e}]\nset cblabel {label}\nset cbtics ({ends})");
+            }
+            None => text.push_str("unset colorbox\n"),
+        }
+        text.push_str(if figure.matrix.is_some() { MATRIX } else { BANDS });
+        match &layout.ends {
+            Some(_) => {
+                let share = layout.plots[0].frame.right / layout.width;
+                let _ = writeln!(text, "unset key\nset rmargin at screen {share:.3}");
+            }
+            // Below the plot the key covers no data.
+            None => text.push_str("set key below height 1\nset rmargin\n"),
+        }
+        text
+    }
+
+    /// A place in the plot as shares of it.
+    fn graph(&self, panel: usize, (x, y): (f64, f64)) -> String {
+        let frame = self.layout.plots[panel].frame;
+        let share = |value: f64, from: f64, to: f64| (value - from) / (to - from);
+        format!("graph {:.4},{:.4}", share(x, frame.left, frame.right), share(y, frame.bottom, frame.top))
+    }
+
+    /// The labelled points.
+    fn marks(&self, panel: usize) -> String {
+        let plot = &self.layout.plots[panel];
+        let mut text = String::new();
+        for mark in self.figure.marks.iter().filter(|_| panel == 0) {
+            if plot.at(mark.x, mark.y).is_some_and(|at| plot.frame.has(at)) {
+                let (at, label) = (format!("{:e},{:e}", mark.x, mark.y), quoted(&mark.label));
+                // Text extends towards the middle, to stay within the frame.
+                let (side, away) = if plot.x.position(mark.x) > Some(0.6) { ("right", -1) } else { ("left", 1) };
+                let point = "point pointtype 6 pointsize 1.6";
+                let _ = writeln!(text, "set label {label} at {at} {side} {point} offset {away},-1");
+            }
+        }
+        text
+    }
+
+    /// An arrow where a line or an interval leaves the plot.
+    fn arrows(&self, panel: usize) -> String {
+        let figure = self.figure;
+        let mut text = String::new();
+        let here = |index: &usize| figure.series[*index].panel == panel || figure.series[*index].reference;
+        for index in (0..figure.series.len()).filter(here) {
+            for exit in exits(&self.layout.plots[panel], figure, index) {
+                let by = match exit.side {
+                    Side::Top => "0,0.03",
+                    Side::Bottom => "0,-0.03",
+                    Side::Left => "-0.02,0",
+                    Side::Right => "0.02,0",
+                };
+                let from = self.graph(panel, exit.at);
+                let style = style(look(figure, index));
+                let _ = writeln!(
+                    text,
+                    "set arrow from {from} rto graph {by} head filled size graph 0.012,25 linetype {style}"
+                );
+            }
+        }
+        text
+    }
+
+    /// The names beside the lines' ends.
+    fn names(&self) -> String {
+        let mut text = String::new();
+        for label in self.layout.ends.iter().flat_map(|ends| &ends.labels) {
+            let right = self.layout.plots[0].frame.right;
+            let at = self.graph(0, (right, label.middle));
+            let name = label.lines.iter().map(|line| quoted(line)).collect::<Vec<_>>().join(".\"\\n\".");
+            let style = style(look(self.figure, label.series));
+            let _ = writeln!(text, "set label {name} at {at} left offset 3,0 textcolor linetype {style}");
+        }
+        text
+    }
+}
+
+/// The divisor and the unit of a matrix' values.
+pub(super) fn unit_of(matrix: &Matrix) -> (f64, String) {
+    prefix(matrix.cells.iter().map(|cell| cell.value).fold(0.0, f64::max), &matrix.unit)
+}
+
+/// The number of a line type.
+fn style(look: Look) -> usize {
+    look.colour % crate::draw::theme::SERIES + 1
+}
+
+/// Ticks with their texts. A text is a format, in which a percent sign is doubled.
+fn tics(ticks: &Ticks) -> String {
+    let mark = |(value, text): &(f64, String)| format!("{} {value:e}", quoted(&text.replace('%', "%%")));
+    ticks.major.iter().map(mark).collect::<Vec<_>>().join(", ")
+}
+
+/// Title and subtitle, wrapped at the width of the figure.
+fn title(figure: &Figure, room: f64) -> String {
+    let subtitle = wrap(&figure.subtitle, 12.0, room, 3);
+    let lines: Vec<String> = [&figure.title].into_iter().chain(&subtitle).map(|line| quoted(line)).collect();
+    lines.join(".\"\\n\".")
+}

@@ -1,0 +1,78 @@
+//! The settings in a file of sysctl.conf(5).
+
+use model::Setting;
+
+use crate::failure::Failure;
+
+/// What a file of sysctls asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SysctlFile {
+    /// Those of the network, the last of each name.
+    pub settings: Vec<Setting>,
+    /// The other ones, as `line 3: vm.swappiness = 10`.
+    pub left: Vec<String>,
+}
+
+/// The `net.*` settings in `text`, the content of the file `name`. A name may have slashes for dots; a line that begins with `-` may
+/// fail for sysctl(8), but not here.
+///
+/// # Errors
+/// A line is neither a setting nor a comment, or no line is of the network.
+pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
+    let mut file = SysctlFile::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        let wrong = || Failure::usage(format!("{name}:{number}: '{line}' is no setting: write NAME = VALUE"));
+        let (key, value) = line.trim_start_matches('-').split_once('=').ok_or_else(wrong)?;
+        let (key, value) = (key.trim(), value.split_whitespace().collect::<Vec<_>>().join(" "));
+        if key.is_empty() || value.is_empty() || key.contains(char::is_whitespace) {
+            return Err(wrong());
+        }
+        if !key.starts_with("net.") && !key.starts_with("net/") {
+            file.left.push(format!("line {number}: {key} = {value}"));
+            continue;
+        }
+        let setting: Setting =
+            format!("sysctl.{key}={value}").parse().map_err(|why| Failure::usage(format!("{name}:{number}: {why}")))?;
+        file.settings.retain(|earlier| earlier.key != setting.key);
+        file.settings.push(setting);
+    }
+    if file.settings.is_empty() {
+        return Err(Failure::usage(format!("{name} has no setting of the network: its lines must begin with net.")));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_networks_lines_are_settings_and_the_others_are_listed() {
+        let text = "# tuned\n; too\n\nnet.ipv4.tcp_rmem = 4096\t131072  33554432\nvm.swappiness=10\n\
+                    net/ipv4/conf/eth0.5/rp_filter = 0\n-net.core.rmem_max=1\nnet.core.rmem_max = 2\n";
+        let file = of_sysctl_file("a.conf", text).unwrap();
+        let of = |setting: &Setting| (setting.key.clone(), setting.value.clone());
+        let strings = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(
+            file.settings.iter().map(of).collect::<Vec<_>>(),
+            [
+                strings("sysctl.net.ipv4.tcp_rmem", "4096 131072 33554432"),
+                strings("sysctl.net/ipv4/conf/eth0.5/rp_filter", "0"),
+                strings("sysctl.net.core.rmem_max", "2"),
+            ]
+        );
+        assert_eq!(file.left, ["line 5: vm.swappiness = 10"]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = |text| of_sysctl_file("a.conf", text).unwrap_err().to_string();
+        assert!(error("net.core.rmem_max\n").contains("a.conf:1: 'net.core.rmem_max' is no setting"));
+        assert!(error("net.core.rmem_max =\n").contains("a.conf:1: "));
+        assert!(error("vm.swappiness = 1\n").contains("no setting of the network"));
+    }
+}
