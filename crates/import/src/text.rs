@@ -1,8 +1,39 @@
 //! Numbers as other programs print them.
 
+use std::borrow::Cow;
+
+/// The text in a file: UTF-8, or UTF-16 with its mark, which some programs of Windows write. The mark is left out.
+pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let units = |pairs: &[u8], of: fn([u8; 2]) -> u16| -> Cow<'static, str> {
+        let units: Vec<u16> = pairs.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
+        Cow::Owned(String::from_utf16_lossy(&units))
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest),
+        _ => String::from_utf8_lossy(bytes),
+    }
+}
+
 /// The lines of a text with their numbers from 1.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     (1..).zip(text.lines())
+}
+
+/// The text without the escape sequences of terminals that colour it.
+pub(crate) fn uncoloured(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split('\u{1b}');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // `[1;32m` ends with its first letter.
+        let rest = part.strip_prefix('[').and_then(|rest| rest.split_once(|c: char| c.is_ascii_alphabetic()));
+        plain.push_str(rest.map_or(part, |(_, rest)| rest));
+    }
+    Cow::Owned(plain)
 }
 
 /// The largest number that is read, so that a sum of [`MAX_ROWS`] of them fits into 64 bits.

@@ -15,6 +15,12 @@ pub const SHORTEST_BYTES: usize = 14;
 /// Bytes of a TWAMP reply without padding.
 pub const SHORTEST_REPLY_BYTES: usize = 41;
 
+/// Bytes of a reply up to the request's error estimate: some reflectors of TWAMP Light end here, without the time to live.
+pub const LEAST_REPLY_BYTES: usize = 38;
+
+/// The value for an unknown time to live (RFC 5357, 4.2.1).
+pub const TTL_UNKNOWN: u8 = 255;
+
 /// Bytes before the value of an extension: flags, type, length (RFC 8972, 4).
 const TLV_HEAD_BYTES: usize = 4;
 
@@ -226,11 +232,11 @@ impl Reply {
     /// Parses a reflector's datagram of STAMP or TWAMP Light.
     ///
     /// # Errors
-    /// Where it is too short, or its timestamps are not in NTP format.
+    /// Where it ends before the request's error estimate, or its timestamps are not in NTP format.
     pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
         let step = "while reading a reply";
-        if datagram.len() < SHORTEST_REPLY_BYTES {
-            return Err(error(step, format!("{} bytes; {SHORTEST_REPLY_BYTES} are the least", datagram.len())));
+        if datagram.len() < LEAST_REPLY_BYTES {
+            return Err(error(step, format!("{} bytes; {LEAST_REPLY_BYTES} are the least", datagram.len())));
         }
         let own = Request::at(datagram, 0);
         if own.error.is_ptp() {
@@ -244,7 +250,7 @@ impl Reply {
             session,
             received: Timestamp(u64::from_be_bytes(array(datagram, 16))),
             request: Request { session, ..Request::at(datagram, 24) },
-            ttl: datagram[40],
+            ttl: datagram.get(40).copied().unwrap_or(TTL_UNKNOWN),
         })
     }
 

@@ -22,7 +22,7 @@ fn serve(said: &[u8], piece: usize) -> (Vec<Header>, usize, Vec<u8>) {
     server.ended().unwrap();
     let headers = turn.actions.iter().filter_map(|action| match action {
         ServerAction::Requested(header) => Some(*header),
-        ServerAction::Data(_) => None,
+        ServerAction::Data(_) | ServerAction::Bounce => None,
     });
     let data = turn.actions.iter().map(|action| if let ServerAction::Data(bytes) = action { *bytes } else { 0 });
     (headers.collect(), data.sum(), turn.send)
@@ -96,6 +96,13 @@ fn losses_and_order_are_counted_by_number() {
     assert!(report.jitter_us > 0);
     assert!(counts.take(&last, 100, 9999), "it is answered again");
     assert_eq!(counts.report(), report);
+}
+
+#[test]
+fn round_trips_are_known_by_their_first_word() {
+    let mut turn = Turn::default();
+    Server::default().receive(&[0, 0x80, 0, 0, 0, 0, 0, 100, 0, 0, 0, 1], &mut turn).unwrap();
+    assert_eq!(turn.actions, [ServerAction::Bounce]);
 }
 
 #[test]

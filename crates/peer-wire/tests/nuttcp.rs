@@ -149,12 +149,12 @@ fn what_cannot_be_is_refused_by_name() {
 proptest! {
     #[test]
     fn options_are_parsed_as_written(
-        bytes in 1..1_u64 << 26, count in 1_u64.., window_kib in 0..1_u64 << 21, streams in 1_u32..=128,
+        bytes in 1..1_u64 << 26, count in 1_u64.., window_bytes in 0..1_u64 << 31, streams in 1_u32..=128,
         rate_kbps in prop_oneof![Just(NO_RATE), 1..1_u64 << 40], port in 1_u16.., flags in any::<[bool; 5]>(), seconds in 0_u32..86_400, tos: u8,
     ) {
         let [client_transmits, udp, reverse, nodelay, parse] = flags;
         let options = Options {
-            bytes, count, window_kib, streams, rate_kbps, port, client_transmits, seconds: f64::from(seconds), udp, interval_s: 0.5,
+            bytes, count, window_bytes, streams, rate_kbps, port, client_transmits, seconds: f64::from(seconds), udp, interval_s: 0.5,
             reverse, tos, nodelay, parse,
         };
         let line = String::from_utf8(options.to_line()).unwrap();

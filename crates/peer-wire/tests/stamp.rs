@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use peer_wire::stamp::{BASE_BYTES, ErrorEstimate, Reply, Request, Timestamp, Trip, pad};
+use peer_wire::stamp::{BASE_BYTES, ErrorEstimate, Reply, Request, TTL_UNKNOWN, Timestamp, Trip, pad};
 use proptest::prelude::*;
 
 /// 2026-01-01T00:00:00.5Z.
@@ -74,6 +74,8 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
         assert_eq!((datagram[40], &datagram[24..28]), (61, &[1, 2, 3, 4][..]));
         assert_eq!(Reply::read(&datagram).unwrap(), reply);
         assert_eq!(Reply::read(&datagram[..41]).unwrap(), reply, "TWAMP's is three bytes shorter");
+        // twampy's responder ends before the time to live.
+        assert_eq!(Reply::read(&datagram[..38]).unwrap(), Reply { ttl: TTL_UNKNOWN, ..reply });
     }
     assert!(reply.write(&mut [0; 40]).unwrap_err().what.contains("40 bytes are too few"));
     let trip = reply.trip(at(1_750_000));
@@ -93,8 +95,8 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
 fn invalid_datagrams_are_refused_with_their_step() {
     let error = Request::read(&[0; 13]).unwrap_err();
     assert_eq!(error.to_string(), "stamp, while reading a request: 13 bytes; 14 are the least");
-    let error = Reply::read(&[0; 40]).unwrap_err();
-    assert_eq!(error.to_string(), "stamp, while reading a reply: 40 bytes; 41 are the least");
+    let error = Reply::read(&[0; 37]).unwrap_err();
+    assert_eq!(error.to_string(), "stamp, while reading a reply: 37 bytes; 38 are the least");
     let mut ptp = [0; 44];
     ptp[12] = 0x40;
     assert!(Request::read(&ptp).is_err() && Reply::read(&ptp).is_err());

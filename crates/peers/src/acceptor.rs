@@ -156,7 +156,7 @@ pub(crate) fn accept_clients(
                             Ok(line) => line,
                             Err(error) => {
                                 unauthenticated.fetch_sub(1, Ordering::SeqCst);
-                                return (service.log)(&format!("{peer}: {error}"));
+                                return (service.log)(&error.line_of(peer));
                             }
                         };
                         let mut client_session = ClientSession {
@@ -200,7 +200,7 @@ pub(crate) fn report(
         Err(_) if session_deadline.was_cut() => {
             format!("{program} was disconnected at its time limit (`max-time`; 30 s before a test)")
         }
-        Err(error) => return (service.log)(&format!("{peer}: {error}")),
+        Err(error) => return (service.log)(&error.line_of(peer)),
     };
     (service.log)(&format!("{peer}: {said}"));
 }

@@ -1,6 +1,7 @@
 //! Errors of measurements with another program.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use peer_wire::SpeakError;
@@ -90,6 +91,12 @@ pub enum InteropError {
 }
 
 impl InteropError {
+    /// The log line of a client's session that ended with this error: most errors name the address themselves.
+    pub(crate) fn line_of(&self, peer: SocketAddr) -> String {
+        let (peer, said) = (peer.to_string(), self.to_string());
+        if said.contains(&peer) { said } else { format!("{peer}: {said}") }
+    }
+
     pub(crate) fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), remedy: remedy.into() }
     }
@@ -98,5 +105,19 @@ impl InteropError {
     pub(crate) fn socket(operation: &'static str, address: impl ToString, source: impl Into<io::Error>) -> Self {
         let address = address.to_string();
         Self::Socket { operation, address, source: source.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_has_the_address_once() {
+        let peer: SocketAddr = "192.0.2.1:7".parse().unwrap();
+        let error = SpeakError { peer: "iperf3", step: "at the end", what: "no".into() };
+        let named = InteropError::Peer { address: peer.to_string(), error };
+        assert_eq!(named.line_of(peer), "192.0.2.1:7: iperf3, at the end: no");
+        assert!(InteropError::Interrupted.line_of(peer).starts_with("192.0.2.1:7: interrupted"));
     }
 }

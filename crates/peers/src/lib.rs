@@ -19,6 +19,7 @@ mod plain;
 mod service;
 mod session_deadline;
 mod stamp;
+mod uncounted;
 mod unsupported;
 
 use std::net::TcpStream;
@@ -103,6 +104,12 @@ pub trait PeerProtocol: Sync {
         Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
     }
 
+    /// Bytes of a block over `transport` if the spec does not say, where the program's differ from this program's.
+    fn default_block(&self, transport: &str, ipv6: bool) -> Option<u64> {
+        let _ = (transport, ipv6);
+        None
+    }
+
     /// Sets what the program allows only one value for, such as the transport.
     fn shape(&self, spec: &mut Spec) {
         let _ = spec;
@@ -123,6 +130,11 @@ pub trait PeerProtocol: Sync {
     /// The servers' version, if the protocol alone determines it; otherwise the pilot trial finds it.
     fn version(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Whether its server can be started to end after one test, of which a pilot trial would leave nothing.
+    fn may_serve_once(&self) -> bool {
+        false
     }
 
     /// Refuses a curve that the program cannot measure; `points` are the specs of its sizes, ascending.

@@ -108,13 +108,25 @@ pub(crate) fn listen(
     first_free(address, ports, |wanted| Ok(TcpListener::from(foreign::listen(wanted, options)?)))
 }
 
-/// A UDP socket on the first free port of `ports`.
-pub(crate) fn bind(address: IpAddr, ports: impl IntoIterator<Item = u16>) -> Result<UdpSocket, InteropError> {
+/// A UDP socket on the first free port of `ports`, with the buffers of `options`, or one that survives a scheduling gap.
+pub(crate) fn bind(
+    address: IpAddr,
+    ports: impl IntoIterator<Item = u16>,
+    options: &EndOptions,
+) -> Result<UdpSocket, InteropError> {
     first_free(address, ports, |wanted| {
         let open = || {
             let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None)?;
             if wanted.is_ipv6() {
                 socket.set_only_v6(true)?;
+            }
+            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            match options.rcvbuf {
+                Some(bytes) => socket.set_recv_buffer_size(size(bytes))?,
+                None => foreign::make_roomy(socket.as_fd()),
+            }
+            if let Some(bytes) = options.sndbuf {
+                socket.set_send_buffer_size(size(bytes))?;
             }
             socket.bind(&wanted.into())?;
             Ok(UdpSocket::from(socket))

@@ -200,3 +200,61 @@ fn a_server_that_starts_before_its_last_answer_is_seen_is_followed() {
     });
     assert!(error.to_string().contains("closed the connection"), "{error}");
 }
+
+#[test]
+fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        // As a server that opens its listener anew: one is reset, one is closed, the third is heard.
+        let (reset, _) = listener.accept().unwrap();
+        socket2::SockRef::from(&reset).set_linger(Some(Duration::ZERO)).unwrap();
+        drop(reset);
+        let (mut closed, _) = listener.accept().unwrap();
+        let _cookie: [u8; 37] = received(&mut closed);
+        drop(closed);
+        let (mut heard, _) = listener.accept().unwrap();
+        let _cookie: [u8; 37] = received(&mut heard);
+        heard.write_all(&BUSY).unwrap();
+    });
+    let spec = Spec { stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", "stream") };
+    let server_of = Server { host: &host, login: None };
+    let error =
+        protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+    server.join().unwrap();
+    assert!(error.to_string().contains("busy with another client"), "{error}");
+}
+
+#[test]
+fn a_server_that_reports_nothing_is_a_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let json =
+        br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":-1,"streams":[]}"#;
+    let server = std::thread::spawn(move || {
+        let (mut control, _) = listener.accept().unwrap();
+        let _cookie: [u8; 37] = received(&mut control);
+        control.write_all(&[9]).unwrap();
+        let mut requested = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
+        control.read_exact(&mut requested).unwrap();
+        control.write_all(&CREATE_STREAMS).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        control.write_all(&STARTED).unwrap();
+        let reader = std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+        assert_eq!(received(&mut control), [4], "the end of the test");
+        control.write_all(&[13]).unwrap();
+        let mut results = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
+        control.read_exact(&mut results).unwrap();
+        control.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
+        control.write_all(json).unwrap();
+        control.write_all(&[14]).unwrap();
+        assert_eq!(received(&mut control), [16], "the client is done");
+        drop(control);
+        reader.join().unwrap().unwrap();
+    });
+    let spec = Spec { stop: Stop::TimeNs(100_000_000), ..Spec::new("tcp", "stream") };
+    let server_of = Server { host: &host, login: None };
+    let sides = protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap();
+    server.join().unwrap();
+    assert!(sides.failure.unwrap().contains("reports no received byte"));
+}

@@ -64,19 +64,19 @@ fn our_pair_measures_each_direction() {
 }
 
 #[test]
-fn a_reflector_answers_no_more_than_was_requested() {
+fn a_reflector_answers_padded_and_unpadded_requests() {
     let long = |length: usize, number: u8| {
         let mut request = vec![7; length];
         request[..14].copy_from_slice(&[0, 0, 0, number, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84]);
         request
     };
     for (options, expected) in
-        [("stateful", &[(41, 0), (43, 1), (44, 2), (500, 3)][..]), ("unpadded", &[(44, 14), (44, 40)])]
+        [("stateful", &[(44, 0), (44, 1), (41, 2), (43, 3), (44, 4), (500, 5)][..]), ("", &[(44, 14), (44, 40)])]
     {
         let served = Served::start(options);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(served.address).unwrap();
-        // Not a request, too short for a reply, and answered.
+        // Not a request, without room for a reply, and with it.
         socket.send(&[7; 13]).unwrap();
         for length in [14_u8, 40] {
             socket.send(&long(length.into(), length)).unwrap();

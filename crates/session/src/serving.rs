@@ -5,6 +5,7 @@ mod helper;
 mod loopback;
 mod rights;
 
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 pub use self::agent::{ServeOptions, captures, serve};
 pub use self::helper::{HelperServer, help};
 pub use self::loopback::LoopbackAgent;
+use tokio::sync::mpsc::UnboundedSender;
+
 use crate::Failure;
 
 /// A program whose clients are served, with its port and options.
@@ -110,12 +113,27 @@ impl PeerOptions<'_> {
     }
 }
 
-/// The limits and the log of a program's server. `listening` is called with each address that it listens on.
+/// A place on the machine, and who is told when it is free again.
+struct Told {
+    _place: Box<dyn Any + Send>,
+    measured: UnboundedSender<()>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        // Nobody listens if the agent ends.
+        let _ = self.measured.send(());
+    }
+}
+
+/// The limits and the log of a program's server. `measured` is told of each measurement that has ended, `listening` is called with each
+/// address that it listens on.
 fn service(
     options: &PeerOptions<'_>,
     peer: &PeerProgram,
     users: Option<Arc<Users>>,
     machine: Machine,
+    measured: Option<UnboundedSender<()>>,
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
 ) -> Service {
@@ -125,7 +143,13 @@ fn service(
         options: peer.options.clone(),
         users: users.filter(|_| peer.logs_in()),
         limits: options.limits.clone(),
-        admit: Box::new(move || machine.try_enter()),
+        admit: Box::new(move || {
+            let place = machine.try_enter()?;
+            Some(match measured.clone() {
+                Some(measured) => Box::new(Told { _place: place, measured }),
+                None => place,
+            })
+        }),
         log: Box::new(log),
         listening: Box::new(move |address| {
             log(&format!("speaking {name} on {address}"));
@@ -157,7 +181,7 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
     }
     let users = options.read_users()?;
     rights::lower_for_client(options.log)?;
-    let service = service(options, peer, users, Machine::new(1), Vec::new(), |_| {});
+    let service = service(options, peer, users, Machine::new(1), None, Vec::new(), |_| {});
     peers::serve_one(peer.program, &service, socket)?;
     Ok(0)
 }
@@ -166,12 +190,13 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
 pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
 impl PeerServers {
-    /// Starts a server for each program and returns when all listen.
+    /// Starts a server for each program and returns when all listen. `measured` is told of each measurement that has ended.
     fn start(
         options: &PeerOptions<'_>,
         users: Option<&Arc<Users>>,
         addresses: &[IpAddr],
         machine: &Machine,
+        measured: Option<&UnboundedSender<()>>,
     ) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
         for peer in options.programs {
@@ -182,7 +207,8 @@ impl PeerServers {
             let listening = move |_| {
                 let _ = started_listening.send(Ok(()));
             };
-            let service = Arc::new(service(options, peer, users.cloned(), machine.clone(), own, listening));
+            let service =
+                Arc::new(service(options, peer, users.cloned(), machine.clone(), measured.cloned(), own, listening));
             let (program, serving) = (peer.program, service.clone());
             let thread = std::thread::spawn(move || {
                 if let Err(error) = program.serve(&serving) {

@@ -40,6 +40,7 @@ mod seeds;
 mod selftest;
 mod sharing;
 mod speak;
+mod speak_iperf3;
 mod speak_netperf;
 mod speak_plain;
 mod speak_stamp;

@@ -37,7 +37,10 @@ fn listens(protocol: &str, port: &str) {
 /// One trial with the program's server on this port.
 fn ours(sandbox: &Sandbox, command: &str, program: &str, port: &str, flags: &[&str]) -> Doc {
     let host = format!("127.0.0.1:{port}");
-    let words = [command, &host, "--speak", program, "--trials", "1", "--quiet"];
+    let mut words = vec![command, &host, "--speak", program, "--quiet"];
+    if !flags.contains(&"--trials") {
+        words.extend(["--trials", "1"]);
+    }
     let doc = sandbox.measure(&[&words, flags].concat());
     let trial = &doc.trials()[0];
     assert!(trial.ledger.balanced, "{program} {flags:?}: {:?}", trial.ledger);
@@ -126,7 +129,8 @@ fn our_client_measures_with_nuttcps_server() {
     let _server = Process::spawn(command);
     listens("tcp", &port);
 
-    let doc = ours(&sandbox, "stream", "nuttcp", &port, &["--time", "200ms", "--flows", "2", "--nodelay"]);
+    let flags = ["--time", "200ms", "--flows", "2", "--nodelay", "--trials", "2"];
+    let doc = ours(&sandbox, "stream", "nuttcp", &port, &flags);
     let far = &doc.trials()[0].far;
     assert!(doc.run.header.tool.far_version.starts_with("nuttcp "), "{:?}", doc.run.header.tool);
     assert!(far.calls_received > 0 && far.receiving_ns > 0 && far.spent.is_some(), "{far:?}");
@@ -201,9 +205,11 @@ fn our_server_serves_nuttcps_clients() {
             assert!(value("drop") <= 100.0, "{case:?}: {said}");
         }
     }
-    let refused = client(&sandbox, "nuttcp", &["-P", &port, "-N", "5", "-n", "10", "127.0.0.1"]).wait();
-    assert!(!refused.stderr.is_empty(), "{refused:?}");
-    eventually("the agent says why", || agent.log().contains("refused: 5 streams"));
+    for (flags, why) in [(["-N", "5"], "refused: 5 streams"), (["-i1", "-T2"], "refused: interim reports")] {
+        let refused = client(&sandbox, "nuttcp", &[&["-P", &port][..], &flags, &["127.0.0.1"]].concat()).wait();
+        assert!(!refused.stderr.is_empty(), "{refused:?}");
+        eventually("the agent says why", || agent.log().contains(why));
+    }
 }
 
 #[test]
@@ -232,9 +238,9 @@ fn our_client_measures_with_iperf2s_server() {
     let doc = ours(&sandbox, "transfer", "iperf2", &back, &["--count", "64", "--block", "8KiB", "--reverse"]);
     assert!(doc.trials()[0].near.bytes_received >= 64 * 8192, "{:?}", doc.trials()[0].near);
 
-    let doc =
-        ours(&sandbox, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit", "--block", "1000"]);
+    let doc = ours(&sandbox, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit"]);
     let trial = &doc.trials()[0];
+    assert_eq!(doc.outcome().spec.block, 1470, "what its server reads of a datagram");
     let reported = trial.far.datagrams.unwrap();
     assert!(reported.received > 100 && reported.missed.is_some() && reported.jitter_ns.is_some(), "{reported:?}");
     let sent = trial.near.datagrams.unwrap().sent;
@@ -266,6 +272,13 @@ fn our_server_serves_iperf2s_clients() {
         let least = if case.contains(&"100K") { 100 << 10 } else { 1 << 20 };
         assert!(bytes >= least, "{case:?}: {said}");
     }
+    // The report comes while the client still repeats its last datagram.
+    let said =
+        client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "-u", "-n", "100K", "-b", "20m"]).wait().ok();
+    assert!(said.stdout.contains("Server Report") && !said.stdout.contains("did not receive ack"), "{said:?}");
+    let said = client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "--bounceback", "-t", "1"]).wait().ok();
+    assert!(said.stdout.contains(" rps"), "{said:?}");
+    eventually("the agent has seen the round trips", || agent.log().contains("bytes of round trips"));
     eventually("the agent has seen the datagrams", || agent.log().contains("datagrams lost"));
     // Two at once of one host are one measurement.
     assert_eq!(agent.log().matches("iperf2 received 1048").count(), 2, "{}", agent.log());

@@ -91,10 +91,11 @@ impl Sender {
     }
 
     #[inline]
-    fn over(&self, env: &Env<'_>) -> bool {
+    fn over(&self, foreign: bool, env: &Env<'_>) -> bool {
         match self.stop {
             LegStop::Clock => env.signals.stopping(),
-            _ => self.left == Some(0),
+            // Another program's client may end before a count is met.
+            _ => self.left == Some(0) || (foreign && env.signals.stopping()),
         }
     }
 
@@ -124,7 +125,7 @@ impl<C: Channel> Machine<C> for Sender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         let mut moved = 0;
         for _ in 0..QUANTUM {
-            if self.closing || (self.over(env) && !channel.owes()) {
+            if self.closing || (self.over(channel.is_foreign(), env) && !channel.owes()) {
                 return self.close(channel, env);
             }
             if !self.started {
@@ -151,18 +152,24 @@ impl<C: Channel> Machine<C> for Sender {
                     }
                     moved += count;
                     if self.shares && count < want {
-                        return Ok(Turn::Wait(Interest::Write, u64::MAX));
+                        return Ok(Turn::Wait(Interest::Write, look_up(channel)));
                     }
                     if self.shares && moved >= SHARE_BYTES {
                         return Ok(Turn::Again);
                     }
                 }
-                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, u64::MAX)),
+                Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, look_up(channel))),
                 Err(error) => return Err(error),
             }
         }
         Ok(Turn::Again)
     }
+}
+
+/// Until when to wait for a socket at most: another program may neither read nor send any more, and its driver learns
+/// the end elsewhere.
+fn look_up<C: Channel>(channel: &C) -> u64 {
+    if channel.is_foreign() { now_ns() + STOP_CHECK_NS } else { u64::MAX }
 }
 
 /// Receives over a stream.
@@ -268,7 +275,7 @@ impl<C: Channel> Machine<C> for Receiver {
                     // A leg that ends with these bytes ends in the next step.
                     if self.shares && self.left() != Some(0) {
                         if count < room {
-                            return Ok(Turn::Wait(Interest::Read, u64::MAX));
+                            return Ok(Turn::Wait(Interest::Read, look_up(channel)));
                         }
                         if moved >= SHARE_BYTES {
                             return Ok(Turn::Again);

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Role, SocketFacts, Strategy};
+use model::{Direction, Role, SocketFacts, Strategy};
 
-use super::pace::{drain, pace};
+use super::pace::{drain, pace, pace_to_foreign};
 use super::tcp;
 use crate::core::{
     Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, now_ns, opening,
@@ -66,6 +66,12 @@ impl<C: Channel> FlowOf<C> {
         })
     }
 
+    /// Whether this is the receiving half of the passive end's part in both directions.
+    fn receives_beside_sending(&self) -> bool {
+        let FlowSetup { plan, link_plan, .. } = &self.setup;
+        plan.role == Role::Passive && plan.spec.direction == Direction::Both && link_plan.direction == Direction::Send
+    }
+
     fn counters(&self) -> &Counters {
         &self.setup.counters[self.setup.slot]
     }
@@ -100,7 +106,9 @@ impl<C: Channel> FlowOf<C> {
             stop,
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
-            pace: spec.rate_bps.map(|bps| pace(spec, bps)),
+            pace: spec
+                .rate_bps
+                .map(|bps| if self.channel.is_foreign() { pace_to_foreign(spec, bps) } else { pace(spec, bps) }),
             drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,
@@ -122,6 +130,8 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
         let wanted = self.setup.plan.legs[leg];
         let quota = match self.setup.plan.leg_stop(&wanted, self.setup.link_plan.flow, self.expected_ns(&wanted)) {
+            // Another program's client splits a count over its flows in its own way, and says when it is over.
+            _ if foreign && self.receives_beside_sending() => 0,
             LegStop::Clock => 0,
             // A flow with an empty share still opens its leg; no block fits into u64::MAX / 2, so it means "none".
             LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,

@@ -17,7 +17,7 @@ pub(super) enum Who {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line<'a> {
     pub who: Who,
-    /// `TX-C` and others, of iperf3 --bidir.
+    /// `TX-C` and others, of iperf3 --bidir; `*` for a connection of iperf 2 whose payload flows from the server to the client.
     pub role: Option<&'a str>,
     pub start_s: f64,
     pub end_s: f64,
@@ -27,6 +27,9 @@ pub(super) struct Line<'a> {
     /// The words after the rate.
     pub rest: Vec<&'a str>,
 }
+
+/// The role of an iperf 2 connection from the server to the client.
+pub(super) const REVERSE: &str = "*";
 
 impl<'a> Line<'a> {
     /// A line of figures; `None` for any other line.
@@ -40,7 +43,7 @@ impl<'a> Line<'a> {
             if name.starts_with("SUM") { Who::Sum } else { Who::Flow(name.trim_start_matches('*').parse().ok()?) };
         let (role, rest) = match rest.strip_prefix('[') {
             Some(rest) => rest.split_once(']').map(|(role, rest)| (Some(role), rest))?,
-            None => (None, rest),
+            None => (name.starts_with('*').then_some(REVERSE), rest),
         };
         let mut words: Vec<&str> = rest.split_whitespace().collect();
         let (start, end) = words.first()?.split_once('-')?;

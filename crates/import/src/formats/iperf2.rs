@@ -2,12 +2,14 @@
 //!
 //! A client counts what it sent, and over UDP repeats the server's report. The last line of a connection covers the whole test.
 
+mod bounces;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
-use super::iperf::{Line, Who};
+use super::iperf::{Line, REVERSE, Who};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number};
 
@@ -44,6 +46,13 @@ struct Setting {
     server: bool,
     datagrams: bool,
     block: Option<u64>,
+}
+
+impl Setting {
+    /// Whether this end receives the payload that a line is about.
+    fn receives(&self, line: &Line<'_>) -> bool {
+        self.server != (line.role == Some(REVERSE))
+    }
 }
 
 /// Connections that were measured together, and their lines.
@@ -83,6 +92,10 @@ fn read(text: &str) -> Reading {
         if trimmed.ends_with("Server Report:") {
             report = true;
         }
+        // Histograms.
+        if trimmed.contains("-PDF:") {
+            continue;
+        }
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
                 reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
@@ -105,29 +118,40 @@ fn read(text: &str) -> Reading {
 
 fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     // The line of a connection with the longest interval is its total.
-    let mut totals: BTreeMap<Who, &(u32, &str, Line<'_>)> = BTreeMap::new();
+    let mut totals: BTreeMap<(Who, bool), &(u32, &str, Line<'_>)> = BTreeMap::new();
     let length = |line: &Line<'_>| line.end_s - line.start_s;
     for one in &group.lines {
-        let kept = totals.entry(one.2.who).or_insert(one);
+        let kept = totals.entry((one.2.who, setting.receives(&one.2))).or_insert(one);
         if length(&one.2) >= length(&kept.2) {
             *kept = one;
         }
     }
-    let flows: Vec<_> = totals.iter().filter(|(who, _)| **who != Who::Sum).map(|(_, one)| *one).collect();
-    let Some((at, text, total)) = totals.get(&Who::Sum).copied().or_else(|| flows.first().copied()) else { return };
+    let flows: Vec<_> = totals.iter().filter(|((who, _), _)| *who != Who::Sum).map(|(_, one)| *one).collect();
+    let sum = totals.iter().find(|((who, _), _)| *who == Who::Sum).map(|(_, one)| *one);
+    let Some((at, text, total)) = sum.or_else(|| flows.first().copied()) else { return };
+    if let Some(row) = bounces::row(*at, text, total, setting.block) {
+        reading.imported.push(imported("rr", row, group, setting));
+        return;
+    }
+    let receives = flows.first().is_some_and(|(.., line)| setting.receives(line));
+    if flows.iter().any(|(.., line)| setting.receives(line) != receives) {
+        let row = both(&flows, setting, *at, text);
+        reading.imported.push(imported("stream", row, group, setting));
+        return;
+    }
     let server_rate: Option<f64> =
         (group.reported.len() == flows.len()).then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
-    let summed = totals.contains_key(&Who::Sum);
+    let summed = sum.is_some();
     let own = if summed { total.bps } else { flows.iter().map(|(.., line)| line.bps).sum() };
     let transport = if setting.datagrams { "udp" } else { "tcp" };
-    let direction = if setting.server { Direction::Reverse } else { Direction::Send };
+    let direction = if receives { Direction::Reverse } else { Direction::Send };
     let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
     spec.block = setting.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(flows.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     spec.stop = Stop::TimeNs(ns(length(total)).max(1));
     let mut row = Row::new(spec, server_rate.unwrap_or(own), *at, text);
     let elapsed = ns(length(total));
-    if setting.server {
+    if receives {
         row.trial.near.report(Count::ReceivingNs, elapsed);
         row.figure("receiver_rate_bps", own);
     } else {
@@ -140,17 +164,41 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
     }
     row.figure("bytes_as_printed", total.bytes);
     losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
-    series(&mut row, &group, total, summed, setting.server);
-    reading.imported.push(Imported {
+    series(&mut row, &group, total, summed, receives);
+    reading.imported.push(imported("stream", row, group, setting));
+}
+
+fn imported(kind: &str, row: Row, group: Group<'_>, setting: &Setting) -> Imported {
+    Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
-        kind: "stream".into(),
+        kind: kind.into(),
         target: setting.target.clone().or(group.peer),
         rows: vec![row],
         assumed: unless_reported(setting.block),
         unknown: group.unknown.into_iter().collect(),
         ..Imported::default()
-    });
+    }
+}
+
+/// Both directions over the same connections (--full-duplex): each end counted what it sent, and what it received.
+fn both(flows: &[&(u32, &str, Line<'_>)], setting: &Setting, at: u32, text: &str) -> Row {
+    let of =
+        |receives: bool| flows.iter().map(|(.., line)| line).filter(move |line| setting.receives(line) == receives);
+    let rate = |receives: bool| of(receives).map(|line| line.bps).sum::<f64>();
+    let span = |receives: bool| of(receives).map(|line| ns(line.end_s - line.start_s)).max().unwrap_or(0);
+    let transport = if setting.datagrams { "udp" } else { "tcp" };
+    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, "stream") };
+    spec.block = setting.block.unwrap_or(spec.block);
+    spec.flows = u32::try_from(of(false).count()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+    spec.stop = Stop::TimeNs(span(false).max(span(true)).max(1));
+    let mut row = Row::new(spec, rate(false) + rate(true), at, text);
+    row.trial.near.report(Count::SendingNs, span(false));
+    row.trial.near.report(Count::ReceivingNs, span(true));
+    row.figure("outbound_sender_rate_bps", rate(false));
+    row.figure("reverse_receiver_rate_bps", rate(true));
+    row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    row
 }
 
 /// Datagrams as the receiving end reported them.

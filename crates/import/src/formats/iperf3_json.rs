@@ -1,4 +1,4 @@
-//! iperf3's JSON (3.1 to 3.21), one document or several concatenated.
+//! iperf3's JSON (3.1 to 3.21), one document or several concatenated, and the events of --json-stream (since 3.17).
 //!
 //! The keys are those of the program's own output: `start.test_start` is the request, `end.sum_sent` and `end.sum_received`
 //! the counts of each side; before 3.10 a UDP test has `end.sum` alone.
@@ -11,7 +11,8 @@ use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{block, ns, whole};
 
 /// iperf3's JSON.
-pub(super) const FORMAT: Format = Format { name: "iperf3-json", help: "iperf3 -J, 3.1 to 3.21", detect, read };
+pub(super) const FORMAT: Format =
+    Format { name: "iperf3-json", help: "iperf3 -J, whole or as events, 3.1 to 3.21", detect, read };
 
 fn detect(text: &str) -> Confidence {
     let shaped = text.trim_start().starts_with('{') && text.contains("\"start\"");
@@ -26,15 +27,17 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut rest = text;
     let mut line = 1;
+    let mut streamed: Option<(u32, Value)> = None;
     while !rest.trim().is_empty() {
         let mut documents = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         let document = documents.next();
         let used = documents.byte_offset();
         match document {
             Some(Ok(document)) => {
-                match of_document(&document, line) {
-                    Ok(imported) => reading.imported.push(imported),
-                    Err(reason) => reading.refuse(line, reason),
+                match event(document, line, &mut streamed) {
+                    Ok(Some((begun, document))) => take(&document, begun, &mut reading),
+                    Ok(None) => {}
+                    Err(cut) => reading.refuse(cut, CUT),
                 }
                 line += newlines(&rest[..used]);
                 rest = &rest[used..];
@@ -47,7 +50,52 @@ fn read(text: &str) -> Reading {
             None => break,
         }
     }
+    if let Some((begun, _)) = streamed {
+        reading.refuse(begun, CUT);
+    }
     reading
+}
+
+/// The reason for a stream of events that does not end.
+const CUT: &str = "the events end without an end of the test";
+
+fn take(document: &Value, line: u32, reading: &mut Reading) {
+    match of_document(document, line) {
+        Ok(imported) => reading.imported.push(imported),
+        Err(reason) => reading.refuse(line, reason),
+    }
+}
+
+/// A whole document with its line: `document`, or the one that the events so far make if this is the last of them.
+///
+/// # Errors
+/// The line of earlier events without an end.
+fn event(mut document: Value, line: u32, streamed: &mut Option<(u32, Value)>) -> Result<Option<(u32, Value)>, u32> {
+    let Some(name) = string(&document, "event") else { return Ok(Some((line, document))) };
+    let data = document["data"].take();
+    if name == "start" {
+        let begun = serde_json::json!({ "start": data, "intervals": [], "end": {} });
+        return streamed.replace((line, begun)).map_or(Ok(None), |(cut, _)| Err(cut));
+    }
+    let Some((begun, mut whole)) = streamed.take() else { return Ok(None) };
+    match name.as_str() {
+        "interval" => {
+            if let Some(all) = whole["intervals"].as_array_mut() {
+                all.push(data);
+            }
+        }
+        "end" => {
+            whole["end"] = data;
+            return Ok(Some((begun, whole)));
+        }
+        "error" => {
+            whole["error"] = data;
+            return Ok(Some((begun, whole)));
+        }
+        _ => {}
+    }
+    *streamed = Some((begun, whole));
+    Ok(None)
 }
 
 fn newlines(text: &str) -> u32 {
@@ -74,6 +122,19 @@ struct Sum {
 }
 
 impl Sum {
+    /// Rounding of a rate that follows from the bytes and the time beside it.
+    const ROUNDING: f64 = 0.01;
+
+    /// Refuses a rate that the bytes and the time contradict.
+    fn check(&self, key: &str) -> Result<(), String> {
+        let seconds = self.ns as f64 / 1e9;
+        let derived = self.bytes as f64 * 8.0 / seconds;
+        if self.ns == 0 || (derived - self.bps).abs() <= Self::ROUNDING * derived.max(self.bps) {
+            return Ok(());
+        }
+        Err(format!("end.{key}: {} bytes in {seconds} s contradict {} bit/s", self.bytes, self.bps))
+    }
+
     fn of(end: &Value, key: &str) -> Option<Self> {
         let sum = end.get(key)?;
         let (bytes, seconds) = (count(sum, "bytes")?, float(sum, "seconds")?);
@@ -97,6 +158,9 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     }
     let udp = spec.transport == "udp";
     let one = |key: &str| Sum::of(end, key);
+    for key in ["sum", "sum_sent", "sum_received", "sum_sent_bidir_reverse", "sum_received_bidir_reverse"] {
+        one(key).map_or(Ok(()), |sum| sum.check(key))?;
+    }
     let sent = one("sum_sent").or_else(|| one("sum"));
     let received = one("sum_received").or_else(|| if udp { one("sum") } else { None });
     let received = received.ok_or("no end.sum_received: the test did not complete")?;

@@ -16,16 +16,52 @@ pub(super) const FORMAT: Format =
     Format { name: "iperf3", help: "iperf3's text, of a client or of a server", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    let opens = lines(text).any(|(_, line)| peer(line).is_some());
-    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
+    let prefix = Prefix::of(text);
+    let mut bare = lines(text).map(|(_, line)| prefix.bare(line));
+    if bare.any(|line| peer(line).is_some()) && lines(text).any(|(_, line)| Line::of(prefix.bare(line)).is_some()) {
+        Confidence::Certain
+    } else {
+        Confidence::No
+    }
 }
+
+/// What stands before each line: a title (-T), a time (--timestamps), or nothing.
+struct Prefix<'a>(&'a str);
+
+impl<'a> Prefix<'a> {
+    fn of(text: &'a str) -> Self {
+        let before = |line: &'a str| {
+            let at = [CONNECTING, ACCEPTED].into_iter().find_map(|words| line.find(words))?;
+            line.get(..at)
+        };
+        Self(lines(text).find_map(|(_, line)| before(line)).unwrap_or_default())
+    }
+
+    /// The line without it. A time has other digits in each line, and the same length.
+    fn bare<'l>(&self, line: &'l str) -> &'l str {
+        let Self(prefix) = self;
+        if prefix.trim().is_empty() {
+            return line;
+        }
+        let timed = || {
+            let (before, rest) = line.split_at_checked(prefix.len())?;
+            let alike = |(a, b): (u8, u8)| a == b || (a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric());
+            let padded = |(a, b): (u8, u8)| (a == b' ' && b.is_ascii_digit()) || (b == b' ' && a.is_ascii_digit());
+            before.bytes().zip(prefix.bytes()).all(|pair| alike(pair) || padded(pair)).then_some(rest)
+        };
+        line.strip_prefix(prefix).or_else(timed).unwrap_or(line)
+    }
+}
+
+const CONNECTING: &str = "Connecting to host ";
+const ACCEPTED: &str = "Accepted connection from ";
 
 /// The other end, and whether this one is the server.
 fn peer(line: &str) -> Option<(&str, bool)> {
     let line = line.trim();
-    let (rest, server) = match line.strip_prefix("Connecting to host ") {
+    let (rest, server) = match line.strip_prefix(CONNECTING) {
         Some(rest) => (rest, false),
-        None => (line.strip_prefix("Accepted connection from ")?, true),
+        None => (line.strip_prefix(ACCEPTED)?, true),
     };
     Some((rest.split_once(", port ")?.0, server))
 }
@@ -51,7 +87,9 @@ fn read(text: &str) -> Reading {
     let mut host = None;
     let mut open: Option<Session<'_>> = None;
     let mut count = 0;
+    let prefix = Prefix::of(text);
     for (at, line) in lines(text) {
+        let line = prefix.bare(line);
         let trimmed = line.trim();
         if let Some((target, server)) = peer(line) {
             close(open.take(), at, &version, &host, &mut reading);
@@ -181,8 +219,20 @@ impl Session<'_> {
                 direction.1,
                 sent,
                 received,
-                if directions.len() > 1 && !direction.1 { "reverse_" } else { "" },
+                match (directions.len() > 1, direction.1) {
+                    (false, _) => "",
+                    (true, true) => "outbound_",
+                    (true, false) => "reverse_",
+                },
             );
+        }
+        for end in ["sender", "receiver"] {
+            // Of both directions together, as the value.
+            let name = format!("{end}_rate_bps");
+            let both = ["outbound_", "reverse_"].map(|way| row.figures.get(&format!("{way}{name}")).copied());
+            if let [Some(outbound), Some(reverse)] = both {
+                row.figure(&name, outbound + reverse);
+            }
         }
         for (name, value) in &self.figures {
             row.figure(name, *value);

@@ -1,14 +1,16 @@
 //! netperf: its classic tables (2.0 of 1998 to 2.7) and the KEY=VALUE lines of its omni output.
 //!
 //! A table has a title (`TCP STREAM TEST to HOST : nodelay`), a head of several lines with the units in the last one, and
-//! rows of numbers. KBytes and its like are powers of 1024, bits powers of 10 (netperf's manual, option -f).
+//! rows of numbers; the head is absent with -P 0. With -k (and classic tests' `-- -k`) the figures are KEY=VALUE lines, with -o a line of
+//! names and one of values, separated by commas. KBytes and its like are powers of 1024, bits powers of 10 (netperf's manual, option -f).
 
-use std::collections::BTreeMap;
+mod omni;
 
 use model::{Count, Direction, Spec, Stop, Verdict};
 
+use self::omni::Omni;
 use super::Format;
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, block, lines, median, ns, number, numbers};
 
 /// netperf.
@@ -16,7 +18,45 @@ pub(super) const FORMAT: Format =
     Format { name: "netperf", help: "netperf's tables and its omni output", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| Title::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
+    if lines(text).any(|(_, line)| Title::of(line).is_some()) {
+        return Confidence::Certain;
+    }
+    if bare_rows(text).is_some() { Confidence::Possible } else { Confidence::No }
+}
+
+/// A line of numbers, with its line number and its text.
+type Numbers<'a> = (u32, &'a str, Vec<f64>);
+
+/// The rows of a text that has nothing else (-P 0), with their lines, and what their columns say of the test.
+fn bare_rows(text: &str) -> Option<(Title, Vec<Numbers<'_>>)> {
+    let mut rows = Vec::new();
+    for (at, line) in lines(text).filter(|(_, line)| !line.trim().is_empty()) {
+        rows.push((at, line, numbers(line)?));
+    }
+    // The remote end's socket sizes follow in a line of their own after round trips.
+    let whole = |value: f64| value.fract() == 0.0;
+    let sizes = |row: &[f64], count: usize| row.iter().take(count).all(|size| whole(*size) && *size > 0.0);
+    let is_stream =
+        |row: &[f64]| matches!(row.len(), 5 | 7 | 9) && sizes(row, 3) && row[0] >= 1024.0 && row[1] >= 1024.0;
+    let is_trip =
+        |row: &[f64]| matches!(row.len(), 6 | 8 | 10) && sizes(row, 4) && row[0] >= 1024.0 && row[1] >= 1024.0;
+    let is_rest = |row: &[f64]| row.len() == 2 && sizes(row, 2);
+    let all = |fits: &dyn Fn(&[f64]) -> bool| !rows.is_empty() && rows.iter().all(|(.., row)| fits(row));
+    let pattern = match () {
+        () if all(&is_stream) => "stream",
+        () if is_trip(&rows.first()?.2) && all(&|row| is_trip(row) || is_rest(row)) => "rr",
+        () => return None,
+    };
+    let title = Title {
+        transport: "tcp",
+        pattern,
+        direction: Direction::Send,
+        sendfile: false,
+        target: None,
+        nodelay: false,
+        omni: false,
+    };
+    Some((title, rows))
 }
 
 /// The facts of a title.
@@ -85,15 +125,19 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut table: Option<(Title, f64)> = None;
     let mut listing: Vec<(Title, [u64; 2], Imported)> = Vec::new();
-    let mut omni: Option<(u32, Title, BTreeMap<String, String>)> = None;
+    let mut omni: Option<Omni<'_>> = None;
     // A UDP stream has a second line, of the receiver.
     let mut sender: Option<(u32, Vec<f64>)> = None;
     let mut count = 0;
+    if let Some((title, rows)) = bare_rows(text) {
+        of_bare_rows(&title, &rows, &mut reading);
+        return reading;
+    }
     for (number_of_line, line) in lines(text) {
         if let Some(title) = Title::of(line) {
-            close_omni(omni.take(), &mut reading);
+            Omni::close(omni.take(), &mut reading);
             if title.omni {
-                omni = Some((number_of_line, title, BTreeMap::new()));
+                omni = Some(Omni::new(number_of_line, title));
                 table = None;
             } else {
                 // A title within a table does not repeat the head, so the units are kept.
@@ -102,10 +146,15 @@ fn read(text: &str) -> Reading {
             }
             continue;
         }
-        if let Some((_, _, keys)) = &mut omni {
-            if let Some((key, value)) = line.trim().split_once('=') {
-                keys.insert(key.to_owned(), value.to_owned());
-            }
+        if let Some(omni) = &mut omni {
+            omni.take(line);
+            continue;
+        }
+        // A classic test with -k.
+        if omni::is_key_value(line)
+            && let Some((title, _)) = table.take()
+        {
+            omni.insert(Omni::new(number_of_line, title)).take(line);
             continue;
         }
         let Some((title, units)) = &mut table else { continue };
@@ -141,7 +190,7 @@ fn read(text: &str) -> Reading {
             Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
         }
     }
-    close_omni(omni, &mut reading);
+    Omni::close(omni, &mut reading);
     for (_, _, mut imported) in listing {
         flag_stalled_rows(&mut imported.rows);
         let first = imported.rows.first().map(|row| row.spec.block);
@@ -151,6 +200,26 @@ fn read(text: &str) -> Reading {
         reading.imported.push(imported);
     }
     reading
+}
+
+/// Rows without a head: the number of columns tells the test, and the units are netperf's own.
+fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
+    let mut imported: Option<Imported> = None;
+    for (at, line, all) in rows.iter().take(MAX_ROWS) {
+        match row(title, 1e6, all, *at, line, &mut None) {
+            Ok(Some((sizes, row))) => match &mut imported {
+                Some(imported) => imported.rows.push(row),
+                None => imported = Some(started(title, sizes, row)),
+            },
+            Ok(None) => {}
+            Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", line.trim())),
+        }
+    }
+    reading.imported.extend(imported.map(|imported| Imported {
+        assumed: vec!["transport", "direction"],
+        notes: [imported.notes, vec!["without a head (-P 0): rates are taken for 10^6 bit/s".into()]].concat(),
+        ..imported
+    }));
 }
 
 fn started(title: &Title, sizes: [u64; 2], row: Row) -> Imported {
@@ -263,63 +332,4 @@ fn flag_stalled_rows(rows: &mut [Row]) {
         let nominal = if (ns / usual - 1.0).abs() < 0.01 { usual } else { ns };
         row.spec.stop = Stop::TimeNs(nominal as u64);
     }
-}
-
-/// Keys of omni output that are imported.
-const KEYS: [&str; 8] = [
-    "THROUGHPUT",
-    "THROUGHPUT_UNITS",
-    "ELAPSED_TIME",
-    "LOCAL_SEND_SIZE",
-    "REQUEST_SIZE",
-    "RESPONSE_SIZE",
-    "PROTOCOL",
-    "DIRECTION",
-];
-
-fn close_omni(omni: Option<(u32, Title, BTreeMap<String, String>)>, reading: &mut Reading) {
-    let Some((line, title, keys)) = omni else { return };
-    let get = |key: &str| keys.get(key).and_then(|value| number(value));
-    let Some((throughput, units)) = get("THROUGHPUT").zip(keys.get("THROUGHPUT_UNITS").and_then(|word| unit(word)))
-    else {
-        return reading.refuse(line, "omni output without THROUGHPUT and THROUGHPUT_UNITS");
-    };
-    let mut spec = title.spec();
-    let transactions = keys.get("THROUGHPUT_UNITS").is_some_and(|units| units.starts_with("Trans"));
-    if transactions != (spec.pattern == "rr") {
-        spec.pattern = if transactions { "rr" } else { "stream" }.into();
-    }
-    if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
-        spec.transport = "udp".into();
-    }
-    let size = if transactions { get("REQUEST_SIZE") } else { get("LOCAL_SEND_SIZE") }.and_then(block);
-    spec.block = size.unwrap_or(spec.block);
-    if transactions {
-        spec.reply = get("RESPONSE_SIZE").and_then(block).filter(|reply| *reply != spec.block);
-    }
-    let elapsed = get("ELAPSED_TIME").map(ns).filter(|ns| *ns > 0);
-    spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
-    let kind = if transactions { "rr" } else { "stream" };
-    let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={}", keys["THROUGHPUT"]));
-    if let Some(elapsed) = elapsed {
-        row.trial.far.report(Count::ReceivingNs, elapsed);
-        row.figure("elapsed_ns", elapsed as f64);
-    }
-    row.figure("throughput", throughput * units);
-    // All keys with numbers are kept under their names; those that are not imported are listed too.
-    let unknown: Vec<String> = keys.keys().filter(|key| !KEYS.contains(&key.as_str())).cloned().collect();
-    for key in &unknown {
-        if let Some(value) = get(key) {
-            row.figure(key, value);
-        }
-    }
-    reading.imported.push(Imported {
-        tool: "netperf".into(),
-        kind: kind.into(),
-        target: title.target,
-        rows: vec![row],
-        assumed: unless_reported(size),
-        unknown,
-        ..Imported::default()
-    });
 }

@@ -4,16 +4,16 @@
 //! | --- | --- | --- |
 //! | 2.x | seconds, Mbps, bits, bytes, variance | `0: 1 bytes 7241 times --> 0.23 Mbps in 0.000033 sec` |
 //! | 3.x | bytes, Mbps, seconds | the same with usec |
-//! | 5.x | bytes, average, min and max Gbps, usec | |
+//! | 5.x | bytes, average, min and max Gbps, usec | `1: 1.027 KB 24999 times --> 350.123 Mbps in 22.812 usecs`, coloured |
 //!
-//! Source: the programs' own sources; Mbps of 2.x and 3.x are 2^20 bit/s, Gbps of 5.x are 10^9. Times are half a round trip,
+//! Source: the programs' own sources; Mbps of 2.x and 3.x are 2^20 bit/s, units of 5.x are powers of 1000. Times are half a round trip,
 //! or (with -2, where bytes are those of both directions, and -s) the time of an exchange.
 
 use model::{Direction, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, block, lines, number, numbers, resolution};
+use crate::text::{MAX_ROWS, block, lines, number, numbers, resolution, uncoloured};
 
 /// NetPIPE.
 pub(super) const FORMAT: Format =
@@ -25,12 +25,40 @@ const MBPS: f64 = 1_048_576.0;
 const COARSE: f64 = 0.01;
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| line.contains(" times -->") && line.contains("bytes")) {
+    let text = &*uncoloured(text);
+    if lines(text).any(|(_, line)| line.contains(" times -->") && size_of_screen(line).is_some()) {
         return Confidence::Certain;
     }
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let points = all.iter().filter(|line| Point::of_file(line).is_some()).count();
     if points >= 1 && points * 10 >= all.len() * 8 { Confidence::Possible } else { Confidence::No }
+}
+
+/// Units of the work that 5.x measures beside the network.
+const WORK: [&str; 2] = [" GB/sec", " GFlops"];
+
+/// The size in a line of the screen, and its relative rounding error: `17: 1.027 KB 24999 times -->`. Only 5.x rounds it.
+fn size_of_screen(line: &str) -> Option<(u64, f64)> {
+    let (_, rest) = line.split_once("-->")?.0.split_once(':')?;
+    let mut words = rest.split_whitespace();
+    let (size, unit) = (words.next()?, words.next()?);
+    let (scale, rounded) = match unit {
+        "bytes" | "B" => (1.0, false),
+        "KB" => (1e3, false),
+        "MB" => (1e6, true),
+        "GB" => (1e9, true),
+        _ => return None,
+    };
+    let bytes = block((number(size)? * scale).round())?;
+    Some((bytes, if rounded { resolution(size) } else { 0.0 }))
+}
+
+/// Whether the rates of a line of 5.x, Gbit/s, are in order. Its shortest time is never below 1 µs, so that the highest rate may be
+/// below the mean one.
+fn in_order(bytes: f64, [min, average, max]: [f64; 3]) -> bool {
+    const LAST_DIGIT: f64 = 0.000_5;
+    let fastest = bytes * 8.0 * 1e-3;
+    min <= average && (average <= max || (max - fastest).abs() <= LAST_DIGIT + 1e-9)
 }
 
 /// How the ends used the connection.
@@ -60,6 +88,8 @@ struct Point {
 impl Point {
     /// A line of np.out.
     fn of_file(line: &str) -> Option<Self> {
+        // 5.x may add what the processor did meanwhile.
+        let line = WORK.iter().find_map(|unit| line.trim_end().strip_suffix(unit)).unwrap_or(line);
         let all = numbers(line)?;
         let words: Vec<&str> = line.split_whitespace().collect();
         let rounding = |column: usize| resolution(words[column]);
@@ -72,7 +102,7 @@ impl Point {
                 time_rounding: rounding(2),
                 version: "3",
             },
-            [time, rate, bits, bytes, _] if (*bits - *bytes * 8.0).abs() < 0.5 && *bytes > 0.0 => Self {
+            [time, rate, bits, bytes, _] if block(*bytes).is_some() && *bits == *bytes * 8.0 => Self {
                 bytes: block(*bytes)?,
                 rate: rate * MBPS,
                 rate_rounding: rounding(1),
@@ -80,7 +110,7 @@ impl Point {
                 time_rounding: rounding(0),
                 version: "2",
             },
-            [bytes, average, min, max, time, ..] if min <= average && average <= max => Self {
+            [bytes, average, min, max, time, ..] if in_order(*bytes, [*min, *average, *max]) => Self {
                 bytes: block(*bytes)?,
                 rate: average * 1e9,
                 rate_rounding: rounding(1),
@@ -93,24 +123,37 @@ impl Point {
         (point.rate >= 0.0 && point.time > 0.0 && point.agrees()).then_some(point)
     }
 
-    /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`.
+    /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`, of 5.x
+    /// `1:  1.027 KB  24999 times -->  350.123 Mbps  in  22.812 usecs`.
     ///
     /// With -2 the size is that of one direction, and the rate that of both. The `first` point of a listing decides whether it is one
     /// of these.
     fn of_screen(line: &str, first: bool, mode: &mut Mode) -> Result<Self, &'static str> {
-        let (size, result) = line.split_once("-->").ok_or("no result after the repeat count")?;
+        let (_, result) = line.split_once("-->").ok_or("no result after the repeat count")?;
         let words: Vec<&str> = result.split_whitespace().collect();
-        let bytes = size.split_once(':').and_then(|(_, size)| number(size.split_whitespace().next()?)).and_then(block);
-        let bytes = bytes.ok_or("no block size")?;
-        let [rate, "Mbps", "in", time, unit, ..] = words.as_slice() else { return Err("no rate and time") };
+        let (bytes, size_rounding) = size_of_screen(line).ok_or("no block size")?;
+        let [rate, rate_unit, "in", time, unit, ..] = words.as_slice() else { return Err("no rate and time") };
         let (scale, version) = match *unit {
             "usec" => (1e-6, "3"),
             "sec" => (1.0, "2"),
+            "nsecs" => (1e-9, "5"),
+            "usecs" => (1e-6, "5"),
+            "msecs" => (1e-3, "5"),
+            "secs" => (1.0, "5"),
             _ => return Err("the time has a unit that NetPIPE does not print"),
         };
-        let (rate_rounding, time_rounding) = (resolution(rate), resolution(time));
+        let bps = match (version, *rate_unit) {
+            ("5", "bps") => 1.0,
+            ("5", "Kbps") => 1e3,
+            ("5", "Mbps") => 1e6,
+            ("5", "Gbps") => 1e9,
+            ("5", "Tbps") => 1e12,
+            ("2" | "3", "Mbps") => MBPS,
+            _ => return Err("the rate has a unit that NetPIPE does not print"),
+        };
+        let (rate_rounding, time_rounding) = (resolution(rate) + size_rounding, resolution(time));
         let (rate, time) = number(rate).zip(number(time)).ok_or("rate or time is not a number")?;
-        let point = Self { bytes, rate: rate * MBPS, rate_rounding, time: time * scale, time_rounding, version };
+        let point = Self { bytes, rate: rate * bps, rate_rounding, time: time * scale, time_rounding, version };
         let both = Self { bytes: point.bytes * 2, ..point };
         if *mode != Mode::Both && point.agrees() {
             return Ok(point);
@@ -160,6 +203,7 @@ impl Point {
 }
 
 fn read(text: &str) -> Reading {
+    let text = &*uncoloured(text);
     let mut reading = Reading::default();
     let mut mode = Mode::PingPong;
     let (mut file, mut screen): (Points<'_>, Points<'_>) = Default::default();
@@ -169,9 +213,9 @@ fn read(text: &str) -> Reading {
             reading.refuse(number, format!("more than {MAX_ROWS} points; the others were not imported"));
             break;
         }
-        if line.contains("Passing data in both directions") {
+        if line.contains("Passing data in both directions") || line.contains("Bidirectional mode") {
             mode = Mode::Both;
-        } else if line.contains("Streaming in one direction only") {
+        } else if line.contains("Streaming in one direction only") || line.contains("Streaming data in one direction") {
             mode = Mode::Stream;
         } else if line.contains("times -->") && line.contains("Integrity check passed") {
             continue;

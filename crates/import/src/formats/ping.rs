@@ -1,6 +1,6 @@
 //! ping: each printed round trip is a sample of one trial.
 
-use model::{Path, Ping, RttTally, Spec};
+use model::{Path, Ping, RttTally, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -91,7 +91,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         median_ns: median_ms.map(in_ns),
         max_ns: max.map(in_ns),
     };
-    let mut notes = vec![format!("{} of {} echo requests were answered", ping.received, ping.sent)];
+    let notes = vec![format!("{} of {} echo requests were answered", ping.received, ping.sent)];
     let mut rows = Vec::new();
     if let (Some(median_ms), Some(min), Some(max)) = (median_ms, min, max) {
         let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", "pingpong") };
@@ -106,19 +106,39 @@ fn close(session: Option<Session>, reading: &mut Reading) {
             batch: 1,
             histogram: None,
         });
-        row.figure("echoes_sent", f64::from(ping.sent));
-        row.figure("echoes_received", f64::from(ping.received));
         if let Some([min, mean, max]) = summary {
             row.figure("summary_min_ns", min * 1e6);
             row.figure("summary_mean_ns", mean * 1e6);
             row.figure("summary_max_ns", max * 1e6);
         }
         rows.push(row);
+        if sent.is_none() {
+            reading.refuse(line, format!("ping {peer} has no summary: the text is cut"));
+        }
     } else if let Some([min, mean, max]) = summary {
-        notes.push(format!("no round trips, only the summary: min {min} ms, mean {mean} ms, max {max} ms; no median"));
+        // With -q and -f.
+        let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", "pingpong") };
+        let mut row = Row::new(spec, mean * 1e6, line, &text);
+        row.figure("summary_min_ns", min * 1e6);
+        row.figure("summary_mean_ns", mean * 1e6);
+        row.figure("summary_max_ns", max * 1e6);
+        row.remarks.push("no round trips, only the summary: the value is the mean, not the median".into());
+        rows.push(row);
+    } else if ping.received == 0 && sent.is_some_and(|sent| sent > 0) {
+        let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", "pingpong") };
+        let mut row = Row::new(spec, 0.0, line, &text);
+        row.trial.value = None;
+        rows.push(row);
     } else {
         reading.refuse(line, format!("ping {peer} has no reply and no summary"));
         return;
+    }
+    for row in &mut rows {
+        row.figure("echoes_sent", f64::from(ping.sent));
+        row.figure("echoes_received", f64::from(ping.received));
+        if ping.received < ping.sent {
+            row.flag(Verdict::Loss, format!("{} of {} echoes were lost", ping.sent - ping.received, ping.sent));
+        }
     }
     reading.imported.push(Imported {
         tool: "ping".into(),

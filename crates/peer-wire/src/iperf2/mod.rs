@@ -38,6 +38,8 @@ mod flag {
     /// The low bits hold twice the header's length.
     pub(super) const LENGTH: u32 = 0x0001_0000;
     pub(super) const LENGTH_BITS: u32 = 0x0000_01fe;
+    /// The whole word of a client that measures round trips (--bounceback, 2.1.8).
+    pub(super) const BOUNCE_BACK: u32 = 0x0080_0000;
     /// In the upper flags of the extension: the server sends.
     pub(super) const REVERSE: u32 = 0x0400_0000;
 }

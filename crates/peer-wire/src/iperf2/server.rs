@@ -1,6 +1,6 @@
 //! The server's end of a stream over TCP: separates the header from the data.
 
-use super::{error, header::Header, word};
+use super::{error, flag, header::Header, word};
 use crate::{SpeakError, Turn};
 
 /// What the server's driver must do.
@@ -8,6 +8,8 @@ use crate::{SpeakError, Turn};
 pub enum Action {
     /// The client sent its header; if it requests reverse, send data.
     Requested(Header),
+    /// The client measures round trips (--bounceback): send all back, the bytes so far as well.
+    Bounce,
     /// So many of the last bytes are data, and so is everything after them.
     Data(usize),
 }
@@ -38,6 +40,11 @@ impl Server {
             rest = after;
             if self.front.len() < 4 {
                 break;
+            }
+            if word(&self.front, 0) == flag::BOUNCE_BACK {
+                self.data = true;
+                turn.actions.push(Action::Bounce);
+                return Ok(());
             }
             match Header::length(word(&self.front, 0)) {
                 // The bytes of the front are data too.

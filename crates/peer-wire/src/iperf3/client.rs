@@ -173,8 +173,29 @@ impl Client {
             Step::Done => Ok(()),
             // Version 3.12 leaves the system's error number out of some refusals.
             Step::Refused(words) => Err(refusal(words.so_far())),
+            // Servers with users before 3.14 name no reason.
+            step @ Step::Accepting => Err(error(step.name(), self.closed_before_streams())),
             step => Err(error(step.name(), "the server closed the connection")),
         }
+    }
+
+    fn closed_before_streams(&self) -> &'static str {
+        match self.parameters.token {
+            Some(_) => {
+                "the server closed the connection: it may not know the login; check `username`, the password, \
+                 `rsa-public-key-path`, `use-pkcs1-padding` and both clocks"
+            }
+            None => "the server closed the connection: it may require a login (`username` and `rsa-public-key-path`)",
+        }
+    }
+}
+
+/// The system's error number behind a server's error; some servers send one that no system has.
+fn system_error(errno: i32) -> String {
+    match errno {
+        0 => String::new(),
+        1.. => format!(": {}", std::io::Error::from_raw_os_error(errno)),
+        _ => format!(", errno {errno}"),
     }
 }
 
@@ -184,8 +205,7 @@ fn refusal(words: &[u8]) -> SpeakError {
     let what = match (word(0), word(4)) {
         (Some(number), system) => {
             let meaning = Fault::of(number).map_or_else(String::new, |fault| format!(" ({fault})"));
-            let system =
-                system.filter(|errno| *errno != 0).map_or_else(String::new, |errno| format!(", errno {errno}"));
+            let system = system.map_or_else(String::new, |errno| system_error(errno as i32));
             format!("the server refused with error {number}{meaning}{system}")
         }
         (None, _) => "the server refused without a reason".into(),

@@ -15,6 +15,8 @@ const FORMAT_PARSE: u64 = 0x40;
 const MOST_STREAMS: u64 = 128;
 /// Largest accepted buffer in bytes.
 const MOST_BYTES: u64 = 1 << 26;
+/// Largest accepted socket buffer in bytes: nuttcp has it in 31 bits.
+const MOST_WINDOW: u64 = i32::MAX as u64;
 /// Longest accepted time, seconds.
 const MOST_SECONDS: f64 = 86_400.0;
 
@@ -25,8 +27,8 @@ pub struct Options {
     pub bytes: u64,
     /// Number of buffers; 0 for a timed test.
     pub count: u64,
-    /// Socket buffers in KiB; 0 for the system's.
-    pub window_kib: u64,
+    /// Socket buffers in bytes (nuttcp's -w counts KiB, its line bytes); 0 for the system's.
+    pub window_bytes: u64,
     /// Connections.
     pub streams: u32,
     /// kbit/s, or [`NO_RATE`].
@@ -56,7 +58,7 @@ impl Default for Options {
         Self {
             bytes: 65_536,
             count: 0,
-            window_kib: 0,
+            window_bytes: 0,
             streams: 1,
             rate_kbps: NO_RATE,
             port: 5001,
@@ -86,7 +88,7 @@ impl Options {
              thirdparty = _NULL_ , multicast = 0 , datamss = 0 , tos = {} , nbuf_bytes = 0 , rate_pps = 0 , nodelay = {}",
             self.bytes,
             self.count,
-            self.window_kib,
+            self.window_bytes,
             self.streams,
             self.rate_kbps,
             self.port,
@@ -118,7 +120,7 @@ impl Options {
         let options = Self {
             bytes,
             count,
-            window_kib: fields.whole("win", Some(0), 0, 1 << 21)?,
+            window_bytes: fields.whole("win", Some(0), 0, MOST_WINDOW)?,
             streams: fields.whole("nstream", Some(1), 1, MOST_STREAMS)? as u32,
             rate_kbps: fields.whole("rate", Some(NO_RATE), 1, u64::MAX)?,
             port: fields.whole("port", None, 1, 65_535)? as u16,

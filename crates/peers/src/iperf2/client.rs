@@ -169,15 +169,21 @@ impl Test<'_> {
     ) -> Result<Sides, InteropError> {
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
         let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
-        let mut moved =
-            self.move_data(observer, begun, |work, live, on_step| work.datagrams(socket, header, live, on_step))?;
-        let near = moved.tally();
-        let number = near.datagrams.map_or(0, |datagrams| datagrams.sent) + 1;
         let mut last = vec![0; self.spec.block as usize];
-        let (mut answer, wait) = (vec![0; 1 << 16], Duration::from_millis(LAST_WAIT_MS));
-        for _ in 0..LAST_TRIES {
-            front.write(&mut last, number, true);
+        let mut moved = self.move_data(observer, begun, |work, live, on_step| {
+            let moved = work.datagrams(socket, header, live, on_step)?;
+            let sent = moved.legs.legs.last().and_then(|tally| tally.datagrams).map_or(0, |datagrams| datagrams.sent);
+            front.write(&mut last, sent + 1, true);
+            // At once: the server's clock runs on until it has this.
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
+            Ok(moved)
+        })?;
+        let near = moved.tally();
+        let (mut answer, wait) = (vec![0; 1 << 16], Duration::from_millis(LAST_WAIT_MS));
+        for again in 0..LAST_TRIES {
+            if again > 0 {
+                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
+            }
             let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
                 let far = results::reported(self.spec, &report);

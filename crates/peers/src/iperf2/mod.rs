@@ -33,6 +33,11 @@ impl PeerProtocol for Iperf2 {
         &["stream", "transfer"]
     }
 
+    fn default_block(&self, transport: &str, ipv6: bool) -> Option<u64> {
+        // A server reads no more of a datagram than this without -l.
+        (transport == "udp").then_some(if ipv6 { 1_450 } else { 1_470 })
+    }
+
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         request::header(spec, PEER.port).map(drop)
     }

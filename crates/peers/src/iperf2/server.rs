@@ -26,6 +26,8 @@ const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a client may request the report again.
 const REPORT_RESEND_LIMIT: Duration = Duration::from_millis(3 * LAST_WAIT_MS);
+/// Times that the report is sent while last datagrams still arrive.
+const MOST_ANSWERS: u32 = 100;
 /// How long a sender may take for its second datagram.
 const SECOND_LIMIT: Duration = Duration::from_secs(2);
 /// Datagrams that are kept while a stream is opened.
@@ -101,22 +103,25 @@ fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&
 /// One connection.
 fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, InteropError> {
     let (mut machine, mut turn) = (Server::default(), Turn::default());
-    let (mut requested, mut early) = (None, 0);
+    let (mut requested, mut early, mut bounces) = (None, 0, None);
     let service = client_session.service;
     let cancelled = || service.stopping();
     let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "at its start", cancelled: &cancelled };
     // Bytes after the header are data that the engine does not count.
     let mut front = [0; HEADER_BYTES];
-    while requested.is_none() && early == 0 {
+    let mut heard = Vec::new();
+    while requested.is_none() && early == 0 && bounces.is_none() {
         let Some(count) = client_session.line.wait(&mut front, &wait)? else {
             machine.ended().map_err(|error| client_session.line.peer_error(error))?;
             return Ok("left without sending data".into());
         };
+        heard.extend_from_slice(&front[..count]);
         machine.receive(&front[..count], &mut turn).map_err(|error| client_session.line.peer_error(error))?;
         for action in turn.actions.drain(..) {
             match action {
                 ServerAction::Requested(header) => requested = Some(header),
                 ServerAction::Data(bytes) => early += bytes as u64,
+                ServerAction::Bounce => bounces = Some(std::mem::take(&mut heard)),
             }
         }
     }
@@ -130,6 +135,9 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     if let Some(why) = request::refusal(&spec, Arc::strong_count(&admission) as u64, &service.limits) {
         return Ok(format!("refused: {why}"));
     }
+    if let Some(heard) = bounces {
+        return bounce(client_session, &admission, &heard);
+    }
     client_session.line.send(&turn.send)?;
     let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
@@ -142,6 +150,24 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
         return Ok(summary("sent", tally.bytes_sent, tally.sending_ns));
     }
     Ok(summary("received", tally.bytes_received + early, tally.receiving_ns))
+}
+
+/// Sends back what has been heard, and all that follows: the client times it.
+fn bounce(
+    client_session: &mut ClientSession<'_>,
+    admission: &HostAdmission,
+    heard: &[u8],
+) -> Result<String, InteropError> {
+    let service = client_session.service;
+    let cancelled = || service.stopping() || admission.is_over();
+    let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "between round trips", cancelled: &cancelled };
+    let (mut buffer, mut bytes) = (vec![0; MOST_DATAGRAM], heard.len());
+    client_session.line.send(heard)?;
+    while let Some(count) = client_session.line.wait(&mut buffer, &wait)? {
+        client_session.line.send(&buffer[..count])?;
+        bytes += count;
+    }
+    Ok(format!("returned {bytes} bytes of round trips"))
 }
 
 fn summary(what: &str, bytes: u64, ns: u64) -> String {
@@ -226,7 +252,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                         (service.log)(&format!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
                     }
                     Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
-                    Err(error) => (service.log)(&format!("{peer}: {error}")),
+                    Err(error) => (service.log)(&error.line_of(peer)),
                 }
                 drop(admission);
             });
@@ -246,10 +272,17 @@ fn datagrams(
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
     let mut ends = watch(service, admission);
     let header = Numbered::new(Front::none(), counts, report.clone());
+    let answering = socket.try_clone().map_err(|source| InteropError::socket("answer", "an iperf2 client", source))?;
+    let mut answers = 0..MOST_ANSWERS;
     let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
         ends(signals, elapsed);
-        if report.get().is_some() {
+        if let Some(report) = report.get() {
             signals.stop();
+            // At once: the client repeats its last datagram until it has the report, and the engine reads until
+            // nothing arrives.
+            if answers.next().is_some() {
+                plain::send_mark(&answering, &report.to_bytes());
+            }
         }
     })?;
     let (Some(report), Some(socket)) = (report.get(), moved.sockets.first()) else { return Ok(None) };

@@ -20,6 +20,11 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit for the answer to a stream's first datagram, in all and before it is sent again.
 const UDP_OPEN_LIMIT: Duration = Duration::from_secs(10);
 const UDP_OPEN_RETRY: Duration = Duration::from_secs(2);
+/// How long a server that closes before its first byte is tried again: it opens its listener anew after each test,
+/// and resets the connections that wait at the old one.
+const REOPEN_LIMIT: Duration = Duration::from_secs(2);
+/// Time between two such attempts.
+const REOPEN_PAUSE: Duration = Duration::from_millis(20);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// Interval between checks of the control connection while streams open and data flows.
@@ -52,12 +57,12 @@ pub(super) fn measure(
     let mut parameters = request::parameters(spec)?;
     parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
-    let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     let random = engine::random::<{ COOKIE_BYTES - 1 }>()
-        .map_err(|error| InteropError::socket("make a cookie for", line.peer(), error))?;
+        .map_err(|error| InteropError::socket("make a cookie for", host, error))?;
     let cookie = Cookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);
+    let line = greeted(spec, host, &std::mem::take(&mut turn.send), cancel)?;
     Test {
         spec,
         line,
@@ -73,6 +78,35 @@ pub(super) fn measure(
         cancelled: false,
     }
     .conduct()
+}
+
+/// A connection over which the server has received the cookie and said something, which is still to be read.
+fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Result<Line, InteropError> {
+    let reopened_by = Instant::now() + REOPEN_LIMIT;
+    loop {
+        let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+        let answer_by = Instant::now() + ANSWER_LIMIT;
+        // A reset connection refuses the cookie or swallows it.
+        let mut heard = line.send(cookie).map_or(Input::Ended, |()| Input::Nothing);
+        while let Input::Nothing = heard
+            && Instant::now() < answer_by
+            && !cancel.load(Ordering::SeqCst)
+        {
+            heard = line.peek(STEP)?;
+        }
+        match heard {
+            Input::Ended if Instant::now() < reopened_by => std::thread::sleep(REOPEN_PAUSE),
+            Input::Nothing if !cancel.load(Ordering::SeqCst) => {
+                return Err(InteropError::Silent {
+                    address: line.peer().to_string(),
+                    peer: PEER.name,
+                    seconds: ANSWER_LIMIT.as_secs(),
+                    during: "on its control connection",
+                });
+            }
+            _ => return Ok(line),
+        }
+    }
 }
 
 impl Test<'_> {
@@ -119,12 +153,16 @@ impl Test<'_> {
     /// Carries out an action; true when the session is complete.
     fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
         match action {
-            ClientAction::OpenStreams => self.streams = Some(self.open()?),
+            ClientAction::OpenStreams => {
+                self.streams = Some(self.open()?);
+                // The server's clock runs from its next message on.
+                self.observer.starting(self.begun.elapsed().as_nanos() as u64);
+            }
             ClientAction::Run => {
                 let streams = self.streams.take().ok_or(InteropError::Interrupted)?;
-                let ran = self.run(streams)?;
-                self.ran = Some(ran);
-                self.machine.end(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
+                let ran = self.run(streams);
+                self.observer.stopped();
+                self.ran = Some(ran?);
             }
             ClientAction::Results => {
                 let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
@@ -214,7 +252,6 @@ impl Test<'_> {
 
     fn run(&mut self, streams: Streams) -> Result<Ran, InteropError> {
         let Self { line, machine, turn, cancel, observer, cancelled, .. } = self;
-        observer.starting(self.begun.elapsed().as_nanos() as u64);
         let mut wrong: Option<InteropError> = None;
         let mut buffer = [0; 1024];
         let mut live = |report| observer.live(report);
@@ -239,7 +276,6 @@ impl Test<'_> {
                 signals.abort();
             }
         });
-        observer.stopped();
         if let Some(error) = wrong {
             return Err(error);
         }
@@ -249,6 +285,10 @@ impl Test<'_> {
             // as in iperf3.
             ran.drain(Duration::from_nanos(self.spec.stall_ns));
         }
+        // At once: the server's clock runs on until it has this.
+        self.machine.end(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
+        let send = std::mem::take(&mut self.turn.send);
+        self.line.send(&send)?;
         Ok(ran)
     }
 
@@ -259,13 +299,18 @@ impl Test<'_> {
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
+        let mut far = results::far(self.spec, &peer_results);
+        results::add_warm_up(self.spec, &near, &mut far, &ran);
+        // Without this there would be a trial without a value.
+        let silent = self.spec.transport != "udp" && near.bytes_sent > 0 && far.bytes_received == 0 && !self.cancelled;
+        let unreported = silent.then(|| format!("{} reports no received byte", PEER.name));
         // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {
             near,
-            far: results::far(self.spec, &peer_results),
-            failure: ran.legs.failure.map(|error| error.to_string()),
+            far,
+            failure: ran.legs.failure.map(|error| error.to_string()).or(unreported),
             elapsed_ns: ran.legs.elapsed_ns,
             version: results::version(&peer_results),
         })

@@ -58,6 +58,10 @@ impl PeerProtocol for Iperf3 {
         Ok(())
     }
 
+    fn may_serve_once(&self) -> bool {
+        true
+    }
+
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
         server::serve(service)
     }

@@ -118,7 +118,7 @@ pub(super) fn spec(requested: &Parameters) -> Spec {
         pin: requested.server_affinity.into_iter().collect(),
         ..EndOptions::default()
     };
-    let stop = match (requested.reverse && !requested.bidirectional && !udp, requested.bytes, requested.blocks) {
+    let stop = match ((requested.reverse || requested.bidirectional) && !udp, requested.bytes, requested.blocks) {
         (true, bytes, _) if bytes > 0 => Stop::Bytes(bytes),
         (true, _, blocks) if blocks > 0 => Stop::Blocks(blocks),
         _ => Stop::TimeNs(7 * 86_400 * SECOND_NS),

@@ -5,6 +5,7 @@ use model::{EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
 use peer_wire::iperf3::{Omitted, Results, StreamResult, stream_ids};
 
 use super::streams::{Ran, flow_of, sends};
+use crate::uncounted;
 
 /// This end's results.
 pub(super) fn ours(ran: &Ran) -> Results {
@@ -110,6 +111,37 @@ pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
         tally.spent = Some(Spent { process_ns: (percent / 100.0 * ns as f64) as u64, ..Spent::default() });
     }
     tally
+}
+
+/// How far the ends of the two ends' warm-ups lie apart at most, ns: what arrives then may count here and not there.
+const WARM_UP_EDGE_NS: u64 = 250_000_000;
+
+/// Adds the warm-up to what the server sent: it does not count it, while this end counts all that arrives.
+pub(super) fn add_warm_up(spec: &Spec, near: &EndTally, far: &mut EndTally, ran: &Ran) {
+    if spec.warmup_ns == 0 || far.bytes_sent == 0 {
+        return;
+    }
+    let (links, udp) = (ran.plan.links(), spec.transport == "udp");
+    for (at, [before, _]) in ran.received.iter().enumerate() {
+        let (flow, direction) = flow_of(spec, at);
+        if sends(Role::Active, direction) {
+            continue;
+        }
+        let slot = links.iter().position(|link| (link.flow, link.direction) == (flow, direction));
+        let arrived = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |[_, received]| *received);
+        // Of datagrams the numbers tell how many were sent.
+        let warm = if udp { before.packets * spec.block } else { arrived };
+        if let Some(flow) = far.flows.iter_mut().find(|own| own.flow == flow && own.bytes_sent > 0) {
+            flow.bytes_sent += warm;
+            far.bytes_sent += warm;
+        }
+        if let Some(datagrams) = &mut far.datagrams {
+            datagrams.sent += before.packets;
+        }
+    }
+    far.sending_ns += spec.warmup_ns;
+    let rate = near.bytes_received as f64 / near.receiving_ns.max(1) as f64;
+    uncounted::add_sent(near, far, (rate * WARM_UP_EDGE_NS as f64) as u64);
 }
 
 fn cc(spec: &Spec, reported: &Results) -> Option<String> {

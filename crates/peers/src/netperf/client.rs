@@ -15,7 +15,7 @@ use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
 use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
 use crate::line::{Input, Line, Wait, would_block};
-use crate::{InteropError, Sides, TrialObserver, legs};
+use crate::{InteropError, Sides, TrialObserver, legs, uncounted};
 
 /// Time limit for a server's answer, as in netperf.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
@@ -79,12 +79,15 @@ pub(super) fn measure(
             signals.abort();
         }
     });
+    if wrong.is_none() && ran.is_ok() {
+        // At once: the server's clock runs on until it has the end of the data.
+        data.iter().for_each(|data| close(data, cancel));
+    }
     observer.stopped();
     if let Some(error) = wrong {
         return Err(error);
     }
     let mut ran = ran?;
-    data.iter().for_each(|data| close(data, cancel));
     drop(data);
     let mut counted = Vec::new();
     for mut call in calls {
@@ -93,9 +96,14 @@ pub(super) fn measure(
     }
     let mut near = ran.legs.pop().unwrap_or_default();
     near.cut_short |= cancelled;
+    let mut far = results::far(spec, &counted);
+    if spec.transport != "udp" && spec.pattern == "stream" && spec.direction != Direction::Send {
+        // netserver's timer interrupts its last send, whose bytes it does not count.
+        uncounted::add_sent(&near, &mut far, spec.block);
+    }
     Ok(Sides {
         near,
-        far: results::far(spec, &counted),
+        far,
         failure: ran.failure.map(|error| error.to_string()),
         elapsed_ns: ran.elapsed_ns,
         version: crate::PeerProtocol::version(&super::Netperf).unwrap_or_default().into(),

@@ -198,8 +198,11 @@ const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
 /// Why a client is refused, if it is: the error number on the wire and the reason for the log.
 pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
-    if requested.direction == Transfer::Neither {
-        return Some((peer_wire::netperf::NOT_SUPPORTED, "TCP_CC (connections only) is not supported".into()));
+    let unsupported = |what: &str| Some((peer_wire::netperf::NOT_SUPPORTED, format!("{what} is not supported")));
+    match requested.direction {
+        Transfer::Neither => return unsupported("TCP_CC (connections only)"),
+        Transfer::ServerSends if requested.udp => return unsupported("UDP from the server"),
+        _ => {}
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
         return Some((EINVAL, format!("{} s; raise `max-time`", requested.length)));
@@ -271,6 +274,8 @@ mod tests {
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
         let brief = request(&Spec::new("tcp", "stream"), 4).unwrap();
         assert_eq!(refusal(&brief, &spec(&brief), &limits), None);
+        let back = Request { direction: Transfer::ServerSends, udp: true, ..brief.clone() };
+        assert_eq!(refusal(&back, &spec(&back), &limits).map(|(number, _)| number), Some(998));
         let neither = Request { direction: Transfer::Neither, ..brief };
         assert_eq!(refusal(&neither, &spec(&neither), &limits).map(|(number, _)| number), Some(998));
     }

@@ -80,7 +80,8 @@ pub(super) fn counted(tally: &EndTally, cpu: Option<Cpu>) -> Counted {
     let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     Counted {
         bytes_received: tally.bytes_received,
-        receives: word(tally.calls_received),
+        // netperf prints these as messages: an end mark is none.
+        receives: word(tally.datagrams.map_or(tally.calls_received, |datagrams| datagrams.received)),
         receive_buffer: word(socket.rcvbuf.unwrap_or(0)),
         bytes_sent: tally.bytes_sent,
         sends: word(tally.calls_sent),

@@ -172,7 +172,13 @@ impl Session<'_, '_> {
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
         let (data_listener, address, buffers) = if requested.udp {
             let socket = UdpSocket::bind(address).map_err(failed)?;
-            foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
+            // netserver leaves the kernel's sizes where the client names none; netperf prints them.
+            let kept = EndOptions { rcvbuf: Some(early.rcvbuf.unwrap_or(0)), ..spec.far.clone() };
+            foreign::prepare(socket.as_fd(), &Spec { far: kept, ..spec.clone() }, Role::Passive)?;
+            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            let buffered = socket2::SockRef::from(&socket);
+            early.rcvbuf.map_or(Ok(()), |bytes| buffered.set_recv_buffer_size(size(bytes))).map_err(failed)?;
+            early.sndbuf.map_or(Ok(()), |bytes| buffered.set_send_buffer_size(size(bytes))).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
             (DataListener::Udp(socket), address, buffers)

@@ -123,7 +123,7 @@ impl Session<'_> {
         let deadline = Instant::now() + ANSWER_LIMIT;
         let spec = self.spec;
         let socket = if options.udp {
-            let socket = plain::bind(here, ports)?;
+            let socket = plain::bind(here, ports, &self.spec.near)?;
             self.listening(socket.local_addr())?;
             plain::connect_to_first_sender(&socket, peer, &mut || self.waits(deadline))?.then(|| OwnedFd::from(socket))
         } else {

@@ -132,7 +132,7 @@ impl Session<'_, '_> {
     fn listen(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
         let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
         let data = if requested.udp {
-            let socket = plain::bind(here, PORTS)?;
+            let socket = plain::bind(here, PORTS, &spec.far)?;
             let port = self.listening(socket.local_addr())?;
             let connected = plain::connect_to_first_sender(&socket, peer, &mut self.waits())?;
             connected.then(|| (OwnedFd::from(socket), port))

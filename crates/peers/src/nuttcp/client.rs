@@ -93,7 +93,7 @@ impl DataListener {
         let mut last = None;
         for port in (first..=u16::MAX).take(usize::from(PORTS)) {
             let opened = match spec.transport == "udp" {
-                true => plain::bind(here, [port]).map(Self::Udp),
+                true => plain::bind(here, [port], &spec.near).map(Self::Udp),
                 false => (0..spec.flows as u16)
                     .map(|flow| plain::listen(here, port.checked_add(flow), &spec.near))
                     .collect::<Result<_, _>>()

@@ -47,6 +47,10 @@ impl PeerProtocol for Nuttcp {
         client::measure(spec, server.host, observer, cancel)
     }
 
+    fn may_serve_once(&self) -> bool {
+        true
+    }
+
     fn serve(&self, service: &Service) -> Result<(), InteropError> {
         server::serve(service)
     }

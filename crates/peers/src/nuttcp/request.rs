@@ -11,6 +11,8 @@ const SECOND_NS: f64 = 1e9;
 const MOST_BYTES: u64 = 16 << 20;
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
+/// Bytes of a socket buffer: nuttcp has them in 31 bits.
+const MOST_WINDOW: u64 = i32::MAX as u64;
 /// The count that nuttcp sends for timed tests.
 const ENDLESS: u64 = i32::MAX as u64;
 /// nuttcp's most streams.
@@ -41,15 +43,15 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
         }
         _ => return refuse("a point of a curve", "use thru stream for a single size"),
     };
-    let window_kib = match spec.far.sndbuf {
+    let window_bytes = match spec.far.sndbuf {
         None => 0,
-        Some(bytes) if bytes >= 1024 && bytes.is_multiple_of(1024) => bytes / 1024,
-        Some(_) => return refuse("`sndbuf` and `rcvbuf` at the far end", "use whole KiB"),
+        Some(bytes) if (1..=MOST_WINDOW).contains(&bytes) => bytes,
+        Some(_) => return refuse("`sndbuf` and `rcvbuf` at the far end", "use 1 to 2147483647 bytes"),
     };
     Ok(Options {
         bytes: spec.block,
         count,
-        window_kib,
+        window_bytes,
         streams: spec.flows,
         rate_kbps: spec.rate_bps.map_or(NO_RATE, |bps| (bps / 1000).max(1)),
         port,
@@ -63,7 +65,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
 
 /// The measurement that a client requests, as the server runs it.
 pub(super) fn spec(requested: &Options) -> Spec {
-    let window = (requested.window_kib > 0).then_some(requested.window_kib * 1024);
+    let window = Some(requested.window_bytes).filter(|bytes| *bytes > 0);
     let options = EndOptions {
         sndbuf: window,
         rcvbuf: window,
@@ -104,6 +106,10 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
     if requested.port.checked_add(requested.streams as u16).is_none() {
         return Some(format!("{} data ports from {} exceed 65535", requested.streams, requested.port));
     }
+    if requested.interval_s > 0.0 && requested.client_transmits {
+        // A receiver would have to send them; the client prints zeros in their place.
+        return Some("interim reports (-i) of what the server receives are not supported".into());
+    }
     if requested.seconds * SECOND_NS > limits.hold_ns as f64 {
         return Some(format!("{} s; raise `max-time`", requested.seconds));
     }
@@ -130,7 +136,7 @@ mod tests {
             ..Spec::new("tcp", "stream")
         };
         let said = options(&requested, 5001).unwrap();
-        assert_eq!((said.window_kib, said.rate_kbps, said.seconds), (1024, 30_000, 1.5));
+        assert_eq!((said.window_bytes, said.rate_kbps, said.seconds), (1 << 20, 30_000, 1.5));
         let line = said.to_line();
         let read = Options::from_line(std::str::from_utf8(&line).unwrap().trim_end()).unwrap();
         let served = spec(&read);
@@ -160,6 +166,8 @@ mod tests {
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));
         assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().contains("`max-time`"));
+        assert!(why(Options { interval_s: 1.0, ..Options::default() }).unwrap().contains("(-i)"));
+        assert_eq!(why(Options { interval_s: 1.0, client_transmits: false, ..Options::default() }), None);
         assert!(why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().contains("data ports"));
         let limits = Limits { rate_bps: Some(1), ..limits };
         let requested = Options::default();

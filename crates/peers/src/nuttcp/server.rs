@@ -111,7 +111,7 @@ impl Session<'_, '_> {
             return dialled.collect::<Result<Vec<_>, _>>().map(Some);
         }
         let sockets = if requested.udp {
-            let Ok(socket) = plain::bind(here, ports()) else { return Ok(None) };
+            let Ok(socket) = plain::bind(here, ports(), &spec.far) else { return Ok(None) };
             self.accept()?;
             plain::connect_to_first_sender(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
         } else {

@@ -6,24 +6,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use peer_wire::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, Timestamp};
+use peer_wire::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, TTL_UNKNOWN, Timestamp};
 use socket2::{Domain, Socket, Type};
 
 use super::request::{self, ReflectorMode};
 use super::senders::{Senders, SequenceNumber};
 use super::wall;
-use crate::{InteropError, Limits, Service};
+use crate::{InteropError, Service};
 
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 /// Interval between readings of the clock's error estimate.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
-/// The value for an unknown time to live (RFC 5357, 4.2.1).
-const TTL_UNKNOWN: u8 = 255;
 /// Services on lower ports may answer any datagram; senders use a higher port (RFC 8762, 4.1).
 const LEAST_PORT: u16 = 1024;
 /// Allowed burst at the rate limit, ns.
 const BURST_NS: u64 = 100_000_000;
+/// Replies that are longer than their requests, in bit/s, without the option `unpadded`: 100 datagrams per second.
+/// Many senders do not pad; with so few, one who forges their address gains nothing.
+const UNPADDED_BPS: u64 = 100 * 8 * BASE_BYTES as u64;
 
 /// Serves on all addresses until the service stops. A reflection needs no admission: it is one datagram.
 pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
@@ -35,12 +36,20 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
         let address = socket.local_addr().map_err(failed)?;
         sockets.push((socket, address));
     }
-    let rate_limit = RateLimit { limits: &service.limits, next_ns: AtomicU64::new(0) };
+    let rate_limit = RateLimit::new(service.limits.rate_bps);
+    let short_limit = RateLimit::new((!mode.unpadded).then_some(UNPADDED_BPS));
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
             (service.listening)(*address);
-            let reflector =
-                Reflector { socket, service, rate_limit: &rate_limit, mode, said: [false; 5], port: address.port() };
+            let reflector = Reflector {
+                socket,
+                service,
+                rate_limit: &rate_limit,
+                short_limit: &short_limit,
+                mode,
+                said: [false; 5],
+                port: address.port(),
+            };
             scope.spawn(move || reflector.reflect());
         }
     });
@@ -60,16 +69,21 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// The rate that the agent allows, over all addresses.
-struct RateLimit<'a> {
-    limits: &'a Limits,
+/// A rate, over all addresses.
+struct RateLimit {
+    /// bit/s; `None` for no limit.
+    rate_bps: Option<u64>,
     /// Time up to which the rate is used, ns of the monotonic clock.
     next_ns: AtomicU64,
 }
 
-impl RateLimit<'_> {
+impl RateLimit {
+    fn new(rate_bps: Option<u64>) -> Self {
+        Self { rate_bps, next_ns: AtomicU64::new(0) }
+    }
+
     fn admits(&self, bytes: usize) -> bool {
-        let Some(rate_bps) = self.limits.rate_bps else { return true };
+        let Some(rate_bps) = self.rate_bps else { return true };
         let (now, cost) = (engine::now_ns(), (bytes as u64 * 8_000_000_000) / rate_bps.max(1));
         let taken = |next: u64| (next <= now + BURST_NS).then(|| next.max(now) + cost);
         self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
@@ -90,7 +104,9 @@ enum Refusal {
 struct Reflector<'a> {
     socket: &'a UdpSocket,
     service: &'a Service,
-    rate_limit: &'a RateLimit<'a>,
+    rate_limit: &'a RateLimit,
+    /// Of replies that are longer than their requests.
+    short_limit: &'a RateLimit,
     mode: ReflectorMode,
     /// The addresses to listen on.
     port: u16,
@@ -111,13 +127,15 @@ impl Reflector<'_> {
             let peer = arrived.peer;
             // Anything else on the port is not a request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
-            let count = if self.mode.unpadded { arrived.bytes.max(BASE_BYTES) } else { arrived.bytes };
+            // Without room for a reply there is no padding at all: RFC 8762, 4.6, has the whole reply sent.
+            let short = arrived.bytes < SHORTEST_REPLY_BYTES;
+            let count = if short { BASE_BYTES } else { arrived.bytes };
             // Another reflector would take the reply for a request: the two would loop forever.
             if peer.port() == self.port || peer.port() < LEAST_PORT {
                 self.refuse(peer, Refusal::Port);
                 continue;
             }
-            if count < SHORTEST_REPLY_BYTES {
+            if short && !self.short_limit.admits(count) {
                 self.refuse(peer, Refusal::Room);
                 continue;
             }
@@ -168,7 +186,7 @@ impl Reflector<'_> {
             }
             Refusal::Rate => "requests above `max-rate`",
             Refusal::Room => {
-                "requests of fewer than 41 bytes, because the reply would be longer (use `speak stamp:unpadded` to answer them)"
+                "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `speak stamp:unpadded`)"
             }
             Refusal::TooManySenders => "more than 4096 senders",
             Refusal::Time => "a sender for longer than `max-time` without a pause",
@@ -183,13 +201,13 @@ mod tests {
 
     #[test]
     fn a_rate_lets_through_what_fits_in_its_time() {
-        let limits = |rate_bps| Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps, memory_bytes: 8 << 30 };
-        let open = limits(None);
-        let rate_limit = RateLimit { limits: &open, next_ns: AtomicU64::new(0) };
+        let rate_limit = RateLimit::new(None);
         assert!((0..100).all(|_| rate_limit.admits(60_000)));
         // One byte per second: the first datagram uses up the rate.
-        let tight = limits(Some(8));
-        let rate_limit = RateLimit { limits: &tight, next_ns: AtomicU64::new(0) };
+        let rate_limit = RateLimit::new(Some(8));
         assert_eq!((0..10).filter(|_| rate_limit.admits(1_000)).count(), 1);
+        // Replies longer than their requests are few.
+        let short_limit = RateLimit::new(Some(UNPADDED_BPS));
+        assert!((0..1_000).filter(|_| short_limit.admits(BASE_BYTES)).count() < 1_000);
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
 pub(super) struct ReflectorMode {
     /// Counts each sender's requests by itself (RFC 8762, 4: stateful).
     pub(super) stateful: bool,
-    /// Answers requests that are shorter than a reply as well (RFC 8762, 4.6).
+    /// Answers all requests that are shorter than a reply (RFC 8762, 4.6), not only some per second.
     pub(super) unpadded: bool,
 }
 
@@ -67,8 +67,8 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
             other => {
                 return Err(InteropError::unsupported(
                     format!("`speak stamp:{other}`"),
-                    "options are stateless (the default), stateful, and unpadded to answer short requests as well, for example \
-                     'stamp:stateful unpadded'",
+                    "options are stateless (the default), stateful, and unpadded to answer any number of short requests, for \
+                     example 'stamp:stateful unpadded'",
                 ));
             }
         }

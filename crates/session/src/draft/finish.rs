@@ -72,7 +72,12 @@ impl SpecDraft {
     fn sending(&self, pattern: &str, transport: &dyn Transport) -> Result<Spec, FieldError> {
         let mut spec = self.base(transport, pattern);
         let over_ipv6 = self.data.map_or(self.host_is_ipv6, |address| address.is_ipv6());
-        spec.block = self.block.map_or_else(|| transport.default_block(over_ipv6), |block| block.0);
+        let theirs = match &self.speak {
+            Some(name) => program(name)?.default_block(spec.transport.as_str(), over_ipv6),
+            None => None,
+        };
+        let default = || theirs.unwrap_or_else(|| transport.default_block(over_ipv6));
+        spec.block = self.block.map_or_else(default, |block| block.0);
         spec.rate_bps = self.rate.map(|rate| rate.0);
         spec.interval_ns = self.interval.map_or(spec.interval_ns, |time| time.0);
         spec.burst = self.burst.map(|burst| burst.0);
@@ -90,8 +95,7 @@ impl SpecDraft {
         spec.overlap_close = self.overlap_close;
         spec.anatomy = self.anatomy;
         if let Some(name) = &self.speak {
-            let program = peers::protocol(name).map_err(|error| FieldError::of_key("speak", error.to_string()))?;
-            program.shape(&mut spec);
+            program(name)?.shape(&mut spec);
         }
         spec.stop = match self.count {
             Some(count) => Stop::Transactions(count),
@@ -177,4 +181,9 @@ fn settings(given: &[SetFlag]) -> HostSettings {
         }
     }
     settings
+}
+
+/// The program of `speak`.
+fn program(name: &str) -> Result<&'static dyn peers::PeerProtocol, FieldError> {
+    peers::protocol(name).map_err(|error| FieldError::of_key("speak", error.to_string()))
 }

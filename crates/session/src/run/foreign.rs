@@ -9,7 +9,8 @@ use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
 use model::{Cell, EndPass, Event, EventSink, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 
 use super::Here;
 use super::header::header;
@@ -19,10 +20,19 @@ use crate::Failure;
 
 /// Another program, and the host of its server.
 #[derive(Clone)]
-struct Far {
+struct Peer {
     program: &'static dyn PeerProtocol,
     host: String,
     login: Option<Arc<Login>>,
+}
+
+/// The far end of a run.
+struct Far {
+    peer: Peer,
+    /// It has completed a test.
+    tested: bool,
+    /// The first trial, if it began before the run.
+    first: Option<Underway<Sides>>,
 }
 
 /// Refuses measurements that the other program does not support.
@@ -66,9 +76,15 @@ pub(super) async fn measure(
     };
     here.sinks.status("connecting");
     let near = local_near(&here.agents).await?;
-    let mut far = Far { program, host: host.clone(), login };
+    let mut far = Far { peer: Peer { program, host: host.clone(), login }, tested: false, first: None };
     let version = match program.version() {
         Some(version) => version.to_owned(),
+        None if rule.max_trials == 1 && program.may_serve_once() => {
+            // A pilot trial would be the one test of such a server. The run begins when this trial moves data, so
+            // that a refusal is known before.
+            far.first = Some(far.begin_first(&specs[0], &mut here.cancel.clone()).await?);
+            program.name().to_owned()
+        }
         None => far.pilot_trial(&specs[0], &here.cancel).await?,
     };
     let begun = header(request, &near, &near)?;
@@ -103,57 +119,103 @@ fn timed(specs: &[Spec], rule: &Stopping, schedule: &Schedule) -> Vec<Spec> {
 /// The shortest trial of a size, ns.
 const LEAST_TRIAL_NS: u64 = 1_000_000;
 
-impl Far {
-    /// A short trial: whether the program is there and accepts such a test. Returns its version.
-    async fn pilot_trial(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
-        let brief = self.program.pilot(spec);
-        let (sides, _) = self.measure(&brief, &mut |_| Ok(()), &mut cancel.clone()).await?;
-        Ok(sides?.version)
-    }
-
+impl Peer {
     fn server(&self) -> Server<'_> {
         Server { host: &self.host, login: self.login.as_deref() }
     }
+}
 
-    /// One trial.
-    async fn measure(
-        &self,
-        spec: &Spec,
-        live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
-        cancel: &mut Cancel,
-    ) -> Result<(Result<Sides, InteropError>, EndPass), ControlError> {
-        let (far, own) = (self.clone(), spec.clone());
-        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
-            far.program.measure(&own, &far.server(), live_progress, flag)
-        };
-        self.run_blocking(spec, live, cancel, work).await
+impl Far {
+    /// A short trial: whether the program is there and accepts such a test. Returns its version.
+    async fn pilot_trial(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
+        let brief = self.peer.program.pilot(spec);
+        let (sides, _) = self.begin(&brief).finish(&mut |_| Ok(()), &mut cancel.clone()).await?;
+        let version = sides?.version;
+        self.tested = true;
+        Ok(version)
     }
 
-    /// Runs `work` in a blocking thread. Returns its result, and this host's counters over that time.
-    async fn run_blocking<T: Send + 'static>(
-        &self,
+    /// The first trial, from when its data flows.
+    async fn begin_first(&self, spec: &Spec, cancel: &mut Cancel) -> Result<Underway<Sides>, Failure> {
+        let mut first = self.begin(spec);
+        if !first.starts(cancel).await {
+            let (sides, _) = first.finish(&mut |_| Ok(()), cancel).await?;
+            sides?;
+            return Err(ControlError::Foreign("the trial ended before it began".into()).into());
+        }
+        Ok(first)
+    }
+
+    /// Begins a trial.
+    fn begin(&self, spec: &Spec) -> Underway<Sides> {
+        let (peer, own) = (self.peer.clone(), spec.clone());
+        Underway::begin(spec, move |live_progress, flag| {
+            peer.program.measure(&own, &peer.server(), live_progress, flag)
+        })
+    }
+}
+
+/// Work in a blocking thread.
+struct Underway<T> {
+    task: JoinHandle<(Result<T, InteropError>, EndPass)>,
+    reports: UnboundedReceiver<Progress>,
+    /// Set to end it.
+    stop: Arc<AtomicBool>,
+}
+
+/// What the thread tells of its work.
+enum Progress {
+    Started,
+    Live(Live),
+}
+
+impl<T: Send + 'static> Underway<T> {
+    fn begin(
         spec: &Spec,
-        live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
-        cancel: &mut Cancel,
         work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
-    ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
-        let (sender, mut reports) = unbounded_channel();
+    ) -> Self {
+        let (sender, reports) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (spec, flag) = (spec.clone(), stop.clone());
-        let mut task = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let mut live_progress = LiveProgress { spec: &spec, sender, watch: None, host: EndPass::default() };
             let result = work(&mut live_progress, &flag);
             (result, live_progress.host)
         });
+        Self { task, reports, stop }
+    }
+
+    /// Waits until its data flows; false if it ends before.
+    async fn starts(&mut self, cancel: &mut Cancel) -> bool {
         let mut running = true;
         loop {
             tokio::select! {
-                Some(report) = reports.recv() => live(report)?,
+                report = self.reports.recv() => return report.is_some(),
                 _ = cancel.wait_for(|cancelled| *cancelled), if running => {
-                    stop.store(true, Ordering::SeqCst);
+                    self.stop.store(true, Ordering::SeqCst);
                     running = false;
                 }
-                done = &mut task => {
+            }
+        }
+    }
+
+    /// Waits for its end. Returns its result, and this host's counters over that time.
+    async fn finish(
+        mut self,
+        live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
+        cancel: &mut Cancel,
+    ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
+        let mut running = true;
+        loop {
+            tokio::select! {
+                Some(report) = self.reports.recv() => if let Progress::Live(report) = report {
+                    live(report)?;
+                },
+                _ = cancel.wait_for(|cancelled| *cancelled), if running => {
+                    self.stop.store(true, Ordering::SeqCst);
+                    running = false;
+                }
+                done = &mut self.task => {
                     return done.map_err(|error| ControlError::Foreign(format!("the measuring thread failed: {error}")));
                 }
             }
@@ -170,8 +232,19 @@ impl Foreign for Far {
         cancel: &mut Cancel,
     ) -> Result<[Done; 2], ControlError> {
         let mut live = |report| sink.event(&Event::live(number, "near", report));
-        let (sides, host) = self.measure(spec, &mut live, cancel).await?;
-        let Sides { mut near, far, failure, elapsed_ns, .. } = into_control_error(sides)?;
+        let trial = self.first.take().unwrap_or_else(|| self.begin(spec));
+        let (sides, host) = trial.finish(&mut live, cancel).await?;
+        let sides = match sides {
+            Err(error @ InteropError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
+                let name = self.peer.program.name();
+                return Err(ControlError::Foreign(format!(
+                    "{error}; if {name} there ends after one test (-1), use `trials 1`"
+                )));
+            }
+            sides => into_control_error(sides)?,
+        };
+        self.tested = true;
+        let Sides { mut near, far, failure, elapsed_ns, .. } = sides;
         if let (Some(spent), Some(cpu)) = (near.spent.as_mut(), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
@@ -182,11 +255,11 @@ impl Foreign for Far {
 
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
         let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a size".into())) };
-        let (far, own) = (self.clone(), points.to_vec());
-        let work = move |live_progress: &mut dyn TrialObserver, flag: &AtomicBool| {
-            far.program.curve(&own, &far.server(), live_progress, flag)
-        };
-        let (curve, host) = self.run_blocking(first, &mut |_| Ok(()), cancel, work).await?;
+        let (peer, own) = (self.peer.clone(), points.to_vec());
+        let curve = Underway::begin(first, move |live_progress, flag| {
+            peer.program.curve(&own, &peer.server(), live_progress, flag)
+        });
+        let (curve, host) = curve.finish(&mut |_| Ok(()), cancel).await?;
         let Curve { points, failure, elapsed_ns } = into_control_error(curve)?;
         let trials = points.iter().map(Vec::len).collect();
         let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
@@ -206,13 +279,14 @@ fn into_control_error<T>(result: Result<T, InteropError>) -> Result<T, ControlEr
 /// Forwards the progress of a trial from the thread that runs it.
 struct LiveProgress<'a> {
     spec: &'a Spec,
-    sender: UnboundedSender<Live>,
+    sender: UnboundedSender<Progress>,
     watch: Option<Watch>,
     host: EndPass,
 }
 
 impl TrialObserver for LiveProgress<'_> {
     fn starting(&mut self, setup_ns: u64) {
+        let _ = self.sender.send(Progress::Started);
         self.host.setup_ns = setup_ns;
         self.watch = Some(Watch::start(
             Arc::new(RealSys),
@@ -227,7 +301,7 @@ impl TrialObserver for LiveProgress<'_> {
 
     fn live(&mut self, report: Live) {
         // The receiver is gone if the run has failed.
-        let _ = self.sender.send(report);
+        let _ = self.sender.send(Progress::Live(report));
     }
 
     fn stopped(&mut self) {

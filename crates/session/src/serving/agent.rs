@@ -10,6 +10,8 @@ use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
 
+use tokio::sync::mpsc::unbounded_channel;
+
 use super::rights::{self, Wanted};
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
@@ -93,7 +95,9 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     lowered.helper.assist_here();
     let mut signals = Signals::catch()?;
     let machine = Machine::new(options.concurrent);
-    let peer_servers = PeerServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine)?;
+    let (told, mut measured) = unbounded_channel();
+    let told = options.once.then_some(told);
+    let peer_servers = PeerServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
     let options = AgentOptions {
         token,
         machine,
@@ -115,6 +119,8 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         tokio::select! {
             served = Agent::serve(options, key, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
             _ = signals.next() => Ok(()),
+            // A client of another program.
+            Some(()) = measured.recv() => Ok(()),
         }
     });
     // Sessions end with the runtime, and the helper that was started here after them.
