@@ -183,3 +183,26 @@ fn iperf_2_from_the_server_in_both_directions_and_in_round_trips() {
     assert_eq!((trips.kind.as_str(), row.spec.block, row.trial.value), ("rr", 100, Some(4_743.0)));
     assert_eq!(row.figures["rtt_mean_ns"], 211_000.0);
 }
+
+#[test]
+fn fping_and_mtr() {
+    let text = "192.0.2.1 : xmt/rcv/%loss = 5/5/0%, min/avg/max = 0.03/0.05/0.07\n\
+                192.0.2.9 : xmt/rcv/%loss = 5/0/100%\n";
+    let reading = of(text);
+    assert_eq!((reading.imported.len(), reading.refused.len()), (2, 0));
+    let [answered, silent] = [&reading.imported[0], &reading.imported[1]];
+    assert_eq!((answered.target.as_deref(), answered.rows[0].trial.value), (Some("192.0.2.1"), Some(50_000.0)));
+    assert_eq!((silent.rows[0].trial.value, &silent.rows[0].trial.verdicts[..]), (None, &[Verdict::Loss][..]));
+
+    let report = "Start: 2026-11-24T13:42:34+0000
+HOST: vm                          Loss%   Snt   Last   Avg  Best  Wrst StDev
+  1.|-- 192.0.2.1                  0.0%    10    0.3   0.4   0.3   0.6   0.1
+  2.|-- ???                       100.0    10    0.0   0.0   0.0   0.0   0.0
+  3.|-- far.example (192.0.2.7)   10.0%    10    9.9  12.5   9.8  20.1   3.0
+";
+    let path = only(report).path.unwrap();
+    let hops = path.hops.unwrap();
+    let seen: Vec<_> = hops.iter().map(|hop| (hop.hop, hop.address.as_deref(), hop.rtt_ns)).collect();
+    let expected = [(1, Some("192.0.2.1"), Some(400_000)), (2, None, None), (3, Some("192.0.2.7"), Some(12_500_000))];
+    assert_eq!((seen.as_slice(), path.peer.as_str()), (&expected[..], "192.0.2.7"));
+}

@@ -2,6 +2,7 @@
 
 mod ethtool;
 mod flent;
+mod fping;
 mod ifconfig;
 mod interface_list;
 mod ip_link;
@@ -12,6 +13,7 @@ mod iperf3_json;
 mod iperf3_text;
 mod lshw;
 mod matrix;
+mod mtr;
 mod netperf;
 mod netpipe;
 mod netstat;
@@ -57,7 +59,9 @@ pub const FORMATS: &[Format] = &[
     sockperf::FORMAT,
     rapid::FORMAT,
     ping::FORMAT,
+    fping::FORMAT,
     traceroute::FORMAT,
+    mtr::FORMAT,
     sysctl::FORMAT,
     vmstat::FORMAT,
     lshw::FORMAT,
