@@ -4,6 +4,12 @@ use schemars::{Schema, schema_for};
 
 use crate::{Event, Run, RunComparison, SelfTest, WhyDocument};
 
+/// All of them, by the names of their files.
+#[must_use]
+pub fn all() -> [(&'static str, Schema); 5] {
+    [("run", run()), ("event", event()), ("comparison", comparison()), ("selftest", selftest()), ("why", why())]
+}
+
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
 pub fn run() -> Schema {

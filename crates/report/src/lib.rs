@@ -18,6 +18,7 @@
 mod advice;
 mod anatomy;
 mod axes;
+mod byte_rates;
 mod captures;
 mod ceiling_cost;
 mod comparison;
@@ -49,6 +50,7 @@ mod sample;
 
 pub use advice::sysctl_files;
 pub use axes::{Axes, AxisRange, LogAxes};
+pub use byte_rates::rates_in_bytes;
 pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;

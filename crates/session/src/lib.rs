@@ -17,6 +17,7 @@ pub mod importing;
 pub mod launch;
 pub mod own;
 pub mod paired;
+pub mod password;
 pub mod plan;
 pub mod run;
 pub mod running_lab;

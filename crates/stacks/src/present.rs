@@ -2,7 +2,7 @@
 
 use crate::kept::kept;
 use crate::kernel::{available, missing_rights, obstacle};
-use crate::{BUILT, StackError};
+use crate::{BUILT, STACKS, StackError};
 
 /// The congestion controls of this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,17 @@ pub struct Present {
     pub loaded: Vec<String>,
     /// The kernel's own.
     pub others: Vec<String>,
+}
+
+impl Present {
+    /// The stacks of this program, one a line, then what the kernel has; the reason if none of them can be loaded here.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        let mut text: String = STACKS.iter().map(|stack| format!("{:<10} {}\n", stack.name, stack.title)).collect();
+        let loaded = if self.loaded.is_empty() { "none".into() } else { self.loaded.join(", ") };
+        text += &format!("\n{:<10} {loaded}\n{:<10} {}\n", "loaded", "kernel's", self.others.join(", "));
+        prevented().map_or(text.clone(), |error| format!("{text}\n{error}\n"))
+    }
 }
 
 /// What is there now.

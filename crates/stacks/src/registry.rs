@@ -83,6 +83,28 @@ impl Stack {
         format!("bpf_{}", self.name)
     }
 
+    /// Its facts and parameters, one a line.
+    ///
+    /// # Errors
+    /// As [`parameters`](Self::parameters).
+    pub fn about(&self) -> Result<String, StackError> {
+        let facts = [
+            (self.name, self.title.to_owned()),
+            ("published", self.paper.to_owned()),
+            ("in kernel", self.kernel_name()),
+        ];
+        let parameter = |one: &Parameter| {
+            let [value, least, most] = [one.value, one.least, one.most].map(|value| one.shown(value));
+            (one.name.clone(), format!("{value} (from {least} to {most})"))
+        };
+        let parameters: Vec<(String, String)> = self.parameters()?.iter().map(parameter).collect();
+        let all = facts
+            .iter()
+            .map(|(name, fact)| (*name, fact))
+            .chain(parameters.iter().map(|(name, fact)| (name.as_str(), fact)));
+        Ok(all.map(|(name, fact)| format!("{name:<12} {fact}\n")).collect())
+    }
+
     /// Its parameters, in the order of the source.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The whole command line. The flags of each subcommand are in its own file.
 
-use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
@@ -13,46 +13,19 @@ use crate::commands::{
 /// stored; `thru show`, `thru report` and `thru export` read it again.
 #[derive(Debug, Parser)]
 #[command(name = "thru", version = session::VERSION, max_term_width = 100)]
-#[command(after_help = "Examples:
-  thru token new -o ~/.thru-token                           make a token; copy it to the far host
-  thru serve --listen 0.0.0.0 --token-file ~/.thru-token    on the far host
-  thru curve HOST --token-file ~/.thru-token                NetPIPE's curve, 1 B to 8 MiB
-  thru stream HOST --reverse --flows 4                      HOST to this host, 4 connections
-  thru rr HOST --block 1                                    1-byte round trips
-  thru why                                                  what limited the last run
-  thru run plans/socket-sizes.toml --var host=HOST          an experiment from a plan file
-  thru advise HOST                                          search for better settings
-  thru host HOST --diff                                     differences between HOST and this host
-  thru watch HOST                                           live counters of HOST
-  thru tune set dev.eth0.mtu=9000 HOST --for 10m            change a setting for 10 minutes
-  thru report last -o curve.html                            the last run as an HTML page
-
-Exit codes: 0 measured, 1 failed, 2 usage error, 3 host not reached, 4 refused, 5 connection lost
-during the measurement, 6 results not stored or written, 7 not possible on this host, 8 measured,
-but the result cannot be trusted, 9 preconditions of a plan not met, 130 interrupted.
-ab and compare: 0 B is not worse than A, 3 B is worse, 4 cannot tell.")]
+#[command(after_help = include_str!("help/thru.txt").trim_end())]
 pub struct Args {
     /// End when standard input closes. For processes that `thru` starts itself.
     #[arg(long, hide = true)]
     pub until_input_ends: bool,
 
     /// Show rates in bits or in bytes per second. Files for programs (JSON, CSV) always have bits.
-    #[arg(long, global = true, value_enum, default_value_t, env = "THRU_UNITS", help_heading = "Output")]
-    pub units: RateUnits,
+    #[arg(long, global = true, value_parser = ["bits", "bytes"], default_value = "bits", env = "THRU_UNITS", help_heading = "Output")]
+    pub units: String,
 
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// The unit of rates in texts for people.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum RateUnits {
-    /// Gbit/s, as network devices are rated.
-    #[default]
-    Bits,
-    /// GB/s, as NetPIPE's and storage's users count.
-    Bytes,
 }
 
 /// The command line as it is parsed. A negative number after a flag is its value, not another flag, so that the error names the

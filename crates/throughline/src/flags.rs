@@ -1,6 +1,7 @@
 //! The flags that all measuring subcommands share, and what they add to the draft of a measurement.
 
 mod axes;
+mod bulk;
 mod login;
 mod output;
 mod precision;
@@ -13,6 +14,7 @@ use model::{BitRate, ByteSize, CaptureSpec, Family, Io, Nanos, Observe, Spec, St
 use session::draft::SpecDraft;
 
 pub use self::axes::AxisFlags;
+pub use self::bulk::Bulk;
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
@@ -23,18 +25,6 @@ use session::values::{
 
 /// Heading of the flags that name hosts and addresses.
 pub const HOSTS: &str = "Hosts and addresses";
-/// The flags of iperf3 that mean the same here.
-const IPERF3_SPELLING: &str = "iperf3 spelling, where it means the same:
-  -c HOST, -P (--flows), -R (--reverse), --bidir (--both), -u (--udp), -t (--time),
-  -i (--interval), -n (--bytes), -b (the --rate of each flow), -l (--block), -w (--window),
-  -C (--cc), -J (--as iperf3-json). Times without a unit are seconds; K, M and G of sizes are
-  binary.";
-
-/// The end of a help text: examples, and how iperf3 spells the flags.
-pub fn with_iperf3_spelling(examples: &str) -> String {
-    format!("{examples}\n\n{IPERF3_SPELLING}")
-}
-
 /// Heading of the flags that say how bytes are moved.
 pub const CALLS: &str = "System calls, threads and processes";
 /// Heading of the flags for the hosts' counters.
@@ -296,11 +286,6 @@ impl Peer {
 }
 
 impl Load {
-    /// The rate of all flows of a direction, of which each has `rate`.
-    pub fn of_all_flows(&self, rate: BitRate) -> BitRate {
-        BitRate(rate.0.saturating_mul(self.flows.into()))
-    }
-
     /// Adds what is sent and how.
     pub fn fill(&self, draft: &mut SpecDraft) {
         draft.transport.clone_from(&self.transport);
@@ -321,44 +306,25 @@ impl Load {
 impl Sockets {
     /// Adds the options of sockets and threads, and the host settings.
     pub fn fill(&self, draft: &mut SpecDraft) {
-        let Self {
-            sndbuf,
-            rcvbuf,
-            window,
-            nodelay,
-            cork,
-            cc,
-            cc_rules,
-            mss,
-            dscp,
-            device,
-            data_port,
-            pacing,
-            notsent_lowat,
-            keepalive,
-            user_timeout,
-            busy_poll,
-            set,
-            pin,
-        } = self.clone();
+        let own = self.clone();
         *draft = SpecDraft {
-            sndbuf: sndbuf.or(window.clone()),
-            rcvbuf: rcvbuf.or(window),
-            nodelay,
-            cork,
-            cc,
-            cc_rules,
-            mss,
-            dscp,
-            device,
-            data_port,
-            pacing,
-            notsent_lowat,
-            keepalive,
-            user_timeout,
-            busy_poll,
-            set,
-            pin,
+            sndbuf: own.sndbuf.or(own.window.clone()),
+            rcvbuf: own.rcvbuf.or(own.window),
+            nodelay: own.nodelay,
+            cork: own.cork,
+            cc: own.cc,
+            cc_rules: own.cc_rules,
+            mss: own.mss,
+            dscp: own.dscp,
+            device: own.device,
+            data_port: own.data_port,
+            pacing: own.pacing,
+            notsent_lowat: own.notsent_lowat,
+            keepalive: own.keepalive,
+            user_timeout: own.user_timeout,
+            busy_poll: own.busy_poll,
+            set: own.set,
+            pin: own.pin,
             ..std::mem::take(draft)
         };
     }

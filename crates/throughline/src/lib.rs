@@ -12,7 +12,6 @@ mod flags;
 mod job;
 mod measure;
 mod output;
-mod password;
 mod registries;
 mod sinks;
 mod spec_args;
@@ -47,7 +46,7 @@ fn run() -> Result<u8, Failure> {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error),
     };
-    if args.units == args::RateUnits::Bytes {
+    if args.units == "bytes" {
         units::use_bytes();
     }
     control::raise_file_limit();

@@ -9,31 +9,9 @@ use session::draft::Pattern;
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
 
-/// Flags of the commands that measure that apply to the whole run, not to one spec.
-pub const RUN_WIDE: [&str; 22] = [
-    "host",
-    "far_host",
-    "each",
-    "verbose",
-    "iperf3_json",
-    "from",
-    "token_file",
-    "no_path",
-    "target",
-    "budget",
-    "trials",
-    "seed",
-    "json",
-    "live",
-    "quiet",
-    "name",
-    "store",
-    "no_store",
-    "as",
-    "username",
-    "rsa_public_key_path",
-    "use_pkcs1_padding",
-];
+/// IDs of the flags of the commands that measure that apply to the whole run, not to one spec.
+pub const RUN_WIDE: &str = "host far_host each verbose iperf3_json from token_file no_path target budget trials \
+    seed json live quiet name store no_store as username rsa_public_key_path use_pkcs1_padding";
 
 /// The arguments.
 #[derive(Debug, Parser)]
@@ -89,10 +67,10 @@ pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
 }
 
 fn run_wide(matches: &ArgMatches) -> Option<String> {
-    let typed = |id: &&&str| {
+    let typed = |id: &&str| {
         let known = matches.try_contains_id(id).unwrap_or(false);
         known && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
-    let id = RUN_WIDE.iter().find(typed)?;
-    Some(if *id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
+    let id = RUN_WIDE.split_whitespace().find(typed)?;
+    Some(if id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
 }

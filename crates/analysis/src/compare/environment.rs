@@ -62,10 +62,27 @@ pub(super) fn flat(spec: &Spec) -> BTreeMap<String, String> {
     values.map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" "))).collect()
 }
 
-/// For each of several specs what distinguishes it from the others, such as `flows 4, direction reverse`; empty where it has nothing
-/// that another lacks.
-#[must_use]
-pub fn distinguishing(specs: &[&Spec]) -> Vec<String> {
+/// For each of several specs what distinguishes it from the others of its kind, such as `flows 4, direction reverse`; empty without a
+/// spec, and where it has nothing that another lacks.
+pub fn distinguishing<'a, K: Ord>(specs: impl IntoIterator<Item = (K, Option<&'a Spec>)>) -> Vec<String> {
+    let mut kinds: BTreeMap<K, Vec<(usize, &Spec)>> = BTreeMap::new();
+    let mut words: Vec<String> = Vec::new();
+    for (place, (kind, spec)) in specs.into_iter().enumerate() {
+        words.push(String::new());
+        if let Some(spec) = spec {
+            kinds.entry(kind).or_default().push((place, spec));
+        }
+    }
+    for alike in kinds.values() {
+        let specs: Vec<&Spec> = alike.iter().map(|(_, spec)| *spec).collect();
+        for ((place, _), own) in alike.iter().zip(among(&specs)) {
+            words[*place] = own;
+        }
+    }
+    words
+}
+
+fn among(specs: &[&Spec]) -> Vec<String> {
     let all: Vec<BTreeMap<String, String>> = specs.iter().map(|spec| flat(spec)).collect();
     let differs = |key: &String| all.iter().any(|one| one.get(key) != all.first().and_then(|first| first.get(key)));
     let own = |one: &BTreeMap<String, String>| {
@@ -174,11 +191,12 @@ mod tests {
         let reverse = Spec { flows: 4, direction: model::Direction::Reverse, ..plain.clone() };
         let mut bbr = Spec { rate_bps: Some(10_000_000), ..plain.clone() };
         bbr.far.cc = Some("bbr".into());
-        let of = distinguishing(&[&plain, &reverse, &bbr]);
+        let rows = [(0, Some(&plain)), (0, Some(&reverse)), (0, Some(&bbr)), (1, Some(&reverse)), (1, None)];
+        let of = distinguishing(rows);
         assert_eq!(of[0], "direction send, flows 1");
         assert_eq!(of[1], "direction reverse, flows 4");
         assert_eq!(of[2], "direction send, far.cc bbr, flows 1, rate 10.0 Mbit/s");
-        assert_eq!(distinguishing(&[&plain, &plain]), ["", ""]);
+        assert_eq!(of[3..], ["", ""], "alone of its kind, and without a spec");
     }
 
     #[test]

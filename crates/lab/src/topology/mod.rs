@@ -3,6 +3,7 @@
 
 mod block;
 mod layout;
+mod map;
 mod route;
 
 pub use block::Block;

@@ -50,11 +50,23 @@ pub enum Ending {
 }
 
 impl TuneRequest {
-    /// What would change on this host.
+    /// What would change. Another host is only asked for the present values.
     ///
     /// # Errors
-    /// A setting is wrong or cannot be changed.
+    /// A setting is wrong or cannot be changed; the host is not reached, or does not show one of them.
     pub fn preview(&self, place: &Place<'_>) -> Result<Vec<Change>, Failure> {
+        if place.host.is_some() {
+            let planned = |(now, setting): (SettingNow, &Setting)| Change {
+                key: now.key,
+                before: now.value.clone(),
+                requested: setting.value.clone(),
+                now: now.value,
+                host_wide: now.host_wide,
+                note: None,
+            };
+            let present = self.present(place, "preview of tune set")?;
+            return Ok(present.into_iter().zip(&self.settings).map(planned).collect());
+        }
         let tuner =
             Tuner::new(Arc::new(RealBackend), place.journal()?, setup::command_line().join(" "), Duration::ZERO);
         Ok(tuner.preview(&self.settings)?)
@@ -64,7 +76,7 @@ impl TuneRequest {
     ///
     /// # Errors
     /// The host is not reached, or does not show one of them.
-    pub fn present(&self, place: &Place<'_>, purpose: &str) -> Result<Vec<SettingNow>, Failure> {
+    fn present(&self, place: &Place<'_>, purpose: &str) -> Result<Vec<SettingNow>, Failure> {
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
         place.show(&keys, purpose)
     }

@@ -18,16 +18,7 @@ use crate::spec_args::{self, SpecError};
 
 /// Flags of `thru ab`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru ab --a \"--cc cubic\" --b \"--cc bbr\" HOST            goodput of two congestion controls
-  thru ab --a \"rr --block 1\" --b \"rr --block 1 --spin\" HOST  transactions per second
-  thru ab --pattern rr --a \"\" --b \"--busy-poll 50us\" HOST   --pattern rr applies to both
-  thru ab --a-file a.toml --b-file b.toml HOST             [base] and [settings], as in a plan
-  thru ab --a-file a.json --b-file b.json HOST             `spec` objects of run documents
-  thru ab --tolerance 3% --pairs 24 --a ... --b ... HOST   exactly 24 pairs, 3 % tolerance
-
-Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse, 4 cannot tell. A host
-that is not reached or refuses gives 1 instead of 3 or 4. Other codes are as in `thru --help`.")]
+#[command(after_help = include_str!("../help/ab.txt").trim_end())]
 pub struct AbArgs {
     #[command(flatten)]
     peer: Peer,

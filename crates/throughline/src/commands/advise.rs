@@ -21,16 +21,7 @@ const PILOT: Nanos = Nanos(500_000_000);
 
 /// Flags of `thru advise`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru advise HOST                                more goodput to HOST
-  thru advise HOST --goal latency                 shorter round trips
-  thru advise HOST --reverse --budget 10m         return direction, 10 minutes
-  thru advise HOST --sndbuf 64KiB --rcvbuf 64KiB  start from the buffers that a program uses now
-  thru advise HOST --allow mtu,sysctl             host settings (HOST: thru serve --allow-tuning)
-  thru advise HOST --write-sysctl 90-thru.conf    write lines for /etc/sysctl.d
-
-Socket and thread options are always searched. Host settings are changed only if --allow names
-them, and are restored after the search.")]
+#[command(after_help = include_str!("../help/advise.txt").trim_end())]
 pub struct AdviseArgs {
     #[command(flatten)]
     peer: Peer,

@@ -10,11 +10,7 @@ use session::values::host;
 
 /// Flags of `thru agent`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru agent fingerprint             the key of this user's agents on this host
-  thru agent trust HOST SHA256:...   accept only that key from HOST
-  thru agent known                   the agents that this user has reached
-  thru agent forget HOST             accept the next key that HOST shows")]
+#[command(after_help = include_str!("../help/agent.txt").trim_end())]
 pub struct AgentArgs {
     #[command(subcommand)]
     action: Action,

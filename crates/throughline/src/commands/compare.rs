@@ -16,20 +16,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// Flags of `thru compare`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru compare before after              two runs by name, cell by cell
-  thru compare last~1 last               the last two runs
-  thru compare A1,A2,A3 B1,B2,B3         several runs per side, to include run-to-run variation
-  thru compare before after --json
-
-Two single measurements are compared directly. Cells of plans, matrices and curves are compared if
-all their factors and hosts match; cells without a partner are listed.
-
-Differences between runs that were made one after the other include everything else that changed in
-between. `thru ab` alternates the trials of A and B.
-
-Exit codes: 0 B is not worse than A by more than the tolerance, 3 B is worse (only with two or more
-runs per side), 4 cannot tell. Other codes are as in `thru --help`.")]
+#[command(after_help = include_str!("../help/compare.txt").trim_end())]
 pub struct CompareArgs {
     /// Side A: one run, or several separated by commas. A run is an id, the start of an id, a name, `last` or `last~1`.
     #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]

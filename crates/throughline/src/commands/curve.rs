@@ -21,16 +21,7 @@ const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
 
 /// Flags of `thru curve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru curve HOST                         round trips of 1 B to 8 MiB, NetPIPE's 124 sizes
-  thru curve HOST --np np.out             the same, and write NetPIPE's file
-  thru curve HOST --stream                one direction, as NetPIPE -s
-  thru curve HOST --to 64KiB --adaptive   up to 64 KiB, with more sizes where the curve bends
-  thru curve HOST --speak netpipe         HOST runs NPtcp
-  thru curve --transport shm              between two processes on this machine
-  mpirun -n 2 thru curve --transport mpi  between two MPI processes, on one host or two
-  thru curve --transport pvm              between two PVM tasks
-  thru report last -o curve.html          the curve as an HTML page")]
+#[command(after_help = include_str!("../help/curve.txt").trim_end())]
 pub struct CurveArgs {
     #[command(flatten)]
     peer: Peer,

@@ -13,10 +13,7 @@ use crate::registries;
 
 /// Flags of `thru export`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru export last --format csv -o run.csv
-  thru export last --format np -o np.out
-  thru export last --format gnuplot -o plots && gnuplot plots/*.gp")]
+#[command(after_help = include_str!("../help/export.txt").trim_end())]
 pub struct ExportArgs {
     /// The run: its id, the start of its id, its name, `last` or `last~1`.
     run: String,

@@ -10,10 +10,7 @@ use session::Failure;
 
 /// Flags of `thru generate`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru generate man /usr/local/share/man/man1
-  thru generate completions ~/.local/share/bash-completion/completions
-  thru generate schema docs/schema")]
+#[command(after_help = include_str!("../help/generate.txt").trim_end())]
 pub struct GenerateArgs {
     /// What to write.
     #[arg(value_enum)]
@@ -47,13 +44,7 @@ pub fn run(args: &GenerateArgs, mut command: clap::Command) -> Result<u8, Failur
             }
         }
         What::Schema => {
-            for (name, schema) in [
-                ("run", model::schema::run()),
-                ("event", model::schema::event()),
-                ("comparison", model::schema::comparison()),
-                ("selftest", model::schema::selftest()),
-                ("why", model::schema::why()),
-            ] {
+            for (name, schema) in model::schema::all() {
                 let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
                 fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;
             }

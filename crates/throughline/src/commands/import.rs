@@ -11,13 +11,7 @@ use session::importing::{self, ImportEvent, ImportRequest};
 
 /// Flags of `thru import`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru import np.out --name before
-  thru import results/*.txt
-  thru report before last -o both.html
-
-Each listing in a file becomes a run. Lines that cannot be read are reported with their numbers; the
-rest is stored and the exit code is 1.")]
+#[command(after_help = include_str!("../help/import.txt").trim_end())]
 pub struct ImportArgs {
     /// The files to import, plain or compressed with gzip.
     #[arg(required = true, value_name = "FILE")]

@@ -13,10 +13,7 @@ use crate::{output, registries};
 
 /// Flags of `thru report`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru report last -o curve.html                             all figures and tables of a run
-  thru report before after -o both.png --figure throughput   two curves in one picture
-  thru report last -o part.png --x-range 1KiB:64KiB --log xy  a part of a curve, both axes logarithmic")]
+#[command(after_help = include_str!("../help/report.txt").trim_end())]
 pub struct ReportArgs {
     /// The runs: ids, starts of ids, names, `last` or `last~1`.
     #[arg(required = true)]

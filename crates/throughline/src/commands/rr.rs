@@ -16,16 +16,7 @@ use crate::registries;
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]
 #[command(mut_arg("both", |both| both.hide(true)), mut_arg("flows", |flows| flows.help("Number of connections")))]
-#[command(after_help = "Examples:
-  thru rr HOST                           1-byte round trips
-  thru rr HOST --spin --pin 1,0          busy-wait, on core 1 here and core 0 at HOST
-  thru rr HOST --block 128 --reply 8KiB  requests of 128 B, responses of 8 KiB
-  thru rr HOST --rate 1000/s             1000 requests per second, timed from when each is due
-  thru rr HOST --connect                 a new connection per transaction (TCP_CRR)
-  thru rr HOST --flows 64 --threads 2    64 connections in 2 threads
-  thru rr HOST --anatomy                 how much of a round trip is the network
-  thru rr HOST --speak netperf           HOST runs netserver
-  thru rr HOST --speak stamp             HOST runs a STAMP reflector: one-way delays")]
+#[command(after_help = include_str!("../help/rr.txt").trim_end())]
 pub struct RrArgs {
     #[command(flatten)]
     peer: Peer,

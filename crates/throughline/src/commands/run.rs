@@ -16,12 +16,7 @@ use crate::measure::conduct;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru run plans/socket-sizes.toml                      message and socket size, on this machine
-  thru run plans/socket-sizes.toml --var host=10.0.0.2  the same, to another host
-  thru run plans/mtu.toml --var host=B --dry-run        cells, order and duration
-  thru run plans/mtu.toml --var host=B --resume last    continue that run
-  sudo thru run plans/2012-10gbe.toml --lab             on emulated hosts and links")]
+#[command(after_help = include_str!("../help/run.txt").trim_end())]
 pub struct RunArgs {
     /// The plan file.
     #[arg(value_name = "PLAN.toml")]

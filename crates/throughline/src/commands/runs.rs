@@ -1,10 +1,8 @@
 //! `thru runs`: the list of stored runs.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use model::Spec;
 
 use session::Failure;
 use session::setup::open_store;
@@ -47,28 +45,11 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         outln!("no runs in {} yet: try `thru curve HOST` or `thru demo`", store.path().display());
         return Ok(0);
     }
-    let measured = measured(&rows);
+    let alike = rows.iter().map(|row| ((row.kind.as_str(), row.transport.as_str()), row.spec.as_ref()));
+    let measured = analysis::compare::distinguishing(alike);
     let rows: Vec<report::RunRow> = rows.into_iter().zip(measured).map(|(row, measured)| line(row, measured)).collect();
     out!("{}", report::run_list(&rows));
     Ok(0)
-}
-
-/// What distinguishes each run from the others of its kind and transport.
-fn measured(rows: &[store::RunRow]) -> Vec<String> {
-    let mut kinds: BTreeMap<(&str, &str), Vec<(usize, &Spec)>> = BTreeMap::new();
-    for (place, row) in rows.iter().enumerate() {
-        if let Some(spec) = &row.spec {
-            kinds.entry((&row.kind, &row.transport)).or_default().push((place, spec));
-        }
-    }
-    let mut measured = vec![String::new(); rows.len()];
-    for alike in kinds.values() {
-        let specs: Vec<&Spec> = alike.iter().map(|(_, spec)| *spec).collect();
-        for ((place, _), words) in alike.iter().zip(analysis::compare::distinguishing(&specs)) {
-            measured[*place] = words;
-        }
-    }
-    measured
 }
 
 fn line(row: store::RunRow, measured: String) -> report::RunRow {

@@ -13,13 +13,7 @@ use crate::{console, flags};
 
 /// Flags of `thru selftest`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  sudo thru selftest                links of known rate and delay, about 5 minutes
-  sudo thru selftest --quick        one rate, 40 seconds, for continuous integration
-  thru selftest                     without root: the checks that loopback allows
-  thru selftest --json result.json  the same, and write the result as JSON
-
-Exit codes: 0 all checks passed, 8 a check failed. Other codes are as in `thru --help`.")]
+#[command(after_help = include_str!("../help/selftest.txt").trim_end())]
 pub struct SelftestArgs {
     /// Check one rate with shorter trials; the tolerance of the rate is then 1 % instead of 0.2 %.
     #[arg(long)]

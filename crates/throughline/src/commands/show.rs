@@ -12,12 +12,7 @@ use crate::registries;
 
 /// Flags of `thru show`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru show last                  the report of the last run
-  thru show blocking spinning     two curves beside each other
-  thru show before --json | jq .outcomes[0].summary
-  thru show last --as iperf3      in the format of iperf3
-  thru show last --as iperf3-json | my-old-script")]
+#[command(after_help = include_str!("../help/show.txt").trim_end())]
 pub struct ShowArgs {
     /// The run: its id, the start of its id, its name, `last`, or `last~1` for the one before. Several curves are shown beside each
     /// other.

@@ -5,20 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use model::StackRule;
 use session::Failure;
-use stacks::{Present, Request, STACKS, Stack, StackError};
+use stacks::{Request, Stack, StackError};
 
 use crate::console;
 
 /// Flags of `thru stacks`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru stream HOST --cc fast:alpha=400  load it at both ends for one measurement
-  thru stacks info fast                 its parameters and its publication
-  thru stacks load scalable --any-user  load it for all programs and users of this host
-  thru stacks unload scalable           unload it again
-  thru stacks load ./mine.bpf.o         load a compiled BPF object
-
-An agent loads stacks for its clients if it runs as root with `thru serve --allow-stacks`.")]
+#[command(after_help = include_str!("../help/stacks.txt").trim_end())]
 pub struct StacksArgs {
     #[command(subcommand)]
     action: Action,
@@ -63,7 +56,7 @@ enum Action {
 /// Runs it.
 pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
     match &args.action {
-        Action::List => list(),
+        Action::List => out!("{}", stacks::present().listing()),
         Action::Info { header: true, .. } => console::document(stacks::HEADER),
         Action::Info { name, source, .. } => info(stacks::stack(name).ok_or_else(|| stacks::unknown(name))?, *source)?,
         Action::Load { name, any_user, cc_rules } => {
@@ -82,29 +75,11 @@ fn rules(file: Option<&Path>) -> Result<Vec<StackRule>, StackError> {
     file.map_or(Ok(Vec::new()), stacks::read_rules)
 }
 
-fn list() {
-    for stack in STACKS {
-        outln!("{:<10} {}", stack.name, stack.title);
-    }
-    let Present { loaded, others } = stacks::present();
-    let loaded = if loaded.is_empty() { "none".into() } else { loaded.join(", ") };
-    out!("\n{:<10} {loaded}\n{:<10} {}\n", "loaded", "kernel's", others.join(", "));
-    if let Some(error) = stacks::prevented() {
-        out!("\n{error}\n");
-    }
-}
-
 fn info(stack: &Stack, source: bool) -> Result<(), Failure> {
     if source {
         console::document(stack.source);
         return Ok(());
     }
-    outln!("{:<12} {}", stack.name, stack.title);
-    outln!("{:<12} {}", "published", stack.paper);
-    outln!("{:<12} {}", "in kernel", stack.kernel_name());
-    for parameter in stack.parameters()? {
-        let [value, least, most] = [parameter.value, parameter.least, parameter.most].map(|v| parameter.shown(v));
-        outln!("{:<12} {value} (from {least} to {most})", parameter.name);
-    }
+    out!("{}", stack.about()?);
     Ok(())
 }

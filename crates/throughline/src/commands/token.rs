@@ -9,10 +9,7 @@ use session::{Failure, setup};
 
 /// Flags of `thru token`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru token new -o thru.token                         a new token, in a file with mode 0600
-  thru serve --listen 0.0.0.0 --token-file thru.token  on the far host
-  thru curve HOST --token-file thru.token              on this host, with a copy of the file")]
+#[command(after_help = include_str!("../help/token.txt").trim_end())]
 pub struct TokenArgs {
     #[command(subcommand)]
     action: Action,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use model::{Change, Nanos, Setting, SettingNow};
+use model::{Change, Nanos, Setting};
 use serde_json::{Value, json};
 use session::Failure;
 use session::tuning::{self, Changed, Ending, Place, TuneRequest};
@@ -14,20 +14,7 @@ use crate::console;
 
 /// Flags of `thru tune`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru tune show dev.eth0.*                             the settings of an interface
-  thru tune show sysctl.net.ipv4.tcp_rmem HOST          on another host
-  thru tune set dev.eth0.mtu=9000                       until `thru tune revert`
-  thru tune set cc.default=bbr HOST --for 10m           HOST runs thru serve --allow-tuning
-  thru tune set \"sysctl.net.ipv4.tcp_rmem=4096 131072 33554432\" --dry-run
-  thru tune apply /etc/sysctl.d/90-net.conf HOST        the net.* lines of a file, until Ctrl-C
-  thru tune set dev.eth1.address=192.0.2.1/24 --for 5m  address and netmask of an interface
-  thru tune revert                                      restore changes of this namespace
-  thru stream HOST --set near:dev.eth0.offload.tso=off  for one measurement
-
-Keys: sysctl.NAME, dev.NAME.mtu|txqueuelen|state|address|gso_max_size|..., dev.NAME.ring.rx,
-dev.NAME.coalesce.rx-usecs, dev.NAME.queues.combined, dev.NAME.offload.tso, dev.NAME.rps.rx-0,
-qdisc.NAME, cc.default, cc.NAME.PARAMETER, route.NETWORK.initcwnd, cpu.governor, irq.N.affinity.")]
+#[command(after_help = include_str!("../help/tune.txt").trim_end())]
 pub struct TuneArgs {
     #[command(subcommand)]
     action: TuneAction,
@@ -175,26 +162,15 @@ impl HowFlags {
 }
 
 fn preview(request: &TuneRequest, host: Option<&str>, common: &CommonFlags) -> Result<u8, Failure> {
-    let place = common.place(host);
-    if host.is_none() {
-        let changes = request.preview(&place)?;
-        common.print(&json!({ "would_change": changes }), || report::planned_settings(&changes));
-        return Ok(0);
-    }
-    let present = request.present(&place, "tune set --dry-run")?;
-    let planned = |(now, setting): (&SettingNow, &Setting)| Change {
-        key: now.key.clone(),
-        before: now.value.clone(),
-        requested: setting.value.clone(),
-        now: now.value.clone(),
-        host_wide: now.host_wide,
-        note: None,
+    let changes = request.preview(&common.place(host))?;
+    let shown: Vec<Value> = match host {
+        None => changes.iter().map(|one| json!(one)).collect(),
+        // What another host would make of them is not known.
+        Some(_) => changes
+            .iter()
+            .map(|one| json!({ "key": one.key, "before": one.before, "requested": one.requested, "host_wide": one.host_wide }))
+            .collect(),
     };
-    let changes: Vec<Change> = present.iter().zip(&request.settings).map(planned).collect();
-    let shown: Vec<Value> = changes
-        .iter()
-        .map(|one| json!({ "key": one.key, "before": one.before, "requested": one.requested, "host_wide": one.host_wide }))
-        .collect();
     common.print(&json!({ "would_change": shown }), || report::planned_settings(&changes));
     Ok(0)
 }

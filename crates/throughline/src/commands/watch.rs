@@ -17,11 +17,7 @@ const HEAD_EVERY: u64 = 20;
 
 /// Flags of `thru watch`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru watch                           this host, every second, until Ctrl-C
-  thru watch HOST --token-file FILE    the host of an agent, also during a measurement
-  thru watch --interval 5s --count 12  one minute, 12 intervals
-  thru watch HOST --json               one JSON object per interval")]
+#[command(after_help = include_str!("../help/watch.txt").trim_end())]
 pub struct WatchArgs {
     /// A host that runs `thru serve`: a name or address, with :PORT if not 6280 [default: this host].
     #[arg(value_parser = values::host)]

@@ -13,13 +13,7 @@ use crate::output;
 
 /// Flags of `thru why`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  thru why                        the last run: where the sender's time went, and the evidence
-  thru why before --cell 1        one cell of a run
-  thru why mtu1500 mtu9000        several curves: which is best for which block sizes
-  thru why outbound return        a run and one with --reverse: whether the directions differ
-
-The analysis uses the recorded counters. Counters that a run did not record are listed as missing.")]
+#[command(after_help = include_str!("../help/why.txt").trim_end())]
 pub struct WhyArgs {
     /// Runs: ids, starts of ids, names, `last` or `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]

@@ -32,10 +32,8 @@ impl AxisFlags {
         let axes = Axes { x: self.x_range.clone(), y: self.y_range.clone(), log: self.log };
         let format = registries::format(format).map_err(Failure::usage)?;
         if axes != Axes::default() && !format.draws() {
-            return Err(Failure::usage(format!(
-                "{} has no figures: --x-range, --y-range and --log are for html, svg, png and gnuplot",
-                format.name
-            )));
+            let what = "has no figures: --x-range, --y-range and --log are for html, svg, png and gnuplot";
+            return Err(Failure::usage(format!("{} {what}", format.name)));
         }
         Ok(axes)
     }

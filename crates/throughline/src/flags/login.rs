@@ -9,8 +9,6 @@ use session::Failure;
 use session::serving::UserFiles;
 use session::values::whole;
 
-use crate::password;
-
 /// Headings of the flags.
 const LOGIN: &str = "Login to an iperf3 server";
 const CLIENTS: &str = "Login of iperf3 clients";
@@ -41,7 +39,7 @@ impl LoginFlags {
                 return Err(Failure::usage("--username is a login to an iperf3 server: add --speak iperf3"));
             }
         }
-        let login = Login::read(name.clone(), password::of(name)?, key, padding(self.use_pkcs1_padding))?;
+        let login = Login::read(name.clone(), session::password::of(name)?, key, padding(self.use_pkcs1_padding))?;
         Ok(Some(Arc::new(login)))
     }
 }

@@ -53,9 +53,11 @@ const OTHERS: &[(&str, &str)] = &[
     ("allow-run-as-root", "mpirun"),
     ("bidir", "iperf3"),
     ("bind-dev", "iperf3"),
+    ("bounceback", "iperf2"),
     ("cport", "iperf3"),
     ("example", "cargo"),
     ("fq-rate", "iperf3"),
+    ("full-duplex", "iperf2"),
     ("get-server-output", "iperf3"),
     ("gsro", "iperf3"),
     ("histograms", "iperf2"),
@@ -74,6 +76,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("system", "sysctl"),
     ("test", "cargo test"),
     ("test-threads", "cargo test"),
+    ("timestamps", "iperf3"),
     ("wad", "a former name, which names the new one"),
     ("work", "scripts/bench.sh"),
 ];
@@ -98,7 +101,6 @@ const WORDS: &[&str] = &[
     "setcap",
     "sets",
     "setting",
-    "spec",
     "stacks",
     "sysctl",
     "tbf",
@@ -168,6 +170,7 @@ fn help_from_registries_names_no_option() {
 fn every_flag_that_a_text_names_exists() {
     learn(&crate::args::command());
     let mut all = sources("crates");
+    all.extend(texts("crates/throughline/src/help", "txt"));
     all.extend(texts("README.md", "md"));
     all.extend(texts("docs/manual", "md"));
     let (mut unknown, mut used) = (Vec::new(), Vec::new());

@@ -10,16 +10,7 @@ use super::{Build, print_report, tell};
 
 /// Flags of `thru lab run`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  sudo thru lab run crossover -- thru curve b
-  sudo thru lab run dsl -- thru stream server --probe
-  sudo thru lab run nordunet-2002 --on norway -- ping -c 5 finland
-  sudo thru lab run my.toml -- sh -c 'iperf3 -s -D; ...'
-
-The command runs on the first host of the topology, or on the host of --on. Host names resolve within
-the lab: NAME is the IPv4 address, NAME-v6 the IPv6 address. `thru` finds the agents' token in its
-environment. The counters of the emulated links are printed at the end. The exit code is that of the
-command.")]
+#[command(after_help = include_str!("../../help/lab-run.txt").trim_end())]
 pub struct RunArgs {
     #[command(flatten)]
     build: Build,

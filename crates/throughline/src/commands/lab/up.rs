@@ -8,13 +8,7 @@ use super::Build;
 
 /// Flags of `thru lab up`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  sudo thru lab up sunnyvale-geneva --name wan
-  sudo thru lab exec sunnyvale -- thru stream geneva
-  sudo thru lab down wan
-
-The lab stays up until `thru lab down`, or until the process that holds it ends. `thru lab list`
-shows the process.")]
+#[command(after_help = include_str!("../../help/lab-up.txt").trim_end())]
 pub struct UpArgs {
     #[command(flatten)]
     build: Build,

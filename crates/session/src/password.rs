@@ -5,12 +5,15 @@ use std::io::{BufRead, BufReader, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use session::Failure;
+use crate::failure::Failure;
 
 /// The variable that iperf3 reads, too.
 const VARIABLE: &str = "IPERF3_PASSWORD";
 
-/// The password of `name`.
+/// The password of `name`, from IPERF3_PASSWORD, otherwise asked for at the terminal.
+///
+/// # Errors
+/// There is neither.
 pub fn of(name: &str) -> Result<String, Failure> {
     match std::env::var(VARIABLE) {
         Ok(password) => Ok(password),

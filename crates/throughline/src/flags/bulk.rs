@@ -1,0 +1,82 @@
+//! The flags that `thru stream` and `thru transfer` share.
+
+use clap::Args;
+use model::{BitRate, ByteSize, Nanos, Spec};
+use session::draft::SpecDraft;
+use session::values::{EngineFlag, above_zero, at_least, whole};
+
+use super::{CALLS, Load};
+use crate::job::{Lines, Shape};
+use crate::registries;
+
+/// How bytes are sent in bulk.
+#[derive(Debug, Clone, Args)]
+pub struct Bulk {
+    #[arg(short = 'l', long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
+    pub block: Option<ByteSize>,
+
+    /// End a trial after this many payload bytes instead of --time.
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    bytes: Option<ByteSize>,
+
+    /// End a trial after this many blocks instead of --time.
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
+    count: Option<u64>,
+
+    /// Limit the sending rate, over all flows of a direction [default: no limit].
+    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
+    rate: Option<BitRate>,
+
+    /// Limit the sending rate of each flow, as iperf3 does.
+    #[arg(short = 'b', value_name = "RATE", value_parser = above_zero::<BitRate>, conflicts_with = "rate")]
+    rate_of_flow: Option<BitRate>,
+
+    /// On udp without --rate: send as fast as this host can. Without this flag, the sender limits itself to the free space of
+    /// the receiver's socket, so that losses are those of the path.
+    #[arg(long)]
+    unpaced: bool,
+
+    /// Length of one entry of the series, and from 200ms on time between two lines [lines by default: 1s].
+    #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = at_least(Nanos(Spec::MIN_INTERVAL_NS)))]
+    interval: Nanos,
+
+    /// Also print a line for each flow.
+    #[arg(long)]
+    each: bool,
+
+    /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
+    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    burst: Option<ByteSize>,
+
+    /// Send method and, after a comma, receive method. To send: copy; sendfile, splice, zerocopy (tcp); mmsg, gso (udp); ktls
+    /// (tls). To receive: copy; trunc, map (tcp); mmsg, gro (udp). auto measures each in a pilot trial and uses the fastest.
+    #[arg(long, value_name = "SEND[,RECEIVE]", default_value = "copy", help_heading = CALLS)]
+    engine: EngineFlag,
+
+    /// Let a blocking receiver sleep 50 µs between its reads where that raises the goodput, to save sender wake-ups: on fast TCP
+    /// streams, and on datagrams received several per call. Applications do not read this way; the result says that it was used.
+    #[arg(long, help_heading = CALLS)]
+    delayed_reads: bool,
+}
+
+impl Bulk {
+    /// Adds them to a draft with this load.
+    pub fn fill(&self, load: &Load, draft: &mut SpecDraft) {
+        // Of all flows of a direction.
+        let of_flows = |rate: BitRate| BitRate(rate.0.saturating_mul(load.flows.into()));
+        draft.block = self.block;
+        draft.bytes = self.bytes;
+        draft.count = self.count;
+        draft.rate = self.rate.or(self.rate_of_flow.map(of_flows));
+        draft.unpaced = self.unpaced;
+        draft.interval = Some(self.interval);
+        draft.burst = self.burst;
+        draft.engine = Some(self.engine);
+        draft.delayed_reads = self.delayed_reads;
+    }
+
+    /// How the run is shown.
+    pub fn shape(&self) -> Shape<'static> {
+        Shape { lines: if self.each { Lines::Each } else { Lines::Sum }, ..Shape::default() }
+    }
+}
