@@ -65,8 +65,8 @@ pub(crate) struct PlanRun {
     steps: VecDeque<Vec<u32>>,
     /// Steps that this round had at its begin.
     steps_of_round: usize,
-    /// The time left that was reported last, ns.
-    left_ns: Option<u64>,
+    /// The end that was reported last, ns on the run's clock.
+    ends_ns: Option<u64>,
     /// The tests of this step, and the first cells of its slots, also of those that are skipped.
     tests: Vec<Test>,
     due: Vec<u32>,
@@ -128,7 +128,7 @@ impl PlanRun {
             begun: 0,
             steps: VecDeque::new(),
             steps_of_round: 0,
-            left_ns: None,
+            ends_ns: None,
             tests: Vec::new(),
             due: Vec::new(),
             at: At::Start,
@@ -387,17 +387,16 @@ impl PlanRun {
             Some(every) => Some((state.header.started_unix_ns + every.for_ns).saturating_sub(self.unix_ns(now))),
             None => each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now))),
         };
-        self.left_ns = falling(self.left_ns, left);
-        report(state, activity, self.left_ns);
+        self.ends_ns = left.map(|left| settled_end(self.ends_ns, now, left));
+        report(state, activity, self.ends_ns.map(|end| end.saturating_sub(now)));
     }
 }
 
-/// The time left that is reported after `before`: it does not rise, unless it was far too short.
-fn falling(before: Option<u64>, left: Option<u64>) -> Option<u64> {
-    match (before, left) {
-        (Some(before), Some(left)) if left > before && left < before.saturating_mul(2) => Some(before),
-        _ => left,
-    }
+/// The end of the run that is reported at `now` with this time left: the one that was reported `before`, so that the time left falls,
+/// unless the new one is earlier or more than twice as far away.
+fn settled_end(before: Option<u64>, now: u64, left: u64) -> u64 {
+    let new = now.saturating_add(left);
+    before.filter(|end| new > *end && left < 2 * end.saturating_sub(now)).unwrap_or(new)
 }
 
 impl Machine for PlanRun {
@@ -539,5 +538,20 @@ fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
         block: None,
         cells,
         comparison: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_falls_unless_it_was_far_too_short() {
+        assert_eq!(settled_end(None, 10, 100), 110);
+        // Ten later the same end is nearer, whatever the new guess.
+        assert_eq!(settled_end(Some(110), 20, 120), 110);
+        assert_eq!(settled_end(Some(110), 20, 50), 70, "an earlier one is taken");
+        assert_eq!(settled_end(Some(110), 20, 180), 200, "twice as long: the old one was wrong");
+        assert_eq!(settled_end(Some(110), 120, 5), 125, "the old one has passed");
     }
 }

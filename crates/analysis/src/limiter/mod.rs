@@ -169,6 +169,16 @@ fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
     kinds
 }
 
+/// What precedes a lesser cause in a statement, by its grade.
+const ALSO: [&str; 2] = ["possibly also", "likely also"];
+
+/// The statement of a [`Why`](model::Why) without its lesser causes.
+#[must_use]
+pub fn first_cause(statement: &str) -> &str {
+    let lesser = ALSO.iter().filter_map(|also| statement.find(&format!("; {also} ")));
+    lesser.min().map_or(statement, |end| &statement[..end])
+}
+
 /// `receive window (strong, 87 % of the sender's time): 64 KiB window over 20 ms carries at most 26 Mbit/s; likely also send buffer:
 /// ...`.
 fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evidence: &[Evidence]) -> String {
@@ -187,8 +197,8 @@ fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evi
             // A kind that is not the first is at most likely; without a first one, only possible.
             let how_sure = match (limiter, grade) {
                 (LimiterKind::Unexplained, _) => "possible",
-                (_, Grade::Possible) => "possibly also",
-                _ => "likely also",
+                (_, Grade::Possible) => ALSO[0],
+                _ => ALSO[1],
             };
             statement.push_str(&format!("; {how_sure} {}: {said}", kind.words()));
         }

@@ -40,7 +40,7 @@ fn cut(row: &str, lines: usize, columns: usize) -> String {
     }
     let mut kept: Vec<String> = row.lines().take(lines).map(str::to_owned).collect();
     if let Some(last) = kept.last_mut() {
-        while last.chars().count() + 2 > columns {
+        while !last.is_empty() && last.chars().count() + 2 > columns {
             let end = last.trim_end().rfind(' ').unwrap_or(0);
             last.truncate(end);
         }
@@ -53,7 +53,7 @@ type Row = (&'static str, String, usize);
 
 fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let summary = &outcome.summary;
-    let why = summary.why.as_ref().map(|why| first_cause(&why.statement).to_owned());
+    let why = summary.why.as_ref().map(|why| analysis::limiter::first_cause(&why.statement).to_owned());
     // A run that is not stored cannot be asked about.
     let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run));
     let rows = [
@@ -64,7 +64,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Retransmits", retransmits(outcome), 1),
         ("Lost", lost(outcome), 1),
         ("Flows", flows(outcome), 1),
-        ("Under load", finding(run, "The probe's"), WRAPPED),
+        ("Under load", under_load(outcome), WRAPPED),
         ("Outbound", one_way(run, "outbound: "), WRAPPED),
         ("Return", one_way(run, "return: "), WRAPPED),
         ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
@@ -167,23 +167,19 @@ fn flows(outcome: &Outcome) -> Option<String> {
     Some(format!("{} flows, {range} (Jain's index {index:.3})", outcome.spec.flows))
 }
 
-/// The finding that begins with these words.
-fn finding(run: &Run, words: &str) -> Option<String> {
-    run.findings.iter().map(|finding| &finding.statement).find(|statement| statement.starts_with(words)).cloned()
+/// A probe's median RTT without and with load.
+fn under_load(outcome: &Outcome) -> Option<String> {
+    let probe = outcome.summary.probe.as_ref()?;
+    let idle =
+        probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without, ", units::seconds(idle.p50_ns as f64)));
+    let loaded = units::seconds(probe.loaded.p50_ns as f64);
+    let rpm = units::three_digits(probe.rpm);
+    Some(format!("RTT of the probe {idle}{loaded} with load (median); {rpm} round trips per minute (RPM)"))
 }
 
 /// One direction of the one-way delays.
 fn one_way(run: &Run, direction: &str) -> Option<String> {
     one_way::of_run(run).iter().find_map(|line| line.strip_prefix(direction)).map(str::to_owned)
-}
-
-/// The cause without the lesser ones.
-pub(super) fn first_cause(statement: &str) -> &str {
-    ["; likely also", "; possibly also"]
-        .iter()
-        .filter_map(|also| statement.find(also))
-        .min()
-        .map_or(statement, |end| &statement[..end])
 }
 
 fn caveats(outcome: &Outcome) -> Option<String> {
@@ -278,6 +274,28 @@ mod tests {
             "{}",
             shown(&run, 100)
         );
+    }
+
+    #[test]
+    fn a_probe_has_its_round_trips_without_and_with_load() {
+        let mut run = sample::stream();
+        let rtt = |ns: u64| {
+            let mut all = model::Histogram::new();
+            all.record(ns);
+            model::RttTally::weighted(all, 100).unwrap()
+        };
+        let (idle, loaded) = (Some(rtt(20_000_000)), rtt(200_000_000));
+        run.outcomes[0].summary.probe = Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 300.0 });
+        let text = shown(&run, 100);
+        let said =
+            "Under load   RTT of the probe 20.0 ms without, 200 ms with load (median); 300 round trips per minute";
+        assert!(text.replace("\n             ", " ").contains(said), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_cut_in_a_terminal_without_columns() {
+        let run = sample::rr();
+        assert!(!screen(&run, of(&run).unwrap(), 1, "").is_empty());
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn is_curve(run: &Run) -> bool {
 fn limited_by(run: &Run, view: &View<'_>) -> String {
     let mut text = String::new();
     for line in limiters(run) {
-        let line = if view.whole.is_some() { answer::first_cause(&line) } else { &line };
+        let line = if view.whole.is_some() { analysis::limiter::first_cause(&line) } else { &line };
         wrapped("", line, usize::from(view.columns), &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
