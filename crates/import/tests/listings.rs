@@ -25,7 +25,11 @@ fn of<'a>(interfaces: &'a [Interface], name: &str) -> (&'a Interface, &'a Device
 fn a_page_with_several_listings_gives_each() {
     let reading = read(OF_2012.as_bytes(), None).unwrap();
     let tools: Vec<&str> = reading.imported.iter().map(|imported| imported.tool.as_str()).collect();
-    assert_eq!(tools, ["lshw", "ifconfig", "netstat"]);
+    // Two hosts, each with its own interfaces of the same names.
+    assert_eq!(tools, ["lshw", "lshw", "ifconfig", "ifconfig", "netstat", "netstat"]);
+    let eth0 = |at: usize| &of(&reading.imported[at].near.interfaces, "eth0").0.addresses[0];
+    assert_eq!([eth0(2), eth0(3)], ["132.206.178.150/24", "132.206.178.8/24"]);
+    assert_eq!(reading.imported[4].near.interfaces.len(), 6);
     assert_eq!(reading.refused, []);
     assert_eq!(read(OF_2005.as_bytes(), None).unwrap().imported[0].tool, "ifconfig");
 }
@@ -39,10 +43,9 @@ fn ifconfig_of_2005_and_2012() {
         (eth1.addresses.as_slice(), device.mac.as_deref()),
         (&["192.168.1.2/24".to_owned()][..], Some("00:09:5b:60:18:e5"))
     );
-    assert_eq!((device.totals["rx_frame"], device.totals["rx_bytes"]), (869, 0));
+    assert_eq!((device.totals["rx_frame_errors"], device.totals["rx_bytes"]), (869, 0));
     assert_eq!(device.flags, ["up", "broadcast", "running", "multicast"]);
 
-    // Both hosts of the page have an eth0: the last one's figures stand.
     let interfaces = listing(OF_2012.split("wart:").next().unwrap(), "ifconfig");
     let (eth0, device) = of(&interfaces, "eth0");
     assert_eq!(eth0.addresses, ["132.206.178.150/24", "fe80::225:90ff:fe39:e673/64"]);
@@ -63,7 +66,8 @@ fn ifconfig_of_net_tools_2() {
     let (eth0, device) = of(&interfaces, "eth0");
     assert_eq!((eth0.mtu, eth0.txqueuelen), (Some(9000), Some(1000)));
     assert_eq!(eth0.addresses, ["192.0.2.1/24", "2001:db8::1/64"]);
-    let totals = ["rx_packets", "rx_dropped", "tx_bytes", "tx_carrier", "collisions"].map(|key| device.totals[key]);
+    let totals =
+        ["rx_packets", "rx_dropped", "tx_bytes", "tx_carrier_errors", "collisions"].map(|key| device.totals[key]);
     assert_eq!(totals, [12, 2, 970, 8, 9]);
     assert_eq!(device.flags, ["up", "broadcast", "running", "multicast"]);
 }
@@ -133,7 +137,7 @@ fn ip_with_counters() {
     let interfaces = listing(text, "ip-link");
     let (eth0, device) = of(&interfaces, "eth0");
     assert_eq!((eth0.mtu, eth0.txqueuelen, eth0.state.as_deref()), (Some(1500), Some(1000), Some("up")));
-    let totals = ["rx_bytes", "rx_missed", "multicast", "tx_dropped", "tx_carrier_errors", "collisions"]
+    let totals = ["rx_bytes", "rx_missed_errors", "multicast", "tx_dropped", "tx_carrier_errors", "collisions"]
         .map(|key| device.totals[key]);
     assert_eq!(totals, [1000, 3, 4, 6, 7, 8]);
     assert_eq!(

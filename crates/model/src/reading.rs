@@ -70,7 +70,7 @@ pub struct DatagramReading {
     pub numbers: u64,
     /// Of these, datagrams that arrived, without duplicates.
     pub received: u64,
-    /// Jitter (RFC 3550), ns; null if the datagrams carry no times.
+    /// Jitter (RFC 3550), ns; of several connections their mean. Null if the datagrams carry no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<u64>,
 }

@@ -249,8 +249,8 @@ pub struct DatagramTally {
     /// the end of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
-    /// Jitter of the arrivals (RFC 3550, section 6.4.1), ns; of several flows their mean, of several processes the
-    /// largest. Null if the datagrams carry no times, which need 16 bytes.
+    /// Jitter of the arrivals (RFC 3550, section 6.4.1), ns; of several flows their mean. Null if the datagrams carry
+    /// no times, which need 16 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<u64>,
 }

@@ -120,19 +120,22 @@ pub(crate) fn bind(
             if wanted.is_ipv6() {
                 socket.set_only_v6(true)?;
             }
-            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-            match options.rcvbuf {
-                Some(bytes) => socket.set_recv_buffer_size(size(bytes))?,
-                None => foreign::make_roomy(socket.as_fd()),
+            if options.rcvbuf.is_none() {
+                foreign::make_roomy(socket.as_fd());
             }
-            if let Some(bytes) = options.sndbuf {
-                socket.set_send_buffer_size(size(bytes))?;
-            }
+            set_buffers(&socket, options)?;
             socket.bind(&wanted.into())?;
             Ok(UdpSocket::from(socket))
         };
         open().map_err(|source: std::io::Error| InteropError::socket("receive data on", wanted, source))
     })
+}
+
+/// Sets the buffers that `options` name; others keep their sizes.
+pub(crate) fn set_buffers(socket: &Socket, options: &EndOptions) -> std::io::Result<()> {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    options.rcvbuf.map_or(Ok(()), |bytes| socket.set_recv_buffer_size(size(bytes)))?;
+    options.sndbuf.map_or(Ok(()), |bytes| socket.set_send_buffer_size(size(bytes)))
 }
 
 fn first_free<T>(

@@ -127,6 +127,17 @@ impl TrialObserver for Ignored {
     fn stopped(&mut self) {}
 }
 
+/// A client's control connection after its request, which a server accepts.
+fn requested(listener: &TcpListener) -> TcpStream {
+    let (mut control, _) = listener.accept().unwrap();
+    let _cookie: [u8; 37] = received(&mut control);
+    control.write_all(&[9]).unwrap();
+    let mut parameters = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
+    control.read_exact(&mut parameters).unwrap();
+    control.write_all(&CREATE_STREAMS).unwrap();
+    control
+}
+
 /// Our client's error for a server that continues like this after the request of the first UDP stream.
 fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket) + Send) -> InteropError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -134,12 +145,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
     let udp = UdpSocket::bind(address).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let (mut control, _) = listener.accept().unwrap();
-            let _cookie: [u8; 37] = received(&mut control);
-            control.write_all(&[9]).unwrap();
-            let mut requested = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
-            control.read_exact(&mut requested).unwrap();
-            control.write_all(&CREATE_STREAMS).unwrap();
+            let mut control = requested(&listener);
             let (_, peer) = udp.recv_from(&mut [0; 8]).unwrap();
             udp.connect(peer).unwrap();
             goes_on(&mut control, &udp);
@@ -232,12 +238,7 @@ fn a_server_that_reports_nothing_is_a_failure() {
     let json =
         br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":-1,"streams":[]}"#;
     let server = std::thread::spawn(move || {
-        let (mut control, _) = listener.accept().unwrap();
-        let _cookie: [u8; 37] = received(&mut control);
-        control.write_all(&[9]).unwrap();
-        let mut requested = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
-        control.read_exact(&mut requested).unwrap();
-        control.write_all(&CREATE_STREAMS).unwrap();
+        let mut control = requested(&listener);
         let (mut stream, _) = listener.accept().unwrap();
         control.write_all(&STARTED).unwrap();
         let reader = std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));

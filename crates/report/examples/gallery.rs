@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
         return Ok(());
     };
     let only = env::args().nth(2);
-    let pixels = env::args().nth(3).and_then(|pixels| pixels.parse().ok()).unwrap_or(1_600);
+    let pixels = env::args().nth(3).and_then(|pixels| pixels.parse().ok());
     for (name, runs) in sample::gallery() {
         if only.as_ref().is_some_and(|only| only != name) {
             continue;
@@ -23,8 +23,9 @@ fn main() -> io::Result<()> {
         fs::create_dir_all(&folder)?;
         for format in report::FORMATS {
             let mapped = runs.iter().any(|run| report::topology(run).is_some()) && format.name == "png";
-            for figure in [None, mapped.then_some("topology")].into_iter().take(1 + usize::from(mapped)) {
-                match (format.render)(&report::View { pixels, figure, ..report::View::new(&runs) }) {
+            let figures: &[Option<&str>] = if mapped { &[None, Some("topology")] } else { &[None] };
+            for figure in figures {
+                match (format.render)(&report::View { pixels, figure: *figure, ..report::View::new(&runs) }) {
                     Ok(pieces) => {
                         for piece in pieces {
                             fs::write(folder.join(&piece.name), &piece.bytes)?;

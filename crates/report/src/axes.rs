@@ -2,11 +2,10 @@
 
 use std::str::FromStr;
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use model::{Axis, BitRate, ByteSize, Figure, Nanos, Scale};
 
 use crate::ReportError;
+use crate::draw::dates::midnight;
 use crate::figures::TAIL_UNIT;
 
 /// What is requested of the axes; what is not follows from the values.
@@ -79,8 +78,7 @@ const DATE: &str = "date";
 /// A value in the unit of an axis; a bare number is in that unit.
 fn value(text: &str, unit: &str) -> Option<f64> {
     if unit == DATE {
-        let date: Date = text.parse().ok()?;
-        return Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond() as f64);
+        return midnight(text);
     }
     if let Ok(number) = text.parse::<f64>() {
         return Some(number).filter(|number| number.is_finite() && unit != TAIL_UNIT);
@@ -131,7 +129,7 @@ impl Axes {
                 continue;
             }
             let why = set.into_iter().find_map(Result::err).unwrap_or_else(|| "there is no such axis".to_owned());
-            return Err(ReportError::Axes {
+            return Err(ReportError::Option {
                 what: format!("`{name} {}`: {why} (figure {})", range.text(), ids.join(", ")),
             });
         }

@@ -300,8 +300,7 @@ mod tests {
         let text = super::comparison(&many, 100, false);
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("10 worse, 30 cannot tell") && text.contains("30 more cells: `-v`"), "{text}");
-        let first = text.lines().find(|line| line.contains("worse ") || line.ends_with(" worse")).unwrap();
-        assert!(!first.is_empty() && text.contains("895 facts that were not recorded of A"), "{text}");
+        assert!(text.contains("895 facts that were not recorded of A"), "{text}");
         assert!(text.find("1.3900").unwrap() < text.find("1.3000").unwrap() && !text.contains("1.2900"), "{text}");
         let whole = super::comparison(&many, 100, true);
         assert!(whole.contains("1.0100") && whole.contains("note 29"), "{whole}");

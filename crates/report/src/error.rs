@@ -46,10 +46,10 @@ pub enum ReportError {
         /// The available figures, separated by commas.
         available: String,
     },
-    /// What is requested of the axes is not possible. The command line can say so before anything is written.
+    /// An option of figures is not for the format, or its value not for the axes.
     #[error("{what}")]
-    Axes {
-        /// The flag, its value and the reason.
+    Option {
+        /// The option, its value and the reason.
         what: String,
     },
     /// A run could not be written as JSON.

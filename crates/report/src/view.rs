@@ -19,16 +19,25 @@ pub struct View<'a> {
     /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
     pub whole: Option<&'a str>,
     /// `png` and `svg`: width in pixels; the height follows from the figure. Below 960 the figure is laid out for a narrow place.
-    pub pixels: u32,
+    /// Otherwise [`PIXELS`](Self::PIXELS).
+    pub pixels: Option<u32>,
     /// `svg`, `png`, `html` and `gnuplot`: ranges and scales of the axes.
     pub axes: Axes,
 }
 
 impl<'a> View<'a> {
-    /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, every row, 1600 pixels.
+    /// Width of a picture.
+    pub const PIXELS: u32 = 1600;
+
+    /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, every row.
     #[must_use]
     pub fn new(runs: &'a [Run]) -> Self {
-        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: 1600, axes: Axes::default() }
+        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: None, axes: Axes::default() }
+    }
+
+    /// The requested width of a picture, or the default one.
+    pub(crate) fn width(&self) -> u32 {
+        self.pixels.unwrap_or(Self::PIXELS)
     }
 
     /// The figures that `format` draws: the named one, or all.

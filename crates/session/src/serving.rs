@@ -17,12 +17,11 @@ use std::thread::JoinHandle;
 
 use control::agent::Machine;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
+use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::agent::{ServeOptions, captures, serve};
 pub use self::helper::{HelperServer, help};
 pub use self::loopback::LoopbackAgent;
-use tokio::sync::mpsc::UnboundedSender;
-
 use crate::Failure;
 
 /// A program whose clients are served, with its port and options.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use model::Run;
+use report::View;
 use session::failure::{self, Failure};
 use session::{Finished, Request, files};
 
@@ -48,10 +49,10 @@ pub fn conduct(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(
 pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure> {
     let runs = std::slice::from_ref(run);
     if let Some(path) = &output.json {
-        crate::output::write_pieces("json", runs, Some(path), None)?;
+        crate::output::write_pieces("json", View::new(runs), path)?;
     }
     if let Some(path) = shape.np {
-        crate::output::write_pieces("np", runs, Some(path), None)?;
+        crate::output::write_pieces("np", View::new(runs), path)?;
     }
     if !output.quiet && !output.live && !output.is_document() {
         // Scripts that read NetPIPE's file may read its screen output, too.

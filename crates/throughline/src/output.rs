@@ -12,20 +12,9 @@ use crate::console;
 use crate::registries;
 use crate::spelling;
 
-/// Renders `runs` as `format` to `path` (`None` or `-` for standard output; a folder for several files) and returns the paths of
-/// the files.
-pub fn write_pieces(
-    format: &str,
-    runs: &[Run],
-    path: Option<&Path>,
-    figure: Option<&str>,
-) -> Result<Vec<PathBuf>, Failure> {
-    write_view(format, View { figure, ..View::new(runs) }, path)
-}
-
-/// The same of a view of runs.
-pub fn write_view(format: &str, view: View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    rendered(format, &View { columns: columns(), ..view }, path)
+/// Renders runs as `format` to `path` (`-` for standard output; a folder for several files) and returns the paths of the files.
+pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    rendered(format, &View { columns: columns(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
 }
 
 /// Renders runs as `format` to standard output. Of one measurement only the answer, unless `all`; `stored` is where the rest is kept,
@@ -46,9 +35,8 @@ pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
-    let mut pieces = (format.render)(view).map_err(|error| match error {
-        // The flags of the axes are wrong for these figures.
-        ReportError::Axes { what } => Failure::usage(what),
+    let mut pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
+        ReportError::Option { what } => Failure::usage(what),
         error => Failure::other(error),
     })?;
     if !is_data(format.name) {
@@ -57,7 +45,6 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     }
     match path {
         None => to_stdout(format.name, &pieces),
-        Some(path) if path == Path::new("-") => to_stdout(format.name, &pieces),
         Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),
     }
 }

@@ -1,7 +1,7 @@
 //! The measurement in a word of the command line: flags as after `thru stream` (rr, transfer).
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use model::Spec;
 use session::Failure;
 use session::draft::Pattern;
@@ -10,8 +10,11 @@ use crate::commands::{rr, stream, transfer};
 use crate::usage;
 
 /// IDs of the flags of the commands that measure that apply to the whole run, not to one spec.
-pub const RUN_WIDE: &str = "host far_host each verbose iperf3_json from token_file no_path target budget trials \
-    seed json live quiet name store no_store as username rsa_public_key_path use_pkcs1_padding";
+#[rustfmt::skip]
+pub const RUN_WIDE: [&str; 22] = [
+    "host", "far_host", "from", "token_file", "no_path", "target", "budget", "trials", "seed", "name", "store", "no_store",
+    "json", "live", "quiet", "verbose", "each", "as", "iperf3_json", "username", "rsa_public_key_path", "use_pkcs1_padding",
+];
 
 /// The arguments.
 #[derive(Debug, Parser)]
@@ -55,7 +58,7 @@ pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
     }
     let wrong = |error: clap::Error| SpecError::Usage(usage::sentence(&error));
     let matches = SpecArgs::command().try_get_matches_from(words).map_err(wrong)?;
-    if let Some(flag) = matches.subcommand().and_then(|(_, matches)| run_wide(matches)) {
+    if let Some(flag) = matches.subcommand().and_then(|(command, matches)| run_wide(command, matches)) {
         return Err(SpecError::RunWide(flag));
     }
     let spec = match SpecArgs::from_arg_matches(&matches).map_err(wrong)?.command {
@@ -66,11 +69,17 @@ pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
     spec.map_err(SpecError::Conflict)
 }
 
-fn run_wide(matches: &ArgMatches) -> Option<String> {
-    let typed = |id: &&str| {
-        let known = matches.try_contains_id(id).unwrap_or(false);
-        known && matches.value_source(id) == Some(ValueSource::CommandLine)
+/// A flag of a command that applies to the whole run, as it is typed.
+fn run_wide(command: &str, matches: &ArgMatches) -> Option<String> {
+    let typed = |arg: &&Arg| {
+        let id = arg.get_id().as_str();
+        RUN_WIDE.contains(&id) && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
-    let id = RUN_WIDE.split_whitespace().find(typed)?;
-    Some(if id == "host" { "HOST".to_owned() } else { format!("--{}", id.replace('_', "-")) })
+    let all = SpecArgs::command();
+    let arg = all.find_subcommand(command)?.get_arguments().find(typed)?;
+    Some(match (arg.get_long(), arg.get_short()) {
+        (Some(long), _) => format!("--{long}"),
+        (None, Some(short)) => format!("-{short}"),
+        (None, None) => "HOST".to_owned(),
+    })
 }

@@ -6,12 +6,12 @@
     reason = "a test stops at the first surprise and says what it saw"
 )]
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use program::process::{Process, eventually};
+use program::peers::{free_port, iperf3};
+use program::process::eventually;
 use program::{Agent, Running, Sandbox, skip};
 
 /// Rounds in which each program measures once: at least so many, and more while the best ones do not agree.
@@ -39,10 +39,6 @@ fn alone() -> MutexGuard<'static, ()> {
 fn cores() -> [&'static str; 2] {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if cores > 1 { ["0", "1"] } else { ["0", "0"] }
-}
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
 /// The better of two values: the higher rate, the shorter time.
@@ -79,10 +75,7 @@ fn goodput_agrees_with_iperf3() {
     let _alone = alone();
     let (agent, sandbox, port, [near, far]) = (Agent::start(), Sandbox::new(), free_port(), cores());
     let pin = format!("{near},{far}");
-    let mut command = Command::new("iperf3");
-    command.args(["--server", "--bind", "127.0.0.1", "--port", &port, "--forceflush"]);
-    let server = Process::spawn(command);
-    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
+    let _server = iperf3(&port, &["--bind", "127.0.0.1"]);
     // How several flows get on with each other is the tool's own doing (iperf3 has one thread for all before 3.16); at a rate
     // that both keep they agree, or one of them adds up wrongly.
     let one: [&[&str]; 2] = [&["--flows", "1"], &["--parallel", "1"]];

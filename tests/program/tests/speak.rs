@@ -6,17 +6,13 @@
     reason = "a test stops at the first surprise and says what it saw"
 )]
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
+use program::peers::{free_port, iperf3};
 use program::process::{Process, eventually, within};
 use program::{Agent, Doc, Finished, Running, Sandbox, skip};
 use serde_json::Value;
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
-}
 
 /// One trial of 0.2 s at a server of iperf3, unless `flags` say otherwise.
 fn ours(sandbox: &Sandbox, host: &str, flags: &[&str]) -> Doc {
@@ -39,10 +35,7 @@ fn our_client_measures_with_iperf3s_server() {
         return;
     }
     let (sandbox, port) = (Sandbox::new(), free_port());
-    let mut command = Command::new("iperf3");
-    command.args(["--server", "--port", &port, "--forceflush"]);
-    let server = Process::spawn(command);
-    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
+    let _server = iperf3(&port, &[]);
     let host = format!("127.0.0.1:{port}");
 
     let doc = ours(&sandbox, &host, &["--flows", "2", "--trials", "3", "--name", "spoken"]);
@@ -334,10 +327,7 @@ fn iperf3s_login_in_both_roles() {
 
     // Version 3.12 knows PKCS #1 alone, and has no word of the padding.
     let port = free_port();
-    let mut command = Command::new("iperf3");
-    command.args(["--server", "--port", &port, "--forceflush"]).args(keyed);
-    let server = Process::spawn(command);
-    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
+    let _server = iperf3(&port, &keyed);
     let old = logged_in(&sandbox, &port, "rossi", &["--use-pkcs1-padding"]);
     let older = if old.code == Some(0) { &["--use-pkcs1-padding"][..] } else { &[] };
     assert!(logged_in(&sandbox, &port, "rossi", older).ok().doc().goodput() > 0.0);

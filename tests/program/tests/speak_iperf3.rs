@@ -6,24 +6,11 @@
     reason = "a test stops at the first surprise and says what it saw"
 )]
 
-use std::net::TcpListener;
 use std::process::Command;
 
-use program::process::{Process, eventually};
-use program::{Agent, Running, Sandbox, skip};
+use program::peers::{free_port, iperf3};
+use program::{Agent, Running, Sandbox, eventually, skip};
 use serde_json::Value;
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
-}
-
-fn server(port: &str, flags: &[&str]) -> Process {
-    let mut command = Command::new("iperf3");
-    command.args(["--server", "--port", port, "--forceflush"]).args(flags);
-    let server = Process::spawn(command);
-    eventually("iperf3 listens", || server.stdout().contains("Server listening"));
-    server
-}
 
 #[test]
 fn a_server_for_one_test_serves_a_run_of_one_trial() {
@@ -32,7 +19,7 @@ fn a_server_for_one_test_serves_a_run_of_one_trial() {
     }
     let sandbox = Sandbox::new();
     let [one, other] = [free_port(), free_port()];
-    let _servers = [server(&one, &["-1"]), server(&other, &["-1"])];
+    let _servers = [iperf3(&one, &["-1"]), iperf3(&other, &["-1"])];
     let host = format!("127.0.0.1:{one}");
     let brief = ["--speak", "iperf3", "--time", "200ms", "--quiet"];
     let doc = sandbox.measure(&[&["stream", &host, "--trials", "1"][..], &brief].concat());
@@ -53,7 +40,7 @@ fn a_warm_up_is_counted_at_both_ends_alike() {
         return;
     }
     let (sandbox, port) = (Sandbox::new(), free_port());
-    let _server = server(&port, &[]);
+    let _server = iperf3(&port, &[]);
     let host = format!("127.0.0.1:{port}");
     let base = ["stream", &host, "--speak", "iperf3", "--warmup", "1s", "--time", "2s", "--trials", "1", "--quiet"];
     for flags in [&["--reverse", "--rate", "400Mbit"][..], &["--both", "--rate", "400Mbit"]] {

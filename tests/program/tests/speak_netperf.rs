@@ -8,12 +8,12 @@
     reason = "a test stops at the first surprise and says what it saw"
 )]
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use program::peers::free_port;
 use program::process::eventually;
 use program::skip::skip;
 use program::{Agent, Running, Sandbox, binary};
@@ -43,10 +43,6 @@ exec \"$THRU\" \"$@\" \"$host:$port\" --speak netperf --time \"${seconds}s\" --t
 
 /// The marks of rrul's streams: CS0, CS1, CS5 and EF.
 const MARKS: [u32; 4] = [0, 0x20, 0xa0, 0xb8];
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
-}
 
 #[test]
 fn both_directions_between_our_own_ends() {

@@ -89,6 +89,7 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
     sum.bytes_unsent += part.bytes_unsent;
     sum.stalled |= part.stalled;
     sum.cut_short |= part.cut_short;
+    let flows = [sum.flows.len() as u64, part.flows.len() as u64];
     sum.flows.extend(part.flows);
     sum.rtt = add_rtt(sum.rtt.take(), part.rtt);
     sum.probe = sum.probe.take().or(part.probe);
@@ -108,7 +109,7 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
         own.reordered += other.reordered;
         own.socket_drops += other.socket_drops;
         own.replies_lost += other.replies_lost;
-        own.jitter_ns = own.jitter_ns.max(other.jitter_ns);
+        own.jitter_ns = mean([own.jitter_ns, other.jitter_ns], flows);
     }
     if paced {
         sum.after_first = beside(sum.after_first, part.after_first);
@@ -119,6 +120,13 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
         own.bytes += other.bytes;
         own.ns = own.ns.max(other.ns);
     }
+}
+
+/// The mean over all flows, of the means over two groups of them.
+fn mean(means: [Option<u64>; 2], flows: [u64; 2]) -> Option<u64> {
+    let known = || means.into_iter().zip(flows).filter_map(|(mean, flows)| Some((mean?, flows)));
+    let sum = known().map(|(mean, flows)| mean.saturating_mul(flows)).fold(0, u64::saturating_add);
+    sum.checked_div(known().map(|(_, flows)| flows).sum())
 }
 
 fn beside(own: Option<Window>, other: Option<Window>) -> Option<Window> {
@@ -174,6 +182,8 @@ fn add_rtt(own: Option<RttTally>, other: Option<RttTally>) -> Option<RttTally> {
 
 #[cfg(test)]
 mod tests {
+    use model::FlowTally;
+
     use super::*;
 
     #[test]
@@ -205,6 +215,23 @@ mod tests {
         let after = |spec: &Spec| merge(parts(), spec).0[0].after_first;
         assert_eq!(after(&spec), Some(Window { bytes: 115, ns: 1_010 }));
         assert_eq!(after(&Spec { rate_bps: Some(1), ..spec }), Some(Window { bytes: 105, ns: 1_000 }));
+    }
+
+    #[test]
+    fn jitter_is_the_mean_of_all_flows() {
+        let part = |flows: usize, jitter_ns| WorkerDone {
+            tallies: vec![EndTally {
+                flows: vec![FlowTally::default(); flows],
+                datagrams: Some(DatagramTally { jitter_ns, ..DatagramTally::default() }),
+                ..EndTally::default()
+            }],
+            spans: vec![[0; 4]],
+            ..WorkerDone::default()
+        };
+        let merged = |parts| merge(parts, &Spec::new("udp", "stream")).0[0].datagrams.unwrap().jitter_ns;
+        assert_eq!(merged(vec![part(1, Some(100)), part(3, Some(20))]), Some(40));
+        assert_eq!(merged(vec![part(2, None), part(1, Some(20))]), Some(20));
+        assert_eq!(merged(vec![part(2, None), part(1, None)]), None);
     }
 
     #[test]

@@ -80,10 +80,14 @@ fn by_direction(flows: &[FlowReading]) -> Vec<FlowReading> {
                 sum.bytes_sent += flow.bytes_sent;
                 sum.bytes_received += flow.bytes_received;
                 sum.transactions += flow.transactions;
+                let count = u64::from(sum.connections);
                 sum.datagrams = [sum.datagrams, flow.datagrams].into_iter().flatten().reduce(|a, b| DatagramReading {
                     numbers: a.numbers + b.numbers,
                     received: a.received + b.received,
-                    jitter_ns: a.jitter_ns.max(b.jitter_ns),
+                    jitter_ns: match (a.jitter_ns, b.jitter_ns) {
+                        (Some(mean), Some(own)) => Some((mean.saturating_mul(count - 1).saturating_add(own)) / count),
+                        (mean, own) => mean.or(own),
+                    },
                 });
             }
         }
@@ -128,13 +132,21 @@ mod tests {
     #[test]
     fn many_connections_are_summed_up_by_direction() {
         let direction = |flow: u32| if flow.is_multiple_of(2) { Direction::Send } else { Direction::Reverse };
-        let counts = |flow: u32| Snapshot { bytes_sent: u64::from(flow), numbers: 2, ..Snapshot::default() };
+        let counts = |flow: u32| Snapshot {
+            bytes_sent: u64::from(flow),
+            numbers: 2,
+            jitter: u64::from(flow) * 16_000 + 1,
+            ..Snapshot::default()
+        };
         let flows: Vec<FlowReading> = (0..100)
             .map(|flow| reading(&LinkPlan { flow, index: flow, direction: direction(flow) }, &counts(flow), None))
             .collect();
         let sums = by_direction(&flows);
-        let of = |sum: &FlowReading| (sum.flow, sum.connections, sum.bytes_sent, sum.datagrams.map(|all| all.numbers));
-        assert_eq!(sums.iter().map(of).collect::<Vec<_>>(), [(0, 50, 2450, Some(100)), (1, 50, 2500, Some(100))]);
+        let of = |sum: &FlowReading| (sum.flow, sum.connections, sum.bytes_sent, sum.datagrams.unwrap().numbers);
+        assert_eq!(sums.iter().map(of).collect::<Vec<_>>(), [(0, 50, 2450, 100), (1, 50, 2500, 100)]);
+        // The mean, but for the rounding of each step.
+        let jitter = |sum: &FlowReading| sum.datagrams.unwrap().jitter_ns.unwrap();
+        assert!(jitter(&sums[0]).abs_diff(49_000) < 50 && jitter(&sums[1]).abs_diff(50_000) < 50, "{sums:?}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn read(text: &str) -> Reading {
     let mut name: Option<String> = None;
     for (_, line) in lines(text) {
         if let Some(own) = begins(line) {
+            found.begin(own);
             name = Some(own.to_owned());
         } else if line.trim().is_empty() || !line.starts_with(char::is_whitespace) {
             name = None;
@@ -90,10 +91,13 @@ fn counters(words: &[&str], device: &mut model::Device) {
             Some((label, count)) => (label, Some(count)),
             None => (*word, words.get(at + 1).copied()),
         };
-        let known = ["packets", "errors", "dropped", "overruns", "frame", "carrier", "bytes"].contains(&label);
+        // Net-tools takes them from /proc/net/dev, whose `fifo` it calls overruns.
         let key = match label {
-            "collisions" => "collisions".to_owned(),
-            _ if known && !way.is_empty() => format!("{way}{label}"),
+            "collisions" => label.to_owned(),
+            _ if way.is_empty() => continue,
+            "packets" | "errors" | "dropped" | "bytes" => format!("{way}{label}"),
+            "overruns" => format!("{way}fifo_errors"),
+            "frame" | "carrier" => format!("{way}{label}_errors"),
             _ => continue,
         };
         if let Some(count) = count.and_then(|count| count.parse().ok()) {

@@ -36,7 +36,7 @@ fn read(text: &str) -> Reading {
     for (_, line) in lines(text) {
         if let Some((own, rest)) = begins(line) {
             name = Some(own);
-            first(found.of(own), rest);
+            first(found.begin(own), rest);
             continue;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -70,6 +70,7 @@ fn counter(way: &str, title: &str) -> String {
     match title.trim_end_matches(':') {
         "mcast" => "multicast".to_owned(),
         "collsns" => "collisions".to_owned(),
+        "missed" => format!("{way}_missed_errors"),
         "overrun" => format!("{way}_over_errors"),
         "carrier" => format!("{way}_carrier_errors"),
         other => format!("{way}_{other}"),

@@ -48,7 +48,7 @@ fn read(text: &str) -> Reading {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words.as_slice() {
                 [path, name, "network", product @ ..] if path.starts_with('/') => {
-                    let device = found.of(name).device.get_or_insert_default();
+                    let device = found.begin(name).device.get_or_insert_default();
                     device.product = Some(product.join(" ")).filter(|product| !product.is_empty());
                     device.bus = Some((*path).to_owned());
                 }
@@ -71,7 +71,7 @@ fn read(text: &str) -> Reading {
 /// The facts of a block whose device has an interface.
 fn keep(found: &mut Interfaces, block: Option<Block>) {
     let Some(Block { name: Some(name), facts }) = block else { return };
-    let interface = found.of(&name);
+    let interface = found.begin(&name);
     let fact = |key: &str| facts.iter().find(|(own, _)| own == key).map(|(_, value)| value.clone());
     let setting = |key: &str| -> Option<String> {
         let all = fact("configuration")?;

@@ -14,7 +14,7 @@ const COUNTERS: [(&str, &str); 8] = [
     ("RX-OK", "rx_packets"),
     ("RX-ERR", "rx_errors"),
     ("RX-DRP", "rx_dropped"),
-    ("RX-OVR", "rx_over_errors"),
+    ("RX-OVR", "rx_fifo_errors"),
     ("TX-OK", "tx_packets"),
     ("TX-ERR", "tx_errors"),
     ("TX-DRP", "tx_dropped"),
@@ -45,7 +45,7 @@ fn read(text: &str) -> Reading {
         // An alias has no counters of its own.
         if line.contains("no statistics available") {
             if let [name, mtu, ..] = words.as_slice() {
-                found.of(name).mtu = mtu.parse().ok();
+                found.begin(name).mtu = mtu.parse().ok();
             }
             continue;
         }
@@ -60,7 +60,7 @@ fn read(text: &str) -> Reading {
             table = None;
             continue;
         }
-        let interface = found.of(words[0]);
+        let interface = found.begin(words[0]);
         interface.mtu = words[1].parse().ok();
         let device = interface.device.get_or_insert_default();
         for (head, word) in heads.iter().zip(&words) {

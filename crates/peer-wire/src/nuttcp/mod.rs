@@ -20,7 +20,7 @@ mod server;
 
 pub use client::{Action as ClientAction, Client};
 pub use marks::{Mark, mark};
-pub use options::{NO_RATE, Options};
+pub use options::{MOST_WINDOW, NO_RATE, Options};
 pub use report::Report;
 pub use server::{Action as ServerAction, Server};
 

@@ -15,8 +15,8 @@ const FORMAT_PARSE: u64 = 0x40;
 const MOST_STREAMS: u64 = 128;
 /// Largest accepted buffer in bytes.
 const MOST_BYTES: u64 = 1 << 26;
-/// Largest accepted socket buffer in bytes: nuttcp has it in 31 bits.
-const MOST_WINDOW: u64 = i32::MAX as u64;
+/// Largest socket buffer in bytes: nuttcp has it in 31 bits.
+pub const MOST_WINDOW: u64 = i32::MAX as u64;
 /// Longest accepted time, seconds.
 const MOST_SECONDS: f64 = 86_400.0;
 

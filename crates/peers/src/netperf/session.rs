@@ -175,10 +175,7 @@ impl Session<'_, '_> {
             // netserver leaves the kernel's sizes where the client names none; netperf prints them.
             let kept = EndOptions { rcvbuf: Some(early.rcvbuf.unwrap_or(0)), ..spec.far.clone() };
             foreign::prepare(socket.as_fd(), &Spec { far: kept, ..spec.clone() }, Role::Passive)?;
-            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-            let buffered = socket2::SockRef::from(&socket);
-            early.rcvbuf.map_or(Ok(()), |bytes| buffered.set_recv_buffer_size(size(bytes))).map_err(failed)?;
-            early.sndbuf.map_or(Ok(()), |bytes| buffered.set_send_buffer_size(size(bytes))).map_err(failed)?;
+            plain::set_buffers(&socket2::SockRef::from(&socket), &early).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
             (DataListener::Udp(socket), address, buffers)

@@ -1,7 +1,7 @@
 //! Translates between a spec and nuttcp's options.
 
 use model::{Direction, EndOptions, Observe, Spec, Stop};
-use peer_wire::nuttcp::{NO_RATE, Options};
+use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
 use crate::unsupported::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
@@ -11,8 +11,6 @@ const SECOND_NS: f64 = 1e9;
 const MOST_BYTES: u64 = 16 << 20;
 const LEAST_DATAGRAM: u64 = 8;
 const MOST_DATAGRAM: u64 = 65_507;
-/// Bytes of a socket buffer: nuttcp has them in 31 bits.
-const MOST_WINDOW: u64 = i32::MAX as u64;
 /// The count that nuttcp sends for timed tests.
 const ENDLESS: u64 = i32::MAX as u64;
 /// nuttcp's most streams.

@@ -2,23 +2,22 @@
 
 use model::Figure;
 
-use super::layout::{Layout, title_size};
+use super::layout::{Head, Layout};
 use super::plot::Plot;
 use super::svg::{Svg, px};
 use super::text_width::fit;
 use super::{line, text};
 
 /// Title and subtitle.
-pub(super) fn head(svg: &mut Svg, layout: &Layout) {
-    let left = px(layout.edge);
-    let size = px(title_size(layout.width));
-    for (row, content) in layout.title.iter().enumerate() {
+pub(super) fn head(svg: &mut Svg, head: &Head) {
+    let (left, size) = (px(head.edge), px(head.size));
+    for (row, content) in head.title.iter().enumerate() {
         let y = px(36.0 + 21.0 * row as f64);
         let attributes = [("class", "title"), ("x", left.as_str()), ("y", &y), ("font-size", &size)];
         svg.with_text("text", &attributes, content);
     }
-    let first = 59.0 + 21.0 * (layout.title.len() as f64 - 1.0);
-    for (row, content) in layout.subtitle.iter().enumerate() {
+    let first = 38.0 + 21.0 * head.title.len() as f64;
+    for (row, content) in head.subtitle.iter().enumerate() {
         text(svg, "subtitle", &left, &px(first + 17.0 * row as f64), "start", content);
     }
 }
@@ -38,7 +37,7 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
             x_texts(svg, layout, plot);
         }
         if plot.frame.left == left {
-            y_texts(svg, layout, plot, left - layout.edge - 30.0);
+            y_texts(svg, layout, plot, left - layout.head.edge - 30.0);
         }
         frame(svg, plot);
         if let Some(title) = panels.get(index) {
@@ -52,7 +51,7 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
     text(svg, "axis", &middle, &px(layout.x_label), "middle", &fit(&layout.x_ticks.title, 13.5 * 1.1, right));
     let top = layout.plots.iter().map(|plot| plot.frame.top).fold(f64::INFINITY, f64::min);
     let bottom = layout.plots.iter().map(|plot| plot.frame.bottom).fold(0.0, f64::max);
-    let (x, y) = (px(layout.edge + 10.0), px((top + bottom) / 2.0));
+    let (x, y) = (px(layout.head.edge + 10.0), px((top + bottom) / 2.0));
     let turn = format!("rotate(-90 {x} {y})");
     let attributes = [("class", "axis"), ("x", x.as_str()), ("y", y.as_str()), ("text-anchor", "middle")];
     let title = fit(&layout.y_ticks.title, 13.5 * 1.1, (bottom - top).max(150.0));

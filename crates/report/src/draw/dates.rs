@@ -1,6 +1,8 @@
-//! Ticks of times: whole minutes, hours and days in UTC.
+//! Times on an axis, and their ticks: whole minutes, hours and days in UTC.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use model::Axis;
 
 use super::span::Span;
@@ -13,6 +15,12 @@ const STEPS: [i64; 24] = [
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800, 432_000,
     864_000, 2_592_000, 8_640_000, 31_536_000,
 ];
+
+/// Midnight of a date such as `2026-11-21`, ns since 1970 (UTC).
+pub(crate) fn midnight(text: &str) -> Option<f64> {
+    let date: Date = text.trim().parse().ok()?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond() as f64)
+}
 
 /// At most `room` ticks, and the title of the axis. A tick at midnight has the date, others the time; the title has the days.
 pub(super) fn ticks(axis: &Axis, span: &Span, room: usize) -> (Vec<(f64, String)>, String) {

@@ -36,14 +36,40 @@ pub(crate) struct Key {
     pub(crate) y: f64,
 }
 
+/// Title and subtitle above what is drawn.
+pub(crate) struct Head {
+    /// Left edge of its texts, and margin of the figure.
+    pub(crate) edge: f64,
+    /// Font size of the title.
+    pub(crate) size: f64,
+    pub(crate) title: Vec<String>,
+    pub(crate) subtitle: Vec<String>,
+}
+
+impl Head {
+    pub(crate) fn new(figure: &Figure, width: f64) -> Self {
+        let narrow = is_narrow(width);
+        let (edge, size) = if narrow { (10.0, 16.0) } else { (22.0, 19.0) };
+        let title = wrap(&figure.title, size * 1.08, width - 2.0 * edge, if narrow { 3 } else { 1 });
+        let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * edge) / 1.12, if narrow { 6 } else { 2 });
+        Self { edge, size, title, subtitle }
+    }
+
+    /// Where it ends.
+    pub(crate) fn bottom(&self) -> f64 {
+        41.0 + 21.0 * self.title.len() as f64 + 17.0 * self.subtitle.len() as f64
+    }
+}
+
+fn is_narrow(width: f64) -> bool {
+    width < 620.0
+}
+
 /// The layout of one figure.
 pub(crate) struct Layout {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// Left edge of the texts above the plots.
-    pub(crate) edge: f64,
-    pub(crate) title: Vec<String>,
-    pub(crate) subtitle: Vec<String>,
+    pub(crate) head: Head,
     /// The plots, one for each panel.
     pub(crate) plots: Vec<Plot>,
     pub(crate) x_ticks: Ticks,
@@ -60,8 +86,9 @@ pub(crate) struct Layout {
 impl Layout {
     /// Lays `figure` out at `width`.
     pub(crate) fn new(figure: &Figure, width: f64) -> Self {
-        let narrow = width < 620.0;
-        let edge = if narrow { 10.0 } else { 22.0 };
+        let narrow = is_narrow(width);
+        let head = Head::new(figure, width);
+        let edge = head.edge;
         let (x, y) = spans(figure);
         let plot_height = (width * 0.42).clamp(230.0, 400.0);
         let y_ticks = Ticks::new(&figure.y, &y, if y.scale == Scale::Log { 10 } else { (plot_height / 46.0) as usize });
@@ -71,10 +98,7 @@ impl Layout {
         let left = edge + 22.0 + (widest * 1.15).max(24.0) + 10.0;
         let ends = end_labels(figure, width);
         let right = width - edge - ends.as_ref().map_or(12.0, |ends| ends.width);
-        let title = wrap(&figure.title, title_size(width) * 1.08, width - 2.0 * edge, if narrow { 3 } else { 1 });
-        let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * edge) / 1.12, if narrow { 6 } else { 2 });
-        let top = 62.0 + 17.0 * subtitle.len() as f64 + 21.0 * (title.len() as f64 - 1.0);
-        let grid = Grid::new(figure, width, left, right, top, plot_height);
+        let grid = Grid::new(figure, width, left, right, head.bottom(), plot_height);
         let room = (grid.cell_width / if narrow { 56.0 } else { 66.0 }) as usize;
         let mut x_ticks = Ticks::new(&figure.x, &x, room);
         if figure.x.scale != Scale::Names {
@@ -92,9 +116,7 @@ impl Layout {
         Self {
             width,
             height: keys_top + rest,
-            edge,
-            title,
-            subtitle,
+            head,
             plots,
             x_ticks,
             y_ticks,
@@ -109,11 +131,6 @@ impl Layout {
     pub(crate) fn below(&self) -> f64 {
         self.x_label + BELOW - 44.0
     }
-}
-
-/// The font size of the title.
-pub(crate) fn title_size(width: f64) -> f64 {
-    if width < 620.0 { 16.0 } else { 19.0 }
 }
 
 /// Where the plots are.
@@ -136,7 +153,7 @@ impl Grid {
         let columns = match count {
             1 => 1,
             // A single column shows a few panels as large as possible.
-            2 | 3 if width < 620.0 => 1,
+            2 | 3 if is_narrow(width) => 1,
             4 => 2,
             _ => most.min(count),
         };

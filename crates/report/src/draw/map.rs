@@ -2,31 +2,22 @@
 
 use model::{Figure, Map, MapKind, MapLink, MapNode};
 
-use super::layout::title_size;
-use super::map_places::{EDGE, ROW, boxes};
+use super::layout::Head;
+use super::map_places::{ROW, boxes};
 use super::notes::meet;
 use super::plot::{Rect, Segment};
 use super::svg::{Svg, px};
-use super::text_width::{fit, text_width, wrap};
-use super::{Use, begun, line, text};
+use super::text_width::{fit, text_width};
+use super::{Use, axes, begun, line, text};
 
 /// Draws the map at `width`.
 pub(super) fn draw(figure: &Figure, map: &Map, usage: Use, width: f64) -> String {
-    let title = wrap(&figure.title, title_size(width) * 1.08, width - 2.0 * EDGE, 3);
-    let subtitle = wrap(&figure.subtitle, 12.5, (width - 2.0 * EDGE) / 1.12, 6);
-    let top = 46.0 + 21.0 * title.len() as f64 + 17.0 * subtitle.len() as f64;
+    let head = Head::new(figure, width);
+    let top = head.bottom() + 5.0;
     let boxes = boxes(map, width, top);
     let height = boxes.iter().map(|area| area.bottom).fold(top, f64::max) + 24.0;
     let mut svg = begun(figure, usage, width, height);
-    let (left, size) = (px(EDGE), px(title_size(width)));
-    for (row, content) in title.iter().enumerate() {
-        let y = px(32.0 + 21.0 * row as f64);
-        svg.with_text("text", &[("class", "title"), ("x", left.as_str()), ("y", &y), ("font-size", &size)], content);
-    }
-    for (row, content) in subtitle.iter().enumerate() {
-        let y = 34.0 + 21.0 * title.len() as f64 + 17.0 * row as f64;
-        text(&mut svg, "subtitle", &left, &px(y), "start", content);
-    }
+    axes::head(&mut svg, &head);
     let ends = |link: &MapLink| Some((boxes.get(link.between[0])?, boxes.get(link.between[1])?));
     let wires: Vec<Segment> = map.links.iter().filter_map(ends).map(|(a, b)| (centre(a), centre(b))).collect();
     wires.iter().for_each(|(from, to)| line(&mut svg, "wire", *from, *to));

@@ -5,7 +5,7 @@ use model::Map;
 use super::plot::Rect;
 
 /// Margin of the map.
-pub(super) const EDGE: f64 = 14.0;
+const EDGE: f64 = 14.0;
 /// Largest width of a box, and the width that a box and the texts of a link beside it need.
 const BOX: f64 = 150.0;
 const STEP: f64 = 232.0;

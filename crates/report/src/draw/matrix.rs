@@ -6,8 +6,9 @@ use super::layout::Layout;
 use super::plot::Plot;
 use super::svg::{Svg, px};
 use super::text_width::text_width;
+use super::theme::LIGHT;
+use super::ticks::prefix;
 use super::{Use, text};
-use crate::draw::ticks::prefix;
 use crate::labels;
 
 /// The colours from the lowest to the highest value, light to dark, which remain ordered in grey and for any colour vision (the
@@ -15,11 +16,30 @@ use crate::labels;
 const RAMP: [[f64; 3]; 5] =
     [[222.0, 235.0, 247.0], [158.0, 202.0, 225.0], [107.0, 174.0, 214.0], [33.0, 113.0, 181.0], [8.0, 48.0, 107.0]];
 
+/// From this share of the range on, a cell is so dark that its number is light.
+pub(crate) const DARK: f64 = 0.55;
+
+/// The colours of the scale from its lowest to its highest value, at equal distances.
+pub(crate) fn colours() -> [String; RAMP.len()] {
+    std::array::from_fn(|index| colour(index as f64 / (RAMP.len() - 1) as f64))
+}
+
+/// The lowest and the highest value; infinite without any.
+pub(crate) fn range(matrix: &Matrix) -> (f64, f64) {
+    let values = matrix.cells.iter().map(|cell| cell.value).filter(|value| value.is_finite());
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// The divisor of the values, and what they are with their unit.
+pub(crate) fn title(matrix: &Matrix) -> (f64, String) {
+    let (factor, unit) = prefix(range(matrix).1, &matrix.unit);
+    (factor, if unit.is_empty() { matrix.label.clone() } else { format!("{} ({unit})", matrix.label) })
+}
+
 /// The cells of all panels, and the scale.
 pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Matrix, usage: Use) {
-    let values = || matrix.cells.iter().map(|cell| cell.value).filter(|value| value.is_finite());
-    let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), value| (l.min(value), h.max(value)));
-    let (factor, unit) = prefix(high, &matrix.unit);
+    let (low, high) = range(matrix);
+    let (factor, title) = title(matrix);
     for (panel, plot) in layout.plots.iter().enumerate() {
         let cells: Vec<&MatrixCell> = matrix.cells.iter().filter(|cell| cell.panel == panel).collect();
         let tips = if usage == Use::Inline { tips(plot, figure, matrix, &cells) } else { String::new() };
@@ -34,8 +54,7 @@ pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Mat
         svg.close();
     }
     if low <= high {
-        let unit = if unit.is_empty() { matrix.label.clone() } else { format!("{} ({unit})", matrix.label) };
-        scale(svg, layout, &unit, [number(low / factor), number(high / factor)]);
+        scale(svg, layout, &title, [number(low / factor), number(high / factor)]);
     }
 }
 
@@ -67,7 +86,7 @@ fn one(svg: &mut Svg, plot: &Plot, cell: &MatrixCell, share: f64, number: &str) 
     svg.leaf("rect", &[("x", &x), ("y", &y), ("width", &width), ("height", &height), ("fill", &fill)]);
     if text_width(number, 12.5) * 1.1 + 4.0 <= right - left && bottom - top >= 16.0 {
         // A rule of the page's style would be above an attribute.
-        let style = format!("fill:{}", if share > 0.55 { "#ffffff" } else { "#1b1f24" });
+        let style = format!("fill:{}", if share > DARK { "#ffffff" } else { LIGHT.ink });
         let (x, y) = (px((left + right) / 2.0), px((top + bottom) / 2.0 + 4.5));
         let attributes =
             [("class", "value"), ("x", x.as_str()), ("y", &y), ("text-anchor", "middle"), ("style", &style)];
@@ -90,7 +109,7 @@ fn tips(plot: &Plot, figure: &Figure, matrix: &Matrix, cells: &[&MatrixCell]) ->
 fn scale(svg: &mut Svg, layout: &Layout, title: &str, [low, high]: [String; 2]) {
     const STEPS: usize = 40;
     let width = (layout.width * 0.4).min(260.0);
-    let left = layout.edge + 8.0 + text_width(&low, 12.5) * 1.1;
+    let left = layout.head.edge + 8.0 + text_width(&low, 12.5) * 1.1;
     let top = layout.below() - 10.0;
     text(svg, "tick", &px(left - 6.0), &px(top + 11.0), "end", &low);
     for step in 0..STEPS {
@@ -99,7 +118,7 @@ fn scale(svg: &mut Svg, layout: &Layout, title: &str, [low, high]: [String; 2]) 
         svg.leaf("rect", &[("x", &x), ("y", &px(top)), ("width", &part), ("height", "14"), ("fill", &fill)]);
     }
     text(svg, "tick", &px(left + width + 6.0), &px(top + 11.0), "start", &high);
-    text(svg, "key", &px(layout.edge), &px(top + 32.0), "start", title);
+    text(svg, "key", &px(layout.head.edge), &px(top + 32.0), "start", title);
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A figure as SVG.
 
 mod axes;
-mod dates;
+pub(crate) mod dates;
 mod end_labels;
 mod exits;
 mod layout;
@@ -9,7 +9,7 @@ mod look;
 mod map;
 mod map_places;
 mod marker;
-mod matrix;
+pub(crate) mod matrix;
 mod notes;
 mod plot;
 mod series;
@@ -32,6 +32,7 @@ pub(crate) use exits::{Side, exits};
 pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH};
 pub(crate) use look::{joined, look, shift};
 pub(crate) use plot::Plot;
+pub(crate) use series::{FEW, MANY};
 #[cfg(test)]
 pub(crate) use text_width::text_width;
 pub(crate) use text_width::{fit, wrap};
@@ -54,7 +55,7 @@ pub(crate) fn draw(figure: &Figure, usage: Use, width: f64) -> String {
     }
     let layout = Layout::new(figure, width);
     let mut svg = begun(figure, usage, width, layout.height);
-    axes::head(&mut svg, &layout);
+    axes::head(&mut svg, &layout.head);
     axes::axes(&mut svg, &layout, figure);
     match &figure.matrix {
         Some(matrix) => matrix::draw(&mut svg, &layout, figure, matrix, usage),

@@ -8,9 +8,9 @@ use super::svg::{Svg, px};
 use super::{Use, look, marker, tooltips};
 
 /// Series with more points have bands and sparse markers.
-const MANY: usize = 130;
+pub(crate) const MANY: usize = 130;
 /// Series with at most this many points show intervals as bars.
-const FEW: usize = 16;
+pub(crate) const FEW: usize = 16;
 
 /// Where a series is drawn.
 #[derive(Clone, Copy)]

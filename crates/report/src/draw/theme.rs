@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 /// The colours of one appearance.
 pub(crate) struct Theme {
     background: &'static str,
-    ink: &'static str,
+    pub(crate) ink: &'static str,
     muted: &'static str,
-    grid: &'static str,
+    pub(crate) grid: &'static str,
     minor: &'static str,
-    series: [&'static str; SERIES],
+    pub(crate) series: [&'static str; SERIES],
     /// The same colours for names, with enough contrast to be read.
     names: [&'static str; SERIES],
 }

@@ -6,7 +6,7 @@ use super::Drawn;
 use super::line::Line;
 
 /// The most lines of a plot: more would repeat colours.
-const MOST: usize = 6;
+pub(super) const MOST: usize = 6;
 /// The most plots of a figure.
 const MOST_PANELS: usize = 24;
 

@@ -3,15 +3,13 @@
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;
-use super::arrange::{line_colours, one_each, panel_for_each};
+use super::arrange::{MOST, line_colours, one_each, panel_for_each};
 use super::curve::out_of_range_named;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
 
 /// The most flows of a trial that are drawn, if it is the only one in the figure.
 const MAX_FLOWS: usize = 3;
-/// The most lines of a plot.
-const MAX_LINES: usize = 6;
 /// The most points of a series, by the width of a figure.
 const MAX_POINTS: usize = 400;
 
@@ -76,7 +74,7 @@ fn figure(
     let (mut series, mut owners, mut groups) = (Vec::new(), Vec::new(), Vec::new());
     let max_flows = if lines.len() == 1 { MAX_FLOWS } else { 1 };
     // Each of many lines has a plot of its own, with all its quantities.
-    let apart = lines.len() > 1 && lines.len() * quantities.len() > MAX_LINES;
+    let apart = lines.len() > 1 && lines.len() * quantities.len() > MOST;
     let colours = line_colours(runs, lines);
     for (number, line) in lines.iter().enumerate() {
         for outcome in &line.outcomes {

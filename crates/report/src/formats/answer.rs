@@ -33,7 +33,7 @@ pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) ->
     text
 }
 
-/// The first lines of a row; a cut one ends with an ellipsis.
+/// The first lines of a row; a cut one ends with an ellipsis, if possible where a clause does.
 fn cut(row: &str, lines: usize, columns: usize) -> String {
     if row.lines().count() <= lines {
         return row.to_owned();
@@ -42,6 +42,9 @@ fn cut(row: &str, lines: usize, columns: usize) -> String {
     if let Some(last) = kept.last_mut() {
         while !last.is_empty() && last.chars().count() + 2 > columns {
             let end = last.trim_end().rfind(' ').unwrap_or(0);
+            last.truncate(end);
+        }
+        if let Some(end) = last.rfind("; ") {
             last.truncate(end);
         }
         *last = format!("{} …", last.trim_end_matches([' ', ',', ';', ':']));
@@ -183,11 +186,8 @@ fn one_way(run: &Run, direction: &str) -> Option<String> {
 }
 
 fn caveats(outcome: &Outcome) -> Option<String> {
-    let verdicts: Vec<&Verdict> = outcome.summary.verdicts.iter().collect();
-    let sentences: Vec<String> = verdicts
-        .iter()
-        .map(|one| format!("{}: {}", labels::verdict(**one), analysis::outcome::explain(**one)))
-        .collect();
+    let sentence = |one: &Verdict| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one));
+    let sentences: Vec<String> = outcome.summary.verdicts.iter().map(sentence).collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
@@ -226,20 +226,19 @@ mod tests {
         let mut run = sample::stream();
         let statement = "receive window (strong): 64 KiB over 20.0 ms; likely also sender CPU: 98 % of the time";
         run.header.target = Some("beta".into());
-        run.outcomes[0].summary.why = Some(model::Why {
-            limiter: model::LimiterKind::ReceiveWindow,
-            grade: None,
-            statement: statement.into(),
-            parts: Vec::new(),
-            evidence: Vec::new(),
-            also: Vec::new(),
-            losses: None,
-            notes: Vec::new(),
-            missing: Vec::new(),
-        });
+        run.outcomes[0].summary.why = Some(sample::why(statement));
         let text = shown(&run, 100);
         assert!(text.contains("Limited by   receive window (strong): 64 KiB over 20.0 ms\n"), "{text}");
         assert!(text.contains(", `thru advise beta` (settings)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_cut_row_ends_where_a_clause_does() {
+        let row = "Limited by   link rate: a queue raised the\n             RTT to 13.0 ms; the rate varied by\n             less than 1 %\n";
+        assert_eq!(cut(row, 2, 60), "Limited by   link rate: a queue raised the\n             RTT to 13.0 ms …\n");
+        assert_eq!(cut(row, 3, 60), row);
+        let words = "Next         one two three\n             four five\n";
+        assert_eq!(cut(words, 1, 25), "Next         one two …\n");
     }
 
     #[test]

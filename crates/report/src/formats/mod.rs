@@ -20,7 +20,7 @@ mod text;
 
 use model::{Figure, Spec};
 
-use crate::{Piece, ReportError, View};
+use crate::{Axes, Piece, ReportError, View};
 
 /// An output format.
 pub struct Format {
@@ -30,6 +30,8 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// Whether it is a page or a picture for people, which `thru report` writes.
     pub is_page: bool,
+    /// The options of figures that it uses: `figure`, `width`, `x-range`, `y-range`, `log`.
+    pub options: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
     /// The program whose output it is like, if it is another one.
@@ -44,28 +46,47 @@ pub struct Format {
 }
 
 impl Format {
-    /// Whether it draws figures, whose axes can be requested.
-    #[must_use]
-    pub fn draws(&self) -> bool {
-        matches!(self.name, "html" | "svg" | "png" | "gnuplot")
+    /// Refuses options of figures that the format would ignore.
+    ///
+    /// # Errors
+    /// [`ReportError::Option`] with the formats that the option is for.
+    pub fn check(&self, view: &View<'_>) -> Result<(), ReportError> {
+        let View { figure, pixels, axes: Axes { x, y, log }, .. } = view;
+        let given = [
+            ("figure", figure.is_some()),
+            ("width", pixels.is_some()),
+            ("x-range", x.is_some()),
+            ("y-range", y.is_some()),
+            ("log", log.is_some()),
+        ];
+        let Some((name, _)) = given.iter().find(|(name, given)| *given && !self.options.contains(name)) else {
+            return Ok(());
+        };
+        let users: Vec<&str> =
+            FORMATS.iter().filter(|format| format.options.contains(name)).map(|format| format.name).collect();
+        Err(ReportError::Option { what: format!("`{name}` is for {}, not for {}", users.join(", "), self.name) })
     }
 }
+
+/// Options of pictures, and of outputs with all figures.
+const OF_PICTURES: &[&str] = &["figure", "width", "x-range", "y-range", "log"];
+const OF_FIGURES: &[&str] = &["x-range", "y-range", "log"];
 
 /// All formats; those to be read by people are first.
 #[rustfmt::skip]
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", extensions: &["txt"], is_page: false, help: "report for a terminal: table, plot, findings, explained verdicts", program: None, takes: anything, render: text::render },
-    Format { name: "html", extensions: &["html", "htm"], is_page: true, help: "one self-contained page with figures, tables and both hosts' inventory", program: None, takes: anything, render: html::render },
-    Format { name: "md", extensions: &["md", "markdown"], is_page: true, help: "tables and findings as Markdown", program: None, takes: anything, render: markdown::render },
-    Format { name: "svg", extensions: &["svg"], is_page: true, help: "figures as vector graphics, one file each", program: None, takes: anything, render: svg::render },
-    Format { name: "png", extensions: &["png"], is_page: true, help: "figures as pixels, one file each", program: None, takes: anything, render: png::render },
-    Format { name: "gnuplot", extensions: &["gp"], is_page: false, help: "a gnuplot script and its data files, to redraw as PNG or EPS", program: None, takes: anything, render: gnuplot::render },
-    Format { name: "json", extensions: &["json"], is_page: false, help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
-    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], is_page: false, help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
-    Format { name: "csv", extensions: &["csv"], is_page: false, help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
-    Format { name: "np", extensions: &["out", "np"], is_page: false, help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
-    Format { name: "np2", extensions: &["np2"], is_page: false, help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
-    Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
+    Format { name: "text", extensions: &["txt"], is_page: false, options: &[], help: "report for a terminal: table, plot, findings, explained verdicts", program: None, takes: anything, render: text::render },
+    Format { name: "html", extensions: &["html", "htm"], is_page: true, options: OF_FIGURES, help: "one self-contained page with figures, tables and both hosts' inventory", program: None, takes: anything, render: html::render },
+    Format { name: "md", extensions: &["md", "markdown"], is_page: true, options: &[], help: "tables and findings as Markdown", program: None, takes: anything, render: markdown::render },
+    Format { name: "svg", extensions: &["svg"], is_page: true, options: OF_PICTURES, help: "figures as vector graphics, one file each", program: None, takes: anything, render: svg::render },
+    Format { name: "png", extensions: &["png"], is_page: true, options: OF_PICTURES, help: "figures as pixels, one file each", program: None, takes: anything, render: png::render },
+    Format { name: "gnuplot", extensions: &["gp"], is_page: false, options: OF_FIGURES, help: "a gnuplot script and its data files, to redraw as PNG or EPS", program: None, takes: anything, render: gnuplot::render },
+    Format { name: "json", extensions: &["json"], is_page: false, options: &[], help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
+    Format { name: "ndjson", extensions: &["ndjson", "jsonl"], is_page: false, options: &[], help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
+    Format { name: "csv", extensions: &["csv"], is_page: false, options: &[], help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
+    Format { name: "np", extensions: &["out", "np"], is_page: false, options: &[], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
+    Format { name: "np2", extensions: &["np2"], is_page: false, options: &[], help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
+    Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, options: &[], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,
     peers::NETPERF,
@@ -74,13 +95,12 @@ pub const FORMATS: &[Format] = &[
     peers::RAPID,
 ];
 
-/// One figure as `svg` or `png`, at the width of [`View::new`].
+/// One figure as `svg` or `png`, [`View::PIXELS`] wide.
 ///
 /// # Errors
 /// The pixels cannot be made.
 pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
-    let pixels = View::new(&[]).pixels;
-    if format == "png" { png::piece(figure, pixels) } else { Ok(svg::piece(figure, pixels)) }
+    if format == "png" { png::piece(figure, View::PIXELS) } else { Ok(svg::piece(figure, View::PIXELS)) }
 }
 
 /// Accepts every measurement.
@@ -113,11 +133,24 @@ mod tests {
     }
 
     #[test]
+    fn an_option_that_a_format_ignores_is_refused_with_those_that_use_it() {
+        let refused =
+            |name: &str, view: View<'_>| format(name).unwrap().check(&view).map_err(|error| error.to_string());
+        let narrow = || View { pixels: Some(400), ..View::new(&[]) };
+        assert_eq!(refused("html", narrow()), Err("`width` is for svg, png, not for html".to_owned()));
+        assert_eq!(refused("png", narrow()), Ok(()));
+        let log = Axes { log: Some("x".parse().unwrap()), ..Axes::default() };
+        let said = refused("md", View { axes: log, ..View::new(&[]) });
+        assert_eq!(said, Err("`log` is for html, svg, png, gnuplot, not for md".to_owned()));
+        assert!(FORMATS.iter().all(|format| format.check(&View::new(&[])).is_ok()));
+    }
+
+    #[test]
     fn every_format_takes_every_run_or_says_why_not() {
         for (what, runs) in sample::gallery() {
             for format in FORMATS {
                 // Small images, because rendering them takes most of the time.
-                match (format.render)(&View { pixels: 200, ..View::new(&runs) }) {
+                match (format.render)(&View { pixels: Some(200), ..View::new(&runs) }) {
                     Ok(pieces) => {
                         assert!(!pieces.is_empty(), "{what} as {}", format.name);
                         let mut names: Vec<&str> = pieces.iter().map(|piece| piece.name.as_str()).collect();

@@ -24,7 +24,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let figures = view.figures("png")?;
-    figures.iter().map(|figure| piece(figure, view.pixels)).collect()
+    figures.iter().map(|figure| piece(figure, view.width())).collect()
 }
 
 /// A figure as a file.
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn text_and_lines_are_drawn_at_the_requested_size() {
         let runs = [sample::curve()];
-        let pieces = render(&View { figure: Some("throughput"), pixels: 800, ..View::new(&runs) }).unwrap();
+        let pieces = render(&View { figure: Some("throughput"), pixels: Some(800), ..View::new(&runs) }).unwrap();
         assert_eq!(pieces.len(), 1);
         let image = Pixmap::decode_png(&pieces[0].bytes).unwrap();
         assert_eq!(image.width(), 800);
@@ -108,7 +108,7 @@ mod tests {
         }
         // A picture of this width has the same layout, and no text leaves it.
         let runs = [sample::planned()];
-        let image = &render(&View { pixels: 400, ..View::new(&runs) }).unwrap()[0];
+        let image = &render(&View { pixels: Some(400), ..View::new(&runs) }).unwrap()[0];
         let image = Pixmap::decode_png(&image.bytes).unwrap();
         let white = |x: u32| (0..image.height()).all(|y| image.pixel(x, y).is_some_and(|p| p.red() > 200));
         assert!(image.width() == 400 && white(399) && white(0));
@@ -119,7 +119,7 @@ mod tests {
         let runs = [sample::curve()];
         let error = render(&View { figure: Some("histogram"), ..View::new(&runs) }).unwrap_err().to_string();
         assert!(error.contains("throughput, saturation, signature"), "{error}");
-        assert!(render(&View { pixels: 0, ..View::new(&runs) }).is_err());
+        assert!(render(&View { pixels: Some(0), ..View::new(&runs) }).is_err());
     }
 
     fn axis(unit: &str, log: bool) -> Axis {

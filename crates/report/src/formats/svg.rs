@@ -6,7 +6,7 @@ use crate::draw::{Use, draw};
 use crate::{Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    Ok(view.figures("svg")?.iter().map(|figure| piece(figure, view.pixels)).collect())
+    Ok(view.figures("svg")?.iter().map(|figure| piece(figure, view.width())).collect())
 }
 
 /// A figure as a file.

@@ -197,8 +197,11 @@ impl Sums {
             if let Some(one) = flow.datagrams {
                 let [numbers, received] = sums.datagrams.unwrap_or_default();
                 sums.datagrams = Some([numbers + one.numbers, received + one.received]);
-                sums.jitters += u32::from(one.jitter_ns.is_some());
-                sums.jitter_ns += one.jitter_ns.unwrap_or(0);
+                if let Some(jitter_ns) = one.jitter_ns {
+                    sums.jitters += flow.connections;
+                    sums.jitter_ns =
+                        sums.jitter_ns.saturating_add(jitter_ns.saturating_mul(u64::from(flow.connections)));
+                }
             }
         }
         sums

@@ -68,7 +68,8 @@ impl LiveLines {
         let Some(counts) = self.due.remove(&reading.number) else { return Vec::new() };
         // Earlier ones are no longer waited for.
         self.due.retain(|number, _| *number > reading.number);
-        let lines = self.lines(&spec, pass, &counts, "");
+        let before = self.printed.take();
+        let lines = self.lines(&spec, pass, &counts, before.as_ref(), "");
         self.printed = Some(counts);
         lines
     }
@@ -78,18 +79,12 @@ impl LiveLines {
         self.due.clear();
         let before = self.printed.take();
         let counts = Counts::at_end(trial, before.as_ref());
-        let lasted_ns = counts.at_ns();
-        let lines = match before {
-            Some(_) => {
-                self.printed = before;
-                let lines = self.lines(&spec, trial.pass, &counts, &note(trial));
-                self.printed = None;
-                lines
-            }
-            None if self.has_parts(&spec) => self.lines(&spec, trial.pass, &counts, &note(trial)),
-            None => self.whole(&spec, trial, &counts),
+        let lines = if before.is_some() || self.has_parts(&spec) {
+            self.lines(&spec, trial.pass, &counts, before.as_ref(), &note(trial))
+        } else {
+            self.whole(&spec, trial, &counts)
         };
-        self.ended_ns += lasted_ns;
+        self.ended_ns += counts.at_ns();
         lines
     }
 
@@ -126,8 +121,8 @@ impl LiveLines {
         self.one(&spec, &Label { time: self.ended_ns as f64 / 1e9, ..Label::default() }, &all, "")
     }
 
-    /// The lines of one moment of a trial.
-    fn lines(&mut self, spec: &Spec, pass: u32, counts: &Counts, note: &str) -> Vec<String> {
+    /// The lines of one moment of a trial, of what happened since `before`.
+    fn lines(&mut self, spec: &Spec, pass: u32, counts: &Counts, before: Option<&Counts>, note: &str) -> Vec<String> {
         let stream = spec.is_stream();
         let at_ns = self.ended_ns + counts.at_ns();
         let warm_up = counts.at_ns() <= spec.warmup_ns;
@@ -140,7 +135,6 @@ impl LiveLines {
         };
         let flows: Vec<Option<u32>> =
             if self.each && stream { counts.flows().into_iter().map(Some).chain([None]).collect() } else { vec![None] };
-        let printed = self.printed.take();
         let mut lines = Vec::new();
         for flow in flows {
             for of in &directions {
@@ -150,14 +144,13 @@ impl LiveLines {
                     flow: self.each.then(|| flow.map_or_else(|| "all".to_owned(), |flow| flow.to_string())),
                     direction: both.then(|| direction(*of)),
                 };
-                let change = counts.since(printed.as_ref(), *of, flow, stream);
+                let change = counts.since(before, *of, flow, stream);
                 // The remainder of a trial that ends with a period.
-                if change.seconds > 0.01 || printed.is_none() {
+                if change.seconds > 0.01 || before.is_none() {
                     lines.extend(self.one(spec, &label, &change, note));
                 }
             }
         }
-        self.printed = printed;
         lines
     }
 

@@ -26,7 +26,7 @@ fn started(spec: Spec, each: bool) -> LiveLines {
     lines
 }
 
-/// A connection with `mbit` in each second so far.
+/// A connection with so many bytes sent and received so far.
 fn flow(number: u32, direction: Direction, bytes: [u64; 2], retransmits: u64) -> FlowReading {
     FlowReading {
         flow: number,

@@ -492,6 +492,21 @@ pub(crate) fn empty() -> Run {
     run
 }
 
+/// What limited an outcome, in these words.
+pub(crate) fn why(statement: &str) -> model::Why {
+    model::Why {
+        limiter: model::LimiterKind::Link,
+        grade: None,
+        statement: statement.into(),
+        parts: Vec::new(),
+        evidence: Vec::new(),
+        also: Vec::new(),
+        losses: None,
+        notes: Vec::new(),
+        missing: Vec::new(),
+    }
+}
+
 pub(crate) fn named(mut run: Run, name: &str) -> Run {
     run.header.name = Some(name.into());
     run

@@ -9,7 +9,6 @@ use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, OnListening
 use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
-
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::rights::{self, Wanted};

@@ -148,6 +148,8 @@ mod tests {
             ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),
             ("--no-path", "--b: --no-path applies to the whole comparison"),
             ("rr otherhost", "--b: HOST applies to the whole comparison"),
+            ("rr -H otherhost", "--b: -H applies to the whole comparison"),
+            ("-J", "--b: -J applies to the whole comparison"),
         ] {
             let is = side(words).unwrap_err();
             assert!(is.contains(said), "is:       {is}\nexpected: {said}");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::Run;
+use report::View;
 use session::demo::Demo;
 use session::failure::{self, Failure};
 use session::setup::own_program;
@@ -65,7 +66,7 @@ fn write_report(store: &Path, folder: &Path, count: usize) -> Result<(), Failure
     out!("\nThe report:\n");
     for (format, target) in [("html", folder.join("curve.html")), ("png", folder.to_owned()), ("np", folder.to_owned())]
     {
-        for path in output::write_pieces(format, &runs, Some(&target), None)? {
+        for path in output::write_pieces(format, View::new(&runs), &target)? {
             outln!("  {}", path.display());
         }
     }

@@ -36,9 +36,8 @@ pub struct ExportArgs {
 
 /// Runs it.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let axes = args.axes.axes(&args.format)?;
     let runs = [load(&args.run, args.store.as_deref())?];
-    for path in output::write_view(&args.format, View { axes, ..View::new(&runs) }, Some(&args.output))? {
+    for path in output::write_pieces(&args.format, View { axes: args.axes.axes(), ..View::new(&runs) }, &args.output)? {
         outln!("{}", path.display());
     }
     Ok(0)

@@ -50,10 +50,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         )));
     }
     let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
-    let axes = args.axes.axes(&ending)?;
-    let view = View { figure: args.figure.as_deref(), axes, ..View::new(&runs) };
-    let view = View { pixels: args.width.unwrap_or(view.pixels), ..view };
-    for path in output::write_view(&ending, view, Some(&args.output))? {
+    let (figure, pixels, axes) = (args.figure.as_deref(), args.width, args.axes.axes());
+    for path in output::write_pieces(&ending, View { figure, pixels, axes, ..View::new(&runs) }, &args.output)? {
         outln!("{}", path.display());
     }
     Ok(0)

@@ -2,9 +2,6 @@
 
 use clap::Args;
 use report::{Axes, AxisRange, LogAxes};
-use session::Failure;
-
-use crate::registries;
 
 /// Heading of the flags.
 const AXES: &str = "Axes of figures";
@@ -27,14 +24,8 @@ pub struct AxisFlags {
 }
 
 impl AxisFlags {
-    /// What they request, for an output of this format.
-    pub fn axes(&self, format: &str) -> Result<Axes, Failure> {
-        let axes = Axes { x: self.x_range.clone(), y: self.y_range.clone(), log: self.log };
-        let format = registries::format(format).map_err(Failure::usage)?;
-        if axes != Axes::default() && !format.draws() {
-            let what = "has no figures: --x-range, --y-range and --log are for html, svg, png and gnuplot";
-            return Err(Failure::usage(format!("{} {what}", format.name)));
-        }
-        Ok(axes)
+    /// What they request.
+    pub fn axes(&self) -> Axes {
+        Axes { x: self.x_range.clone(), y: self.y_range.clone(), log: self.log }
     }
 }

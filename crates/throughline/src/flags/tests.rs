@@ -44,7 +44,7 @@ fn table() -> Vec<(String, Vec<Spec>)> {
 fn flags(pattern: Pattern) -> Vec<Arg> {
     let command = crate::args::command();
     let arguments = command.find_subcommand(pattern.name()).unwrap().get_arguments();
-    let others: Vec<&str> = RUN_WIDE.split_whitespace().chain(OF_CURVE).chain(SHORT_FOR_OTHERS).collect();
+    let others: Vec<&str> = RUN_WIDE.into_iter().chain(OF_CURVE).chain(SHORT_FOR_OTHERS).collect();
     let of_spec = |arg: &&Arg| !others.contains(&arg.get_id().as_str());
     arguments.filter(of_spec).cloned().collect()
 }

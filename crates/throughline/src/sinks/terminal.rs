@@ -1,9 +1,8 @@
 //! The screen of a measuring command: progress on standard error, or the events on standard output.
 
 use model::{Event, EventSink, SinkError};
-use session::Screen;
-
 use report::LiveLines;
+use session::Screen;
 
 use super::live::Live;
 use super::progress::Progress;

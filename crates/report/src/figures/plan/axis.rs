@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use model::{Axis, BitRate, ByteSize, Factor, Nanos, Scale, units};
+
+use crate::draw::dates::midnight;
 
 /// Parts of names and keys whose numbers are bytes.
 const BYTES: [&str; 13] =
@@ -45,9 +45,8 @@ impl Levels {
             let axis = Axis { ticks, ..Axis::new(name, unit, scale) };
             return Self { axis, positions: levels.iter().cloned().zip(values).collect() };
         }
-        if let Some(dates) =
-            levels.iter().map(|level| date(level)).collect::<Option<Vec<f64>>>().filter(|d| distinct(d))
-        {
+        let dates: Option<Vec<f64>> = levels.iter().map(|level| midnight(level)).collect();
+        if let Some(dates) = dates.filter(|dates| distinct(dates)) {
             let axis = Axis::new(name, "", Scale::Date);
             return Self { axis, positions: levels.iter().cloned().zip(dates).collect() };
         }
@@ -80,12 +79,6 @@ fn rate(level: &str) -> Option<f64> {
 
 fn time(level: &str) -> Option<f64> {
     level.parse::<Nanos>().ok().filter(|_| !bare(level)).map(|time| time.0 as f64)
-}
-
-/// Midnight of a date, UTC.
-fn date(level: &str) -> Option<f64> {
-    let date: Date = level.trim().parse().ok()?;
-    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond() as f64)
 }
 
 fn text(level: &str, value: f64, unit: &str) -> String {

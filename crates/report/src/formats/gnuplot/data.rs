@@ -6,7 +6,7 @@ use model::units::three_digits;
 use model::{Figure, MatrixCell, Run, Series};
 
 use super::comment;
-use super::script::unit_of;
+use crate::draw::matrix;
 use crate::draw::span::Span;
 use crate::labels;
 use crate::view::safe_name;
@@ -89,7 +89,7 @@ impl DataFile {
         let Some(matrix) = &figure.matrix else { return data_set };
         let (from, to) = (&figure.y.label, &figure.x.label);
         let _ = writeln!(self.text, "# number of {to}, number of {from}, {} ({}), its text", matrix.label, matrix.unit);
-        let (factor, _) = unit_of(matrix);
+        let (factor, _) = matrix::title(matrix);
         for MatrixCell { row, column, value, .. } in matrix.cells.iter().filter(|cell| cell.panel == panel) {
             let _ = writeln!(self.text, "{column} {row} {value} {}", three_digits(value / factor));
         }

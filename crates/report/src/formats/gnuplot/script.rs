@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 
 use model::units::three_digits;
-use model::{Figure, Look, Matrix, Scale};
+use model::{Figure, Look, Scale};
 
 use super::{comment, quoted};
 use crate::draw::span::Span;
-use crate::draw::ticks::{Ticks, prefix};
-use crate::draw::{Key, Layout, Plot, Side, WIDTH, exits, fit, joined, look, shift, wrap};
+use crate::draw::theme::{LIGHT, SERIES};
+use crate::draw::ticks::Ticks;
+use crate::draw::{FEW, Key, Layout, MANY, Plot, Side, WIDTH, exits, fit, joined, look, matrix, shift, wrap};
 use crate::view::safe_name;
-
-/// Series with at most this many points have bars, as in the PNG.
-const FEW: usize = 16;
 
 /// Of a matrix: its scale of colours, which are not mixed with the paper.
 const MATRIX: &str = "set colorbox\nset style fill solid 1.0 noborder\n";
@@ -20,9 +18,18 @@ const MATRIX: &str = "set colorbox\nset style fill solid 1.0 noborder\n";
 const BANDS: &str = "if (term eq 'eps') { set style fill solid 0.22 noborder } \
 else { set style fill transparent solid 0.22 noborder }\n";
 
+/// gnuplot's numbers of the markers, in the order of the colours.
+const POINTS: [usize; SERIES] = [7, 5, 9, 13, 11, 2, 6];
+
 /// What all figures share.
 pub(super) fn preamble(stem: &str) -> String {
     let name = safe_name(stem);
+    let line = |((number, colour), point): ((usize, &&str), usize)| {
+        format!("set linetype {number} lc rgb '{colour}' lw 1.5 pt {point}\n")
+    };
+    let lines: String = (1..).zip(&LIGHT.series).zip(POINTS).map(line).collect();
+    let shade = |(number, colour): (usize, &String)| format!("{number} '{colour}'");
+    let shades = (0..).zip(&matrix::colours()).map(shade).collect::<Vec<_>>().join(", ");
     format!(
         "# Figures of this measurement, for gnuplot 5 or newer. Run it in the folder of its .dat files:
 #   gnuplot {name}.gp                        PNG files
@@ -40,16 +47,9 @@ if (term eq 'eps') {{ set terminal postscript eps color noenhanced size 6in,4in 
 set pointsize 0.8
 set grid
 # From the lowest to the highest value of a matrix.
-set palette defined (0 '#deebf7', 1 '#9ecae1', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')
+set palette defined ({shades})
 # Colours that people with any colour vision can distinguish (Okabe and Ito).
-set linetype 1 lc rgb '#0072b2' lw 1.5 pt 7
-set linetype 2 lc rgb '#d55e00' lw 1.5 pt 5
-set linetype 3 lc rgb '#009e73' lw 1.5 pt 9
-set linetype 4 lc rgb '#cc79a7' lw 1.5 pt 13
-set linetype 5 lc rgb '#e69f00' lw 1.5 pt 11
-set linetype 6 lc rgb '#56b4e9' lw 1.5 pt 2
-set linetype 7 lc rgb '#4d4d4d' lw 1.5 pt 6
-set linetype cycle 7
+{lines}set linetype cycle {SERIES}
 if (mono) {{ set monochrome }}
 "
     )
@@ -97,7 +97,7 @@ impl<'a> Section<'a> {
             let points = format!("{of} using {x}:2 with points linetype {style} {title}");
             return some_interval.then(|| bars(&x)).into_iter().chain([points]).collect();
         }
-        let many = series.points.len() > 130;
+        let many = series.points.len() > MANY;
         let with = if many { "lines" } else { "linespoints" };
         let dashes = look.dash % 4 + 1;
         let line = format!("{of} using 1:2 with {with} linetype {style} dashtype {dashes} {title}");
@@ -118,7 +118,7 @@ impl<'a> Section<'a> {
         let with = if joined(self.figure) { "lines" } else { "points pointtype 7 pointsize 0.3" };
         let item = |index: usize| {
             let (file, data_set) = sets.get(index)?;
-            Some(format!("'{file}' index {data_set} using 1:2 with {with} linecolor rgb '#d9dee4' notitle"))
+            Some(format!("'{file}' index {data_set} using 1:2 with {with} linecolor rgb '{}' notitle", LIGHT.grid))
         };
         (0..self.figure.series.len()).filter(other).filter_map(item).collect()
     }
@@ -126,19 +126,15 @@ impl<'a> Section<'a> {
     /// The cells of a matrix: their colours, and their values as numbers.
     pub(super) fn cells(&self, file: &str, data_set: usize) -> Vec<String> {
         let of = format!("'{file}' index {data_set}");
-        let values = || self.figure.matrix.iter().flat_map(|matrix| &matrix.cells).map(|cell| cell.value);
-        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let Some(matrix) = &self.figure.matrix else { return Vec::new() };
+        let (low, high) = matrix::range(matrix);
         // Light numbers on dark cells.
-        let colour = format!("($3 > {:e} ? 0xffffff : 0x1b1f24)", low + 0.55 * (high - low));
+        let dark = low + matrix::DARK * (high - low);
+        let colour = format!("($3 > {dark:e} ? 0xffffff : 0x{})", LIGHT.ink.trim_start_matches('#'));
         vec![
             format!("{of} using 1:2:(0.48):(0.48):3 with boxxyerror fillstyle solid 1.0 linecolor palette notitle"),
             format!("{of} using 1:2:4:{colour} with labels textcolor rgb variable notitle"),
         ]
-    }
-
-    /// The divisor and the unit of a matrix' values.
-    fn prefix(&self) -> (f64, String) {
-        self.figure.matrix.as_ref().map_or((1.0, String::new()), unit_of)
     }
 
     /// The entry of a series in the key; none if its name is beside its line, or if panels share their keys.
@@ -243,11 +239,10 @@ impl<'a> Section<'a> {
         let _ = writeln!(text, "set xrange [{:e}:{:e}]\nset yrange [{:e}:{:e}]", x.low, x.high, y.low, y.high);
         match &figure.matrix {
             Some(matrix) => {
-                let values = || matrix.cells.iter().map(|cell| cell.value);
-                let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+                let (low, high) = matrix::range(matrix);
                 let high = if high > low { high } else { low + 1.0 };
-                let (factor, unit) = self.prefix();
-                let label = quoted(&format!("{} ({unit})", matrix.label));
+                let (factor, title) = matrix::title(matrix);
+                let label = quoted(&title);
                 let ends =
                     format!("'{}' {low:e}, '{}' {high:e}", three_digits(low / factor), three_digits(high / factor));
                 let _ = writeln!(text, "set cbrange [{low:e}:{high:e}]\nset cblabel {label}\nset cbtics ({ends})");
@@ -327,14 +322,9 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The divisor and the unit of a matrix' values.
-pub(super) fn unit_of(matrix: &Matrix) -> (f64, String) {
-    prefix(matrix.cells.iter().map(|cell| cell.value).fold(0.0, f64::max), &matrix.unit)
-}
-
 /// The number of a line type.
 fn style(look: Look) -> usize {
-    look.colour % crate::draw::theme::SERIES + 1
+    look.colour % SERIES + 1
 }
 
 /// Ticks with their texts. A text is a format, in which a percent sign is doubled.
