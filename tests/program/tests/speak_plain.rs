@@ -207,7 +207,8 @@ fn our_server_serves_nuttcps_clients() {
     }
     // Interim reports: of what the server receives it sends them, of what the client receives the client makes them.
     for case in [&["-t"][..], &["-r"], &["-u", "-t", "-R", "20m", "-l", "1000"]] {
-        let words = [&["-P", &port, "-p", &free_port(), "-fparse", "-i0.2", "-T1"][..], case, &["127.0.0.1"]].concat();
+        let data = free_port();
+        let words = [&["-P", &port, "-p", &data, "-fparse", "-i0.2", "-T1"][..], case, &["127.0.0.1"]].concat();
         let said = client(&sandbox, "nuttcp", &words).wait().ok().stdout;
         let interim: Vec<&str> = said.lines().filter(|line| line.contains("real_sec=")).collect();
         assert!(interim.len() >= 2, "{case:?}: {said}\n{}", agent.log());

@@ -153,7 +153,7 @@ impl Test<'_> {
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            let far = results::both_ways(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
+            let far = results::both_directions(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
             return Ok(self.sides(&moved, near, far, version));
         }
         for socket in &moved.sockets {

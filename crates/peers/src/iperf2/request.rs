@@ -17,7 +17,7 @@ const HUNDREDTH_NS: u64 = 10_000_000;
 const MOST_AMOUNT: u64 = 0x7fff_ffff;
 /// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
-/// The same over UDP, where nothing shows that a client has gone.
+/// The same over UDP, where nothing shows that a client has gone. The engine gives a passive end half as much again.
 const DATAGRAM_STALL_NS: u64 = 5_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -109,7 +109,9 @@ pub(super) fn datagrams() -> Spec {
 pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String> {
     let back = requested.is_some_and(|header| header.reverse || header.full_duplex);
     // One datagram with a forged source would direct a stream at any host.
-    back.then(|| "datagrams from the server (-R, --full-duplex with -u): nothing proves that the client asked".into())
+    back.then(|| {
+        "datagrams from the server (-u with -R or in both directions): nothing proves that the client asked".into()
+    })
 }
 
 /// Why a client is refused that has so many streams with this one, if it is.

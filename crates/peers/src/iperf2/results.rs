@@ -18,7 +18,7 @@ pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
 
 /// The far end of streams in both directions: all that this end sent was acknowledged, and all that the server sent
 /// was read. It reports nothing.
-pub(super) fn both_ways(near: &EndTally, ns: u64) -> EndTally {
+pub(super) fn both_directions(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = closed(near, ns);
     tally.report(Count::BytesSent, near.bytes_received);
     let mirrored = |flow: &FlowTally| FlowTally {
@@ -92,7 +92,7 @@ mod tests {
         let flow = |sent, received| FlowTally { bytes_sent: sent, bytes_received: received, ..FlowTally::default() };
         let near =
             EndTally { bytes_sent: 7, bytes_received: 9, flows: vec![flow(7, 0), flow(0, 9)], ..EndTally::default() };
-        let far = both_ways(&near, 5);
+        let far = both_directions(&near, 5);
         assert_eq!((far.bytes_sent, far.bytes_received, far.receiving_ns), (9, 7, 5));
         assert_eq!((far.flows[0].bytes_received, far.flows[1].bytes_sent), (7, 9));
     }

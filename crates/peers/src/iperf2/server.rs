@@ -142,7 +142,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
     if spec.direction == Direction::Both {
-        return both_ways(&spec, socket, service, &admission, early);
+        return both_directions(&spec, socket, service, &admission, early);
     }
     let mut moved =
         Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &admission))?;
@@ -156,7 +156,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
 }
 
 /// Sends its amount and receives what the client sends until it ends, over one connection.
-fn both_ways(
+fn both_directions(
     spec: &Spec,
     socket: OwnedFd,
     service: &Service,
