@@ -10,7 +10,8 @@ use peer_wire::iperf2::{Amount, Counts, DATAGRAM_BYTES, Datagram, HEADER_BYTES, 
 use proptest::prelude::*;
 
 fn requested(reverse: bool) -> Header {
-    Header { threads: 1, port: 5001, bytes: 1000, amount: Amount::Bytes(4000), reverse, rate_bps: 0 }
+    let (full_duplex, rate_bps) = (false, 0);
+    Header { threads: 1, port: 5001, bytes: 1000, amount: Amount::Bytes(4000), reverse, full_duplex, rate_bps }
 }
 
 /// A stream in pieces: the headers, and the number of data bytes.
@@ -105,6 +106,45 @@ fn round_trips_are_known_by_their_first_word() {
     assert_eq!(turn.actions, [ServerAction::Bounce]);
 }
 
+/// Words as they stand on the wire.
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+#[test]
+fn both_directions_are_in_the_header() {
+    // What `iperf -c HOST -p 7483 --full-duplex -t 1` of 2.1.8 sends before its data.
+    let said = bytes(&[
+        0x4401_0078,
+        1,
+        0x1d3b,
+        0,
+        0,
+        0xffff_ff9c,
+        0,
+        0,
+        0x0800_0000,
+        0x0002_0001,
+        0x0008_0003,
+        0,
+        0,
+        0,
+        0,
+        0x4401_0078,
+    ]);
+    let (headers, data, answer) = serve(&said, 7);
+    assert_eq!((headers[0].reverse, headers[0].full_duplex, headers[0].amount), (false, true, Amount::Hundredths(100)));
+    assert!(data == 4 && answer.is_empty(), "its server acknowledges nothing");
+    assert_eq!(Header { bytes: 0, ..headers[0] }.to_bytes(), said[..HEADER_BYTES]);
+    // The front of the only datagram of `iperf -c HOST -p 7481 -u -R -b 1m -t 1`.
+    let front = [1, 0x6b07_5406, 0x0c8e, 0, 0x6c01_0098, 1, 0x1d39, 0, 0, 0xffff_ff9c, 0, 0, 0x0400_0000, 0x0002_0001];
+    let said = bytes(&[&front[..], &[0x0008_0003, 0, 0x000f_4240, 0, 0]].concat());
+    let header = Header::from_datagram(&said).unwrap();
+    assert_eq!((header.reverse, header.full_duplex, header.rate_bps), (true, false, 1_000_000));
+    assert_eq!(Header::from_datagram(&said[..75]), None);
+    assert_eq!(Header::from_datagram(&[0; 100]), None, "versions before 2.1 have none");
+}
+
 #[test]
 fn unsupported_tests_are_refused_by_name() {
     let mut said = requested(false).to_bytes();
@@ -123,10 +163,11 @@ proptest! {
     #[test]
     fn what_is_written_is_read(
         threads in 1_u32..=1024, port: u16, bytes in 1_u32..=1 << 30, count in 0_u32..1 << 31, time in 1_u32..1 << 31, timed: bool,
-        reverse: bool, rate_bps: u64, number in 1_u64..1 << 62, last: bool, sent_us in 0_u64..(1 << 32) * 1_000_000,
+        direction in 0..3, rate_bps: u64, number in 1_u64..1 << 62, last: bool, sent_us in 0_u64..(1 << 32) * 1_000_000,
     ) {
         let amount = if timed { Amount::Hundredths(time) } else { Amount::Bytes(count) };
-        let header = Header { threads, port, bytes, amount, reverse, rate_bps };
+        let (reverse, full_duplex) = (direction == 1, direction == 2);
+        let header = Header { threads, port, bytes, amount, reverse, full_duplex, rate_bps };
         prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
         let datagram = Datagram { number, last, sent_us };
         let mut front = [0; DATAGRAM_BYTES];

@@ -36,11 +36,15 @@ pub(crate) struct Moved {
 
 /// Whether the end of `role` sends.
 pub(crate) fn sends(spec: &Spec, role: Role) -> bool {
-    (spec.direction == Direction::Send) == (role == Role::Active)
+    match spec.direction {
+        Direction::Send => role == Role::Active,
+        Direction::Reverse => role == Role::Passive,
+        Direction::Both => true,
+    }
 }
 
 impl Work {
-    /// The part that the end of `role` has in a spec with one direction.
+    /// The part that the end of `role` has. In both directions its stop ends what it sends.
     pub(crate) fn new(spec: &Spec, role: Role) -> Self {
         let stop = if sends(spec, role) { spec.stop } else { Stop::Bytes(ALL_BYTES) };
         let spec = Spec { stop, paced_to_receiver: false, ..spec.clone() };
@@ -55,7 +59,10 @@ impl Work {
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
-        let links = sockets.iter().map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
+        // A link for each direction, in the engine's order.
+        let each = if self.plan.spec.direction == Direction::Both { 2 } else { 1 };
+        let links = sockets.iter().flat_map(|socket| std::iter::repeat_n(socket, each));
+        let links = links.map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
         let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
         let legs = legs::run(&self.plan, links, STEP, live, on_step)?;
         if sends(&self.plan.spec, self.plan.role) {
@@ -81,7 +88,7 @@ impl Work {
     }
 }
 
-fn duplicate(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
+pub(crate) fn duplicate(socket: &OwnedFd) -> Result<OwnedFd, EngineError> {
     socket
         .try_clone()
         .map_err(|error| EngineError::Thread(format!("cannot keep a connection open: {error}; raise `ulimit -n`")))

@@ -6,7 +6,9 @@ use model::EndTally;
 /// than that stays a mismatch.
 pub(crate) fn add_sent(near: &EndTally, far: &mut EndTally, most: u64) {
     for flow in far.flows.iter_mut().filter(|flow| flow.bytes_sent > 0) {
-        let arrived = near.flows.iter().find(|own| own.flow == flow.flow).map_or(0, |own| own.bytes_received);
+        // A flow in both directions has an entry for each of them.
+        let own = near.flows.iter().filter(|own| own.flow == flow.flow);
+        let arrived = own.map(|own| own.bytes_received).sum::<u64>();
         let beyond = arrived.saturating_sub(flow.bytes_sent);
         if beyond <= most {
             flow.bytes_sent += beyond;
@@ -42,5 +44,11 @@ mod tests {
         add_sent(&near, &mut far, 100);
         assert_eq!(far.flows.iter().map(|flow| flow.bytes_sent).collect::<Vec<_>>(), [1_100, 2_000, 500]);
         assert_eq!(far.bytes_sent, 3_600);
+        // Both directions of one flow, as the engine counts them.
+        let mut near = flows(&[(0, 0), (0, 1_050)]);
+        near.flows.iter_mut().for_each(|flow| flow.flow = 0);
+        let mut far = flows(&[(1_000, 0)]);
+        add_sent(&near, &mut far, 100);
+        assert_eq!(far.bytes_sent, 1_050);
     }
 }

@@ -205,7 +205,18 @@ fn our_server_serves_nuttcps_clients() {
             assert!(value("drop") <= 100.0, "{case:?}: {said}");
         }
     }
-    for (flags, why) in [(["-N", "5"], "refused: 5 streams"), (["-i1", "-T2"], "refused: interim reports")] {
+    // Interim reports: of what the server receives it sends them, of what the client receives the client makes them.
+    for case in [&["-t"][..], &["-r"], &["-u", "-t", "-R", "20m", "-l", "1000"]] {
+        let data = free_port();
+        let words = [&["-P", &port, "-p", &data, "-fparse", "-i0.2", "-T1"][..], case, &["127.0.0.1"]].concat();
+        let said = client(&sandbox, "nuttcp", &words).wait().ok().stdout;
+        let interim: Vec<&str> = said.lines().filter(|line| line.contains("real_sec=")).collect();
+        assert!(interim.len() >= 2, "{case:?}: {said}\n{}", agent.log());
+        assert!(interim.iter().all(|line| !line.contains("rate_Mbps=0.0000")), "{case:?}: {said}");
+        assert_eq!(interim.iter().all(|line| line.contains(" drop=")), case.contains(&"-u"), "{case:?}: {said}");
+        assert!(said.contains("real_seconds="), "{case:?}: {said}");
+    }
+    for (flags, why) in [(["-N", "5"], "refused: 5 streams"), (["-i0.01", "-T2"], "refused: interim reports")] {
         let refused = client(&sandbox, "nuttcp", &[&["-P", &port][..], &flags, &["127.0.0.1"]].concat()).wait();
         assert!(!refused.stderr.is_empty(), "{refused:?}");
         eventually("the agent says why", || agent.log().contains(why));
@@ -217,16 +228,17 @@ fn our_client_measures_with_iperf2s_server() {
     if !skip::program("our_client_measures_with_iperf2s_server", "iperf", "iperf") {
         return;
     }
-    let (sandbox, tcp, back, udp) = (Sandbox::new(), free_port(), free_port(), free_port());
+    let (sandbox, [tcp, back, duplex, udp]) = (Sandbox::new(), [(); 4].map(|()| free_port()));
     let serve = |port: &str, flags: &[&str]| {
         let mut command = Command::new("iperf");
         command.args(["-s", "-p", port]).args(flags);
         Process::spawn(command)
     };
     // A server for each test: 2.1.8 now and then does not live through the end of one.
-    let _servers = [serve(&tcp, &[]), serve(&back, &[]), serve(&udp, &["-u"])];
+    let _servers = [serve(&tcp, &[]), serve(&back, &[]), serve(&duplex, &[]), serve(&udp, &["-u"])];
     listens("tcp", &tcp);
     listens("tcp", &back);
+    listens("tcp", &duplex);
     listens("udp", &udp);
 
     let doc = ours(&sandbox, "stream", "iperf2", &tcp, &["--time", "200ms", "--flows", "2"]);
@@ -237,6 +249,11 @@ fn our_client_measures_with_iperf2s_server() {
 
     let doc = ours(&sandbox, "transfer", "iperf2", &back, &["--count", "64", "--block", "8KiB", "--reverse"]);
     assert!(doc.trials()[0].near.bytes_received >= 64 * 8192, "{:?}", doc.trials()[0].near);
+
+    let doc = ours(&sandbox, "stream", "iperf2", &duplex, &["--both", "--time", "500ms", "--flows", "2"]);
+    let trial = &doc.trials()[0];
+    assert!(trial.near.bytes_sent > 0 && trial.near.bytes_received > 0, "{trial:?}");
+    assert_eq!((trial.far.bytes_sent, trial.far.bytes_received), (trial.near.bytes_received, trial.near.bytes_sent));
 
     let doc = ours(&sandbox, "stream", "iperf2", &udp, &["--udp", "--time", "200ms", "--rate", "20Mbit"]);
     let trial = &doc.trials()[0];
@@ -276,6 +293,19 @@ fn our_server_serves_iperf2s_clients() {
     let said =
         client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "-u", "-n", "100K", "-b", "20m"]).wait().ok();
     assert!(said.stdout.contains("Server Report") && !said.stdout.contains("did not receive ack"), "{said:?}");
+    // Both at once over one connection, as counted by the client: a line for each direction.
+    let said = client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "--full-duplex", "-t", "1"]).wait().ok();
+    let directions = said.stdout.lines().filter(|line| line.contains("bits/sec") && !line.contains("SUM"));
+    let directions: Vec<&str> = directions.collect();
+    assert!(directions.len() == 2 && directions.iter().all(|line| line.contains("Bytes ")), "{said:?}");
+    assert!(directions.iter().all(|line| !line.contains(" Bytes ")), "a direction moved next to nothing: {said:?}");
+    eventually("the agent has seen both", || {
+        agent.log().contains("iperf2 sent ") && agent.log().contains(" and received ")
+    });
+    // One datagram proves nothing: the server sends none.
+    let said = client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "-u", "-R", "-t", "1"]).wait();
+    eventually("the agent says why", || agent.log().contains("refused: datagrams from the server"));
+    assert!(said.stdout.contains(" 0.000 Bytes "), "{said:?}");
     let said = client(&sandbox, "iperf", &["-c", "127.0.0.1", "-p", &port, "--bounceback", "-t", "1"]).wait().ok();
     assert!(said.stdout.contains(" rps"), "{said:?}");
     eventually("the agent has seen the round trips", || agent.log().contains("bytes of round trips"));

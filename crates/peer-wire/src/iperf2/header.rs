@@ -33,6 +33,8 @@ pub struct Header {
     pub amount: Amount,
     /// The server sends (-R).
     pub reverse: bool,
+    /// Both send, over the same connection (--full-duplex).
+    pub full_duplex: bool,
     /// Requested bit/s over UDP; 0 for none.
     pub rate_bps: u64,
 }
@@ -42,14 +44,18 @@ impl Header {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let mut flags = flag::EXTEND | flag::LENGTH | (HEADER_BYTES as u32) << 1;
-        if self.reverse {
+        if self.reverse || self.full_duplex {
             flags |= flag::VERSION_2;
         }
         let amount = match self.amount {
             Amount::Bytes(bytes) => bytes & 0x7fff_ffff,
             Amount::Hundredths(time) => (time & 0x7fff_ffff).wrapping_neg(),
         };
-        let upper = if self.reverse { flag::REVERSE } else { 0 };
+        let upper = match (self.reverse, self.full_duplex) {
+            (_, true) => flag::FULL_DUPLEX,
+            (true, false) => flag::REVERSE,
+            (false, false) => 0,
+        };
         let rate = [self.rate_bps as u32, (self.rate_bps >> 32) as u32];
         let words =
             [flags, self.threads, u32::from(self.port), self.bytes, 0, amount, 0, 0, upper, VERSION[0], VERSION[1], 0];
@@ -99,7 +105,17 @@ impl Header {
         let amount = word(bytes, 20);
         let amount = if amount >> 31 == 1 { Amount::Hundredths(amount.wrapping_neg()) } else { Amount::Bytes(amount) };
         let rate_bps = u64::from(word(bytes, 52)) << 32 | u64::from(word(bytes, 48));
-        Ok(Self { threads, port, bytes: size, amount, reverse: word(bytes, 32) & flag::REVERSE != 0, rate_bps })
+        let upper = word(bytes, 32);
+        let (reverse, full_duplex) = (upper & flag::REVERSE != 0, upper & flag::FULL_DUPLEX != 0);
+        Ok(Self { threads, port, bytes: size, amount, reverse, full_duplex, rate_bps })
+    }
+
+    /// The header in a datagram; `None` where it has none.
+    #[must_use]
+    pub fn from_datagram(datagram: &[u8]) -> Option<Self> {
+        let header = datagram.get(NUMBER_BYTES..).filter(|header| header.len() >= HEADER_BYTES)?;
+        let marks = flag::EXTEND | flag::LENGTH;
+        if word(header, 0) & marks == marks { Self::from_bytes(header).ok() } else { None }
     }
 
     /// Server 2.1.8's answer to a client that sends over TCP.

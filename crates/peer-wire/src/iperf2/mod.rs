@@ -42,6 +42,8 @@ mod flag {
     pub(super) const BOUNCE_BACK: u32 = 0x0080_0000;
     /// In the upper flags of the extension: the server sends.
     pub(super) const REVERSE: u32 = 0x0400_0000;
+    /// Likewise: both send, over one connection (--full-duplex).
+    pub(super) const FULL_DUPLEX: u32 = 0x0800_0000;
 }
 
 fn error(step: &'static str, what: impl Into<String>) -> SpeakError {

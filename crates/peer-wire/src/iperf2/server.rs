@@ -58,7 +58,7 @@ impl Server {
                         self.failed = true;
                         error("while reading the header", what)
                     })?;
-                    if !header.reverse {
+                    if !header.reverse && !header.full_duplex {
                         turn.send.extend_from_slice(&Header::acknowledgement());
                     }
                     turn.actions.push(Action::Requested(header));

@@ -7,6 +7,7 @@
 //! buflen = 65536, ...      ->
 //!                          <-     OK vVERSION, or KO
 //!        (data, from the transmitter to the receiver, who listens on `port`)
+//!                          <-     a line for each interval, and DONE, if the client sends and has -i
 //!                          <-     what the server counted, as text, and the end
 //! ```
 //!
@@ -19,9 +20,9 @@ mod report;
 mod server;
 
 pub use client::{Action as ClientAction, Client};
-pub use marks::{Mark, mark};
+pub use marks::{Mark, mark, sent_so_far};
 pub use options::{MOST_WINDOW, NO_RATE, Options};
-pub use report::Report;
+pub use report::{INTERIM_END, Interim, Report};
 pub use server::{Action as ServerAction, Server};
 
 use crate::{Peer, SpeakError};

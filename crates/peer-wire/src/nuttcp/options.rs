@@ -75,6 +75,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether the server sends interim reports: only a receiver does.
+    #[must_use]
+    pub fn reports_interim(&self) -> bool {
+        self.client_transmits && self.interval_s > 0.0
+    }
+
     /// The line as 6.1.2 writes it, with its LF.
     #[must_use]
     pub fn to_line(&self) -> Vec<u8> {

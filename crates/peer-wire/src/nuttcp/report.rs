@@ -27,6 +27,41 @@ pub struct Report {
     pub retransmits: Option<u64>,
 }
 
+/// What a receiver counted in one interval of the client's -i.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interim {
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Its length, seconds.
+    pub seconds: f64,
+    /// Over UDP datagrams that did not arrive and datagrams that were sent, if the data say so.
+    pub datagrams: Option<[u64; 2]>,
+}
+
+impl Interim {
+    /// The line that the client prints; key-value pairs with -fparse.
+    #[must_use]
+    pub fn to_line(&self, parse: bool) -> String {
+        let (megabytes, seconds) = (self.bytes as f64 / MIB, self.seconds);
+        let mbps = if seconds > 0.0 { self.bytes as f64 * 8e-6 / seconds } else { 0.0 };
+        let share = |[lost, sent]: [u64; 2]| if sent > 0 { 100.0 * lost as f64 / sent as f64 } else { 0.0 };
+        let loss = self.datagrams.map(|both| (both, share(both)));
+        if parse {
+            let loss = loss.map_or_else(String::new, |([lost, sent], share)| {
+                format!(" drop={lost} pkt={sent} data_loss={share:.5}")
+            });
+            return format!("megabytes={megabytes:.4} real_sec={seconds:.2} rate_Mbps={mbps:.4}{loss}\n");
+        }
+        let loss = loss.map_or_else(String::new, |([lost, sent], share)| {
+            format!(" {lost:5} / {sent:5} ~drop/pkt {share:5.2} ~%loss")
+        });
+        format!("{megabytes:10.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps{loss}\n")
+    }
+}
+
+/// What the server sends after its last interim report, before the report.
+pub const INTERIM_END: &[u8] = b"DONE\n";
+
 impl Report {
     /// Parses a line of the server's text into the report.
     pub fn read(&mut self, line: &str) {
@@ -46,7 +81,8 @@ impl Report {
             }
             [_, "MB", "in", time, "CPU", "seconds", ..] => self.cpu_s = float(time),
             [calls, "I/O", "calls,", ..] => self.calls = calls.parse().ok(),
-            ["retrans", "=", count] => self.retransmits = count.parse().ok(),
+            // From version 8 on the congestion window follows.
+            ["retrans", "=", count, ..] => self.retransmits = count.parse().ok(),
             _ => {}
         }
     }
@@ -123,5 +159,34 @@ impl Report {
             let _ = writeln!(text, "{mark}: {user:.1}user {system:.1}sys {}real {percent:.0}%", self.clock());
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interim_lines_are_nuttcps() {
+        // As nuttcp 6.1.2's server sends them.
+        let tcp = Interim { bytes: 306 << 20, seconds: 0.3, datagrams: None };
+        assert_eq!(tcp.to_line(false), "  306.0000 MB /   0.30 sec = 8556.3802 Mbps\n");
+        assert_eq!(tcp.to_line(true), "megabytes=306.0000 real_sec=0.30 rate_Mbps=8556.3802\n");
+        let udp = Interim { bytes: 475_136, seconds: 0.4, datagrams: Some([2, 60]) };
+        assert_eq!(
+            udp.to_line(false),
+            "    0.4531 MB /   0.40 sec =    9.5027 Mbps     2 /    60 ~drop/pkt  3.33 ~%loss\n"
+        );
+        assert_eq!(
+            udp.to_line(true),
+            "megabytes=0.4531 real_sec=0.40 rate_Mbps=9.5027 drop=2 pkt=60 data_loss=3.33333\n"
+        );
+    }
+
+    #[test]
+    fn retransmissions_of_version_8_are_read_too() {
+        let mut report = Report::default();
+        report.read("nuttcp-t: retrans = 3 cwnd = 1406 KB");
+        assert_eq!((report.transmitted, report.retransmits), (true, Some(3)));
     }
 }

@@ -1,7 +1,7 @@
 //! The server's end of the control connection.
 
 use super::options::Options;
-use super::report::Report;
+use super::report::{INTERIM_END, Report};
 use super::{LINE_LIMIT, VERSION, error, greeted, hello};
 use crate::framing::{Lines, each};
 use crate::{SpeakError, Turn};
@@ -29,11 +29,13 @@ pub struct Server {
     step: Step,
     lines: Lines,
     parse: bool,
+    /// Interim reports are sent while data flows.
+    interim: bool,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step: Step::Greeting, lines: Lines::new(LINE_LIMIT), parse: false }
+        Self { step: Step::Greeting, lines: Lines::new(LINE_LIMIT), parse: false, interim: false }
     }
 }
 
@@ -64,7 +66,7 @@ impl Server {
             self.step = Step::Options;
         } else {
             let options = Options::from_line(&line)?;
-            self.parse = options.parse;
+            (self.parse, self.interim) = (options.parse, options.reports_interim());
             turn.actions.push(Action::Requested(Box::new(options)));
             self.step = Step::Checking;
         }
@@ -99,6 +101,9 @@ impl Server {
             return Err(error(self.name(), "there is nothing to count"));
         }
         let text = if self.parse { report.to_pairs() } else { report.to_text() };
+        if self.interim {
+            turn.send.extend_from_slice(INTERIM_END);
+        }
         turn.send.extend_from_slice(text.as_bytes());
         self.step = Step::Done;
         Ok(())

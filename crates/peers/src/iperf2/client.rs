@@ -1,12 +1,12 @@
 //! Our client at a server of iperf 2.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{Role, Spec};
+use model::{Direction, Role, Spec};
 use peer_wire::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -59,7 +59,7 @@ pub(super) fn measure(
     for socket in &sockets {
         test.send_all(socket, &requested.to_bytes())?;
     }
-    for socket in sockets.iter().filter(|_| !requested.reverse) {
+    for socket in sockets.iter().filter(|_| !requested.reverse && !requested.full_duplex) {
         let mut acknowledgement = [0; 28];
         let Some(count) = test.receive(socket, &mut acknowledgement, ACKNOWLEDGEMENT_LIMIT) else { break };
         version = version.or_else(|| results::version(&acknowledgement[..count]));
@@ -141,6 +141,21 @@ impl Test<'_> {
             return Ok(self.sides(&moved, near, far, version));
         }
         let (ended, mut rest) = (Instant::now(), [0; 256]);
+        if self.spec.direction == Direction::Both {
+            // The server has closed its direction at its own end of the data; what it has still to read shows only in
+            // what its kernel has not acknowledged.
+            while moved.sockets.iter().any(|socket| foreign::unsent(socket.as_fd()) > 0) {
+                if ended.elapsed() > CLOSE_LIMIT {
+                    return Err(self.silent(CLOSE_LIMIT, "while it was expected to read: it does not read any more"));
+                }
+                if self.cancel.load(Ordering::SeqCst) || moved.legs.failure.is_some() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let far = results::both_directions(&near, near.sending_ns + ended.elapsed().as_nanos() as u64);
+            return Ok(self.sides(&moved, near, far, version));
+        }
         for socket in &moved.sockets {
             while moved.legs.failure.is_none() {
                 match self.receive(socket, &mut rest, CLOSE_LIMIT) {

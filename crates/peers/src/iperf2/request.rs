@@ -17,6 +17,8 @@ const HUNDREDTH_NS: u64 = 10_000_000;
 const MOST_AMOUNT: u64 = 0x7fff_ffff;
 /// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
+/// The same over UDP, where nothing shows that a client has gone. The engine gives a passive end half as much again.
+const DATAGRAM_STALL_NS: u64 = 5_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
@@ -30,14 +32,18 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
-    if spec.direction == Direction::Both || (udp && reverse) {
-        return refuse("this direction", "use the default direction, or `reverse` over TCP");
+    let both = spec.direction == Direction::Both;
+    if udp && (reverse || both) {
+        return refuse("this direction", "leave it out; `reverse` and `both` work over TCP");
+    }
+    if both && !matches!(spec.stop, Stop::TimeNs(_)) {
+        return refuse("an amount in both directions", "use `time`");
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
         return refuse("`sndbuf`, `rcvbuf` or `nodelay` at the far end", REMEDY);
     }
-    if reverse && spec.rate_bps.is_some() {
-        return refuse("`rate` with `reverse`", "its protocol has no rate over TCP; leave one of them out");
+    if (reverse || both) && spec.rate_bps.is_some() {
+        return refuse("`rate` with `reverse` or `both`", "its protocol has no rate over TCP; leave one of them out");
     }
     let amount = match spec.stop {
         Stop::TimeNs(ns) => Some((ns, HUNDREDTH_NS)),
@@ -64,6 +70,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
         bytes: spec.block as u32,
         amount: if matches!(spec.stop, Stop::TimeNs(_)) { Amount::Hundredths(amount) } else { Amount::Bytes(amount) },
         reverse,
+        full_duplex: both,
         rate_bps: 0,
     })
 }
@@ -74,7 +81,11 @@ pub(super) fn spec(requested: Option<&Header>) -> Spec {
     let Some(requested) = requested else { return plain };
     Spec {
         block: u64::from(requested.bytes),
-        direction: if requested.reverse { Direction::Reverse } else { Direction::Send },
+        direction: match (requested.reverse, requested.full_duplex) {
+            (_, true) => Direction::Both,
+            (true, false) => Direction::Reverse,
+            (false, false) => Direction::Send,
+        },
         stop: match requested.amount {
             Amount::Bytes(bytes) => Stop::Bytes(u64::from(bytes)),
             Amount::Hundredths(time) => Stop::TimeNs(u64::from(time) * HUNDREDTH_NS),
@@ -88,10 +99,19 @@ pub(super) fn datagrams() -> Spec {
     Spec {
         observe: Observe::Off,
         interval_ns: 0,
-        stall_ns: STALL_NS,
+        stall_ns: DATAGRAM_STALL_NS,
         block: MOST_DATAGRAM,
         ..Spec::new("udp", "stream")
     }
+}
+
+/// Why a sender of datagrams is refused for what it requests, if it is.
+pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String> {
+    let back = requested.is_some_and(|header| header.reverse || header.full_duplex);
+    // One datagram with a forged source would direct a stream at any host.
+    back.then(|| {
+        "datagrams from the server (-u with -R or in both directions): nothing proves that the client asked".into()
+    })
 }
 
 /// Why a client is refused that has so many streams with this one, if it is.
@@ -121,7 +141,8 @@ mod tests {
         let time =
             Spec { direction: Direction::Reverse, stop: Stop::TimeNs(1_500_000_000), ..Spec::new("tcp", "stream") };
         let bytes = Spec { stop: Stop::Bytes(4_000), ..time.clone() };
-        for requested in [time, bytes] {
+        let both = Spec { direction: Direction::Both, ..time.clone() };
+        for requested in [time, bytes, both] {
             let said = header(&requested, 5001).unwrap();
             let read = Header::from_bytes(&said.to_bytes()).unwrap();
             let served = spec(Some(&read));
@@ -141,7 +162,10 @@ mod tests {
             change(&mut spec);
             header(&spec, 5001).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.direction = Direction::Both).contains("this direction with iperf2"));
+        let udp_both =
+            said(|spec| (spec.transport, spec.block, spec.direction) = ("udp".into(), 1_000, Direction::Both));
+        assert!(udp_both.contains("this direction with iperf2"));
+        assert!(said(|spec| (spec.direction, spec.stop) = (Direction::Both, Stop::Bytes(4))).contains("use `time`"));
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Reverse, Some(1))).contains("no rate over TCP")
         );

@@ -16,6 +16,21 @@ pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
     tally
 }
 
+/// The far end of streams in both directions: all that this end sent was acknowledged, and all that the server sent
+/// was read. It reports nothing.
+pub(super) fn both_directions(near: &EndTally, ns: u64) -> EndTally {
+    let mut tally = closed(near, ns);
+    tally.report(Count::BytesSent, near.bytes_received);
+    let mirrored = |flow: &FlowTally| FlowTally {
+        flow: flow.flow,
+        bytes_sent: flow.bytes_received,
+        bytes_received: flow.bytes_sent,
+        ..FlowTally::default()
+    };
+    tally.flows = near.flows.iter().map(mirrored).collect();
+    tally
+}
+
 /// The far end of streams from the server, read to their ends.
 pub(super) fn drained(near: &EndTally) -> EndTally {
     let mut tally = EndTally::unreported();
@@ -70,6 +85,16 @@ mod tests {
         let datagrams = far.datagrams.unwrap();
         assert_eq!((datagrams.received, datagrams.missed, datagrams.reordered), (8, Some(2), 1));
         assert_eq!(datagrams.jitter_ns, Some(3_000));
+    }
+
+    #[test]
+    fn both_directions_are_this_ends_mirrored() {
+        let flow = |sent, received| FlowTally { bytes_sent: sent, bytes_received: received, ..FlowTally::default() };
+        let near =
+            EndTally { bytes_sent: 7, bytes_received: 9, flows: vec![flow(7, 0), flow(0, 9)], ..EndTally::default() };
+        let far = both_directions(&near, 5);
+        assert_eq!((far.bytes_sent, far.bytes_received, far.receiving_ns), (9, 7, 5));
+        assert_eq!((far.flows[0].bytes_received, far.flows[1].bytes_sent), (7, 9));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use engine::Signals;
 use engine::transport::{foreign, udp};
-use model::Role;
+use engine::{EngineError, Signals};
+use model::{Direction, Role, Spec};
 use peer_wire::Turn;
-use peer_wire::iperf2::{Counts, Datagram, HEADER_BYTES, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
+use peer_wire::iperf2::{Counts, Datagram, HEADER_BYTES, Header, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
 use socket2::{Domain, Socket, Type};
 
 use super::datagrams::{Front, Numbered, take};
@@ -141,6 +141,9 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     client_session.line.send(&turn.send)?;
     let socket = client_session.line.socket()?;
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    if spec.direction == Direction::Both {
+        return both_directions(&spec, socket, service, &admission, early);
+    }
     let mut moved =
         Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, &admission))?;
     let tally = moved.tally();
@@ -150,6 +153,30 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
         return Ok(summary("sent", tally.bytes_sent, tally.sending_ns));
     }
     Ok(summary("received", tally.bytes_received + early, tally.receiving_ns))
+}
+
+/// Sends its amount and receives what the client sends until it ends, over one connection.
+fn both_directions(
+    spec: &Spec,
+    socket: OwnedFd,
+    service: &Service,
+    admission: &HostAdmission,
+    early: u64,
+) -> Result<String, InteropError> {
+    let twin = plain::duplicate(&socket)?;
+    let part = |direction, socket| {
+        let spec = Spec { direction, ..spec.clone() };
+        Work::new(&spec, Role::Passive).streams(vec![socket], &mut |_| {}, &mut watch(service, admission))
+    };
+    let (sent, received) = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| part(Direction::Reverse, twin));
+        let received = part(Direction::Send, socket);
+        (sending.join(), received)
+    });
+    let sent = sent.map_err(|_| EngineError::Thread("the sending thread panicked".into()))??.tally();
+    let received = received?.tally();
+    let sent = summary("sent", sent.bytes_sent, sent.sending_ns);
+    Ok(format!("{sent} and {}", summary("received", received.bytes_received + early, received.receiving_ns)))
 }
 
 /// Sends back what has been heard, and all that follows: the client times it.
@@ -207,7 +234,9 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
             };
             // Last ones are the rest of a stream that has ended.
             let Some(first) = Datagram::read(&datagram).filter(|first| !first.last) else { continue };
-            let admission = match request::refusal(&request::datagrams(), 1, &service.limits) {
+            let refusal = request::refusal_of_datagrams(Header::from_datagram(&datagram).as_ref());
+            let refusal = refusal.or_else(|| request::refusal(&request::datagrams(), 1, &service.limits));
+            let admission = match refusal {
                 None => admissions.take(service, peer.ip()).ok_or_else(|| "another measurement is running".into()),
                 Some(why) => Err(why),
             };
@@ -245,7 +274,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                         return (service.log)(&format!("{peer}: {} sent a single datagram", PEER.name));
                     }
                 }
-                match datagrams(service, &admission, twin.into(), counts, &report) {
+                match datagrams(service, admission, twin.into(), counts, &report) {
                     Ok(Some(report)) => {
                         let summary = summary("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
                         let (lost, all) = (report.lost, report.datagrams);
@@ -254,7 +283,6 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                     Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
                     Err(error) => (service.log)(&error.line_of(peer)),
                 }
-                drop(admission);
             });
         }
     });
@@ -263,30 +291,34 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
 /// Receives a stream of datagrams and sends the report.
 fn datagrams(
     service: &Service,
-    admission: &HostAdmission,
+    admission: SharedAdmission,
     socket: OwnedFd,
     counts: Counts,
     report: &Arc<OnceLock<Report>>,
 ) -> Result<Option<Report>, InteropError> {
     let spec = request::datagrams();
     foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
-    let mut ends = watch(service, admission);
     let header = Numbered::new(Front::none(), counts, report.clone());
     let answering = socket.try_clone().map_err(|source| InteropError::socket("answer", "an iperf2 client", source))?;
     let mut answers = 0..MOST_ANSWERS;
-    let moved = Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
-        ends(signals, elapsed);
-        if let Some(report) = report.get() {
-            signals.stop();
-            // At once: the client repeats its last datagram until it has the report, and the engine reads until
-            // nothing arrives.
-            if answers.next().is_some() {
-                plain::send_mark(&answering, &report.to_bytes());
+    let moved = {
+        let mut ends = watch(service, &admission);
+        Work::new(&spec, Role::Passive).datagrams(socket, header, &mut |_| {}, &mut |signals, elapsed| {
+            ends(signals, elapsed);
+            if let Some(report) = report.get() {
+                signals.stop();
+                // At once: the client repeats its last datagram until it has the report, and the engine reads until
+                // nothing arrives.
+                if answers.next().is_some() {
+                    plain::send_mark(&answering, &report.to_bytes());
+                }
             }
-        }
-    })?;
+        })?
+    };
     let (Some(report), Some(socket)) = (report.get(), moved.sockets.first()) else { return Ok(None) };
     plain::send_mark(socket, &report.to_bytes());
+    // The next client may follow as soon as the report is there.
+    drop(admission);
     // The report may be lost: a client without one sends its last datagram again.
     let (mut buffer, mut until) = (vec![0; MOST_DATAGRAM], Instant::now() + REPORT_RESEND_LIMIT);
     while Instant::now() < until && !service.stopping() {

@@ -1,6 +1,7 @@
 //! nuttcp, as version 6.1.2 speaks it.
 
 mod client;
+mod interim;
 mod request;
 mod results;
 mod server;

@@ -15,6 +15,8 @@ const MOST_DATAGRAM: u64 = 65_507;
 const ENDLESS: u64 = i32::MAX as u64;
 /// nuttcp's most streams.
 const MOST_FLOWS: u32 = 128;
+/// Shortest interval of interim reports, seconds: each is kept until the end.
+const LEAST_INTERVAL_S: f64 = 0.1;
 /// Stall limit of a client's data, ns.
 const STALL_NS: u64 = 30_000_000_000;
 
@@ -81,7 +83,7 @@ pub(super) fn spec(requested: &Options) -> Spec {
         },
         rate_bps: (requested.rate_kbps < NO_RATE).then(|| requested.rate_kbps.saturating_mul(1000)),
         observe: Observe::Off,
-        interval_ns: 0,
+        interval_ns: if requested.reports_interim() { (requested.interval_s * SECOND_NS) as u64 } else { 0 },
         stall_ns: STALL_NS,
         near: options.clone(),
         far: options,
@@ -104,9 +106,8 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
     if requested.port.checked_add(requested.streams as u16).is_none() {
         return Some(format!("{} data ports from {} exceed 65535", requested.streams, requested.port));
     }
-    if requested.interval_s > 0.0 && requested.client_transmits {
-        // A receiver would have to send them; the client prints zeros in their place.
-        return Some("interim reports (-i) of what the server receives are not supported".into());
+    if requested.reports_interim() && requested.interval_s < LEAST_INTERVAL_S {
+        return Some(format!("interim reports (-i) every {} s; the least is {LEAST_INTERVAL_S}", requested.interval_s));
     }
     if requested.seconds * SECOND_NS > limits.hold_ns as f64 {
         return Some(format!("{} s; raise `max-time`", requested.seconds));
@@ -164,8 +165,9 @@ mod tests {
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));
         assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().contains("`max-time`"));
-        assert!(why(Options { interval_s: 1.0, ..Options::default() }).unwrap().contains("(-i)"));
-        assert_eq!(why(Options { interval_s: 1.0, client_transmits: false, ..Options::default() }), None);
+        assert_eq!(why(Options { interval_s: 1.0, ..Options::default() }), None);
+        assert!(why(Options { interval_s: 0.01, ..Options::default() }).unwrap().contains("(-i)"));
+        assert_eq!(why(Options { interval_s: 0.01, client_transmits: false, ..Options::default() }), None);
         assert!(why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().contains("data ports"));
         let limits = Limits { rate_bps: Some(1), ..limits };
         let requested = Options::default();

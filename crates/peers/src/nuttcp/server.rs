@@ -5,12 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::{Role, Spec};
+use model::{Live, Role, Spec};
 use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use peer_wire::{SpeakError, Turn};
 
 use super::client::{END_GAP, send_begin_marks};
-use super::{request, results, sort};
+use super::interim::{InterimReports, counted, skip_first_mark};
+use super::{request, results};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
@@ -82,7 +83,7 @@ impl Session<'_, '_> {
         }
         let sockets = self.open(&requested, &spec)?;
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
-        let (report, sockets) = self.run(sockets, &spec)?;
+        let (report, sockets) = self.run(sockets, &requested, &spec)?;
         self.machine.counted(&report, &mut self.turn).map_err(|error| self.peer_error(error))?;
         // The next client may follow as soon as this is sent.
         drop(admission);
@@ -113,7 +114,12 @@ impl Session<'_, '_> {
         let sockets = if requested.udp {
             let Ok(socket) = plain::bind(here, ports(), &spec.far) else { return Ok(None) };
             self.accept()?;
-            plain::connect_to_first_sender(&socket, peer, &mut self.waits())?.then(|| vec![OwnedFd::from(socket)])
+            let mut waits = self.waits();
+            let connected = plain::connect_to_first_sender(&socket, peer, &mut waits)?;
+            if connected && requested.reports_interim() {
+                skip_first_mark(&socket, &mut waits);
+            }
+            connected.then(|| vec![OwnedFd::from(socket)])
         } else {
             let listeners: Result<Vec<_>, _> = ports().map(|port| plain::listen(here, [port], &spec.far)).collect();
             let Ok(listeners) = listeners else { return Ok(None) };
@@ -139,11 +145,24 @@ impl Session<'_, '_> {
         move || may_continue() && Instant::now() < deadline
     }
 
-    fn run(&mut self, mut sockets: Vec<OwnedFd>, spec: &Spec) -> Result<(Report, Vec<OwnedFd>), InteropError> {
+    fn run(
+        &mut self,
+        mut sockets: Vec<OwnedFd>,
+        requested: &Options,
+        spec: &Spec,
+    ) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
+        let interim = requested.reports_interim().then(|| self.client_session.line.socket()).transpose()?;
+        let mut interim = interim.map(|line| InterimReports::new(line, spec, requested.parse));
+        let sent = interim.as_ref().map(|interim| interim.sent.clone());
+        let mut live = |report| {
+            if let (Some(interim), Live::Interval(interval)) = (&mut interim, report) {
+                interim.report(&interval);
+            }
+        };
         let mut on_step = stop_at_end(mark_times.clone(), self.client_session.may_continue());
-        let (mut live, transmits) = (|_| {}, plain::sends(spec, Role::Passive));
+        let transmits = plain::sends(spec, Role::Passive);
         let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
         let mut moved = match datagrams {
             None => work.streams(sockets, &mut live, &mut on_step)?,
@@ -155,7 +174,8 @@ impl Session<'_, '_> {
                 moved
             }
             Some(socket) => {
-                work.datagrams(socket, MarkedDatagrams::new(sort, mark_times.clone()), &mut live, &mut on_step)?
+                let header = MarkedDatagrams::new(counted(sent), mark_times.clone());
+                work.datagrams(socket, header, &mut live, &mut on_step)?
             }
         };
         let tally = moved.tally();
