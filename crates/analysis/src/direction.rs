@@ -69,12 +69,14 @@ pub(crate) fn local(flow: &FlowTally) -> Option<IpAddr> {
 
 /// The interface to which a socket is bound, else the one with its address.
 pub(crate) fn owner<'a>(side: &Side<'a>, address: IpAddr, device: Option<&str>) -> Option<&'a Interface> {
-    let has = |interface: &&Interface| {
-        interface.addresses.iter().any(|own| own.split('/').next().and_then(|ip| ip.parse().ok()) == Some(address))
-    };
-    let mut all = side.host.interfaces.iter();
     match device {
-        Some(name) => all.find(|interface| interface.name == name),
-        None => all.find(has),
+        Some(name) => side.host.interfaces.iter().find(|interface| interface.name == name),
+        None => with_address(side.host, address),
     }
+}
+
+/// The interface of a host that has this address.
+pub(crate) fn with_address(host: &Inventory, address: IpAddr) -> Option<&Interface> {
+    let is = |own: &String| own.split('/').next().and_then(|ip| ip.parse().ok()) == Some(address);
+    host.interfaces.iter().find(|interface| interface.addresses.iter().any(is))
 }

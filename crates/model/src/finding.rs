@@ -48,6 +48,8 @@ pub enum FindingKind {
     Effect,
     /// A pair of hosts whose two directions differ.
     Asymmetry,
+    /// A host, or a pair of hosts, that stands out of a matrix of hosts.
+    Outlier,
     /// The best level of a factor over a range of block sizes.
     Best,
     /// The settings that help, by how much, and those that do not.

@@ -100,8 +100,17 @@ pub struct Hop {
     pub hop: u8,
     /// The address that answered; null without an answer.
     pub address: Option<String>,
-    /// Round trip of that probe, ns.
+    /// Shortest round trip of the probes with this limit, ns; of an imported report of mtr, the mean.
     pub rtt_ns: Option<u64>,
+    /// Round trips of those that were answered, in the order in which they were sent, ns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rtts_ns: Vec<u64>,
+    /// Number of probes with this limit; null if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<u32>,
+    /// Further addresses that answered: routes that share the traffic.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
 }
 
 /// The offset of the far host's clocks from the near host's.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Finding;
+use crate::{Finding, Role};
 
 /// What limited an outcome, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,9 +28,31 @@ pub struct Why {
     /// Further notes: stalls, differences between the directions, windows that do not fit the path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Where buffers limit: what to change, the most limiting one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remedies: Vec<Remedy>,
     /// Sources that were not recorded and are therefore not part of the evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+}
+
+/// A setting of one host that limits, and the value that the path needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Remedy {
+    /// The end whose host or socket is to be changed.
+    pub role: Role,
+    /// A key of `thru tune` such as `sysctl.net.ipv4.tcp_wmem`, or the field of a spec that requests the buffer, `sndbuf` or `rcvbuf`.
+    pub setting: String,
+    /// Its value.
+    pub now: String,
+    /// The value that is needed.
+    pub value: String,
+    /// The window that the value is computed from, rate times RTT, bytes.
+    pub window_bytes: u64,
+    /// What sets it on that host; of a requested buffer, the option.
+    pub command: String,
+    /// The command and its reason, in one sentence.
+    pub statement: String,
 }
 
 /// Packets that did not arrive, all trials together, by drop location.

@@ -266,8 +266,13 @@ pub(crate) fn path_facts(path: &Path) -> Vec<(&'static str, String)> {
         "hops",
         path.hops.as_ref().map(|hops| {
             let hop = |hop: &model::Hop| {
-                let time = hop.rtt_ns.map_or(String::new(), |ns| format!(" {}", units::seconds(ns as f64)));
-                format!("{} {}{time}", hop.hop, hop.address.as_deref().unwrap_or("no reply"))
+                let shortest: Vec<u64> = hop.rtt_ns.into_iter().collect();
+                let times = if hop.rtts_ns.is_empty() { &shortest } else { &hop.rtts_ns };
+                let times: String = times.iter().map(|ns| format!(" {}", units::seconds(*ns as f64))).collect();
+                let silent = hop.probes.map_or(0, |probes| (probes as usize).saturating_sub(hop.rtts_ns.len()));
+                let silent = if hop.rtts_ns.is_empty() { String::new() } else { " *".repeat(silent) };
+                let others: String = hop.others.iter().map(|other| format!(" {other}")).collect();
+                format!("{} {}{others}{times}{silent}", hop.hop, hop.address.as_deref().unwrap_or("no reply"))
             };
             hops.iter().map(hop).collect::<Vec<_>>().join("; ")
         }),
@@ -341,6 +346,13 @@ mod tests {
             hop,
             address: address.map(str::to_owned),
             rtt_ns: address.map(|_| 2_000_000),
+            ..Hop::default()
+        };
+        let several = Hop {
+            rtts_ns: vec![2_100_000, 2_000_000],
+            probes: Some(3),
+            others: vec!["192.0.2.3".into()],
+            ..hop(3, Some("192.0.2.2"))
         };
         let path = Path {
             peer: "192.0.2.9".into(),
@@ -352,7 +364,7 @@ mod tests {
                 reported_by: Some("192.0.2.1".into()),
             }),
             ping: Some(Ping { sent: 10, ..Ping::default() }),
-            hops: Some(vec![hop(1, None), hop(2, Some("192.0.2.9"))]),
+            hops: Some(vec![hop(1, None), hop(2, Some("192.0.2.9")), several]),
             ..Path::default()
         };
         let facts = path_facts(&path);
@@ -362,7 +374,10 @@ mod tests {
             Some("1400 bytes (udp, not confirmed, reported by 192.0.2.1)")
         );
         assert_eq!(value(&facts, "ping").as_deref(), Some("0 of 10 answered"));
-        assert_eq!(value(&facts, "hops").as_deref(), Some("1 no reply; 2 192.0.2.9 2.00 ms"));
+        assert_eq!(
+            value(&facts, "hops").as_deref(),
+            Some("1 no reply; 2 192.0.2.9 2.00 ms; 3 192.0.2.2 192.0.2.3 2.10 ms 2.00 ms *")
+        );
         assert_eq!(value(&facts, "not determined"), None);
     }
 }

@@ -14,9 +14,11 @@ pub(crate) fn limiters(run: &Run) -> Vec<String> {
     let line = |outcome: &&Outcome| {
         let why = outcome.summary.why.as_ref()?;
         let name = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
-        Some(labels::plain(&format!("{name}limited by: {}", why.statement)))
+        let remedies = why.remedies.iter().map(|remedy| format!("{name}remedy: {}", remedy.statement));
+        let lines = std::iter::once(format!("{name}limited by: {}", why.statement)).chain(remedies);
+        Some(lines.map(|line| labels::plain(&line)).collect::<Vec<_>>())
     };
-    shown.iter().filter_map(line).collect()
+    shown.iter().filter_map(line).flatten().collect()
 }
 
 /// The name of one of several outcomes: its side or its levels. `None` for the only one.
@@ -117,6 +119,7 @@ fn of_cell(why: &Why, columns: usize, text: &mut String) {
             text,
         );
     }
+    section("Remedies", why.remedies.iter().map(|one| one.statement.as_str()), columns, text);
     section("Notes", why.notes.iter().map(String::as_str), columns, text);
     section("Not recorded", why.missing.iter().map(String::as_str), columns, text);
 }
@@ -177,6 +180,7 @@ mod tests {
                 share: None,
             }],
             also: Vec::new(),
+            remedies: Vec::new(),
             losses: Some(Losses {
                 packets: 12,
                 of: "segments".into(),

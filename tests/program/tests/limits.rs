@@ -111,3 +111,26 @@ fn of_two_faults_the_one_that_binds_comes_first() {
     assert_eq!(why.limiter, LimiterKind::Loss, "{why:#?}");
     assert!(why.statement.contains("segments retransmitted"), "{}", why.statement);
 }
+
+#[test]
+fn a_limit_of_autotuning_is_named_with_the_command_that_raises_it() {
+    let test = "a_limit_of_autotuning_is_named_with_the_command_that_raises_it";
+    let Some(path) = Path::new(test, |_| {}) else { return };
+    let allow = |values: &str| {
+        let script = format!("echo '{values}' > /proc/sys/net/ipv4/tcp_wmem");
+        let set = path.lab.host("a").unwrap().command("sh").args(["-c", &script]).status().unwrap();
+        assert!(set.success(), "{values}");
+    };
+    // 64 KiB over 20 ms are at most 26 Mbit/s; 100 Mbit/s need 250 kB, and twice that is less than a MiB.
+    allow("4096 16384 65536");
+    let limited = path.stream(&[]);
+    let found = why(&limited);
+    assert_eq!(found.limiter, LimiterKind::SendBuffer, "{found:#?}");
+    let [remedy] = &found.remedies[..] else { panic!("{:#?}", found.remedies) };
+    assert_eq!(remedy.command, "thru tune set 'sysctl.net.ipv4.tcp_wmem=4096 16384 1048576'");
+    assert_eq!((remedy.role, remedy.now.as_str()), (model::Role::Active, "4096 16384 65536"));
+    allow(&remedy.value);
+    let free = path.stream(&[]);
+    assert!(why(&free).remedies.is_empty(), "{:#?}", why(&free).remedies);
+    assert!(free.summary.goodput_bps > limited.summary.goodput_bps, "{:?}", free.summary.goodput_bps);
+}

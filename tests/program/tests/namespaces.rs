@@ -172,10 +172,24 @@ fn data_takes_the_addresses_that_it_is_given() {
             let (local, peer) = (flow.socket.local.as_ref().unwrap(), flow.socket.peer.as_ref().unwrap());
             assert!(local.starts_with("198.18.99.1:") && peer.starts_with("198.18.99.2:"), "{local} to {peer}");
         }
+        paths_are(&doc, ["198.18.99.2", "198.18.99.1"]);
     }
-    // Each alone is allowed too.
-    for half in [&there[..2], &there[2..]] {
-        pair.measure(&[&["stream", "--time", "50ms", "--trials", "1"], half, &[pair.agent.host()]].concat());
+    // Each alone is allowed too. The return path goes to the address that the route to the data has.
+    let alone =
+        |half| pair.measure(&[&["stream", "--time", "50ms", "--trials", "1"], half, &[pair.agent.host()]].concat());
+    paths_are(&alone(&there[..2]), ["198.18.99.2", "198.18.99.1"]);
+    alone(&there[2..]);
+}
+
+/// Both ends probed the path to these addresses, all of it.
+fn paths_are(doc: &Doc, peers: [&str; 2]) {
+    let header = &doc.run.header;
+    for (path, peer) in [&header.path_outbound, &header.path_return].into_iter().zip(peers) {
+        let path = path.as_ref().unwrap();
+        assert_eq!((path.peer.as_str(), &path.missing[..]), (peer, &[][..]), "{path:?}");
+        let [hop] = &path.hops.as_ref().unwrap()[..] else { panic!("{path:?}") };
+        assert_eq!((hop.address.as_deref(), hop.probes), (Some(peer), Some(3)));
+        assert!((1..=3).contains(&hop.rtts_ns.len()) && hop.rtts_ns.iter().min() == hop.rtt_ns.as_ref(), "{hop:?}");
     }
 }
 

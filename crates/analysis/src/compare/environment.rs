@@ -248,7 +248,7 @@ mod tests {
     fn the_times_of_a_path_are_not_a_difference_and_its_routers_are() {
         use model::{Hop, Ping};
         let path = |router: &str, ns| {
-            let hop = Hop { hop: 1, address: Some(router.into()), rtt_ns: Some(ns) };
+            let hop = Hop { hop: 1, address: Some(router.into()), rtt_ns: Some(ns), ..Hop::default() };
             let ping = Some(Ping { min_ns: Some(ns), ..Ping::default() });
             path_facts(Some(&Path { hops: Some(vec![hop]), ping, ..Path::default() }))
         };

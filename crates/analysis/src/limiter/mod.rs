@@ -14,6 +14,7 @@ mod notes;
 mod observations;
 mod queues;
 mod regions;
+mod remedies;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,9 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     let mut also: Vec<LimiterKind> = ranked.into_iter().map(|(kind, _)| kind).filter(|kind| *kind != limiter).collect();
     also.sort_by_key(|kind| std::cmp::Reverse(self::grade(*kind, &evidence)));
     let statement = statement(limiter, &also, &parts, &evidence);
+    let likely = |kind: &LimiterKind| self::grade(*kind, &evidence).is_some_and(|grade| grade >= Grade::Likely);
+    let limiters: Vec<LimiterKind> = std::iter::once(limiter).chain(also.iter().copied().filter(likely)).collect();
+    let remedies = remedies::remedies(&observations, &limiters);
     Some(Why {
         limiter,
         grade,
@@ -82,6 +86,7 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
         also,
         losses,
         notes,
+        remedies,
         missing: notes::missing(&observations),
     })
 }

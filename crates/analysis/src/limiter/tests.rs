@@ -1,5 +1,6 @@
 mod recorded;
 mod recorded_case;
+mod remedies;
 mod series;
 
 use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
@@ -107,8 +108,17 @@ fn a_small_send_buffer_is_the_send_buffer() {
     adds_up(&why);
     // The kernel's doubling counts once.
     let said =
-        "64 KiB send buffer over 20.0 ms carries at most 26.2 Mbit/s (SO_SNDBUF of 32 KiB, which the kernel doubles)";
+        "64 KiB send buffer (SO_SNDBUF of 32 KiB, which the kernel doubles) over 20.0 ms carries at most 26.2 Mbit/s";
     assert!(why.statement.contains(said), "{}", why.statement);
+    // 100 Mbit/s over 20 ms are 250 kB, rounded up to a MiB.
+    let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
+    assert_eq!((remedy.setting.as_str(), remedy.command.as_str()), ("sndbuf", "sndbuf 1MiB"));
+    assert_eq!((remedy.role, remedy.window_bytes), (model::Role::Active, 250_000));
+    // A host that grants less than the request must grant more first.
+    case.hosts[0].sysctl.insert("net.core.wmem_max".into(), "212992".into());
+    let [remedy] = &case.why().remedies[..] else { panic!("no remedy") };
+    assert_eq!(remedy.command, "thru tune set sysctl.net.core.wmem_max=1048576");
+    assert!(remedy.statement.contains("(now 208 KiB), and then `sndbuf 1MiB`: 100 Mbit/s × RTT"), "{remedy:?}");
 }
 
 #[test]
@@ -441,29 +451,6 @@ fn without_records_there_is_no_limiter() {
 }
 
 #[test]
-fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
-    // 4 MiB over 80 ms are 419 Mbit/s.
-    let mut case = RecordedCase::tcp(400, 80 * MS);
-    case.hosts[0].sysctl.insert("net.ipv4.tcp_wmem".into(), "4096 16384 4194304".into());
-    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(4 << 20));
-    case.samples(|_, one| (one.cwnd, one.peer_window_bytes) = (6_000, Some(16 << 20)));
-    let why = case.why();
-    assert_eq!((why.limiter, why.grade), (LimiterKind::SendBuffer, Some(Grade::Strong)), "{why:#?}");
-    let said = "it reached the limit of net.ipv4.tcp_wmem, 4 MiB, and 1.00 Gbit/s would need a window of 9.54 MiB";
-    assert!(why.statement.contains(said), "{}", why.statement);
-    // A buffer that can still grow is not too small.
-    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(3 << 20));
-    assert_eq!(case.limiter(), LimiterKind::Unexplained);
-    // The same for the receiver's limit.
-    case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
-    case.trials(|trial| trial.far.flows[0].socket.rcvbuf = Some(6 << 20));
-    case.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
-    let why = case.why();
-    assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
-    assert!(why.statement.contains("limit of net.ipv4.tcp_rmem, 6 MiB, and 1.00 Gbit/s"), "{}", why.statement);
-}
-
-#[test]
 fn two_buffers_of_nearly_the_same_size_are_both_reported() {
     let mut case = RecordedCase::tcp(14, 22 * MS);
     (case.outcome.spec.near.sndbuf, case.outcome.spec.far.rcvbuf) = (Some(32_768), Some(32_768));
@@ -474,12 +461,15 @@ fn two_buffers_of_nearly_the_same_size_are_both_reported() {
     });
     let why = case.why();
     assert_eq!((why.limiter, &why.also[..]), (LimiterKind::ReceiveWindow, &[LimiterKind::SendBuffer][..]), "{why:#?}");
-    let said = "; likely also send buffer: 64 KiB send buffer over 22.0 ms carries at most 23.8 Mbit/s";
+    let said = "; likely also send buffer: 64 KiB send buffer (SO_SNDBUF of 32 KiB, which the kernel doubles) over 22.0 ms \
+                carries at most 23.8 Mbit/s";
     assert!(
         why.statement.starts_with("receive window (strong, 66 %") && why.statement.contains(said),
         "{}",
         why.statement
     );
+    let settings: Vec<&str> = why.remedies.iter().map(|one| one.command.as_str()).collect();
+    assert_eq!(settings, ["rcvbuf 1MiB", "sndbuf 1MiB"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
 
 use super::best::best;
+use super::hosts::of_hosts;
 use super::logs::{Logs, logs, noun};
 use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves};
 use crate::findings::wording::{confidence, plural, value};
@@ -31,7 +32,7 @@ struct Effect {
     cells: Vec<u32>,
 }
 
-/// The effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
+/// Hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
 /// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
 /// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial.
 #[must_use]
@@ -59,7 +60,8 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         }
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
-    let mut found = findings(effects, header.stopping.confidence);
+    let mut found = of_hosts(header, outcomes);
+    found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found
 }

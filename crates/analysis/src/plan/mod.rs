@@ -1,10 +1,11 @@
 //! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), and the effects of
-//! the factors ([`of_plan`], [`tables`]).
+//! the factors ([`of_plan`], [`of_hosts`], [`tables`]).
 
 mod best;
 mod cells;
 mod effects;
 mod figures;
+mod hosts;
 mod logs;
 mod order;
 mod steps;
@@ -13,6 +14,7 @@ mod table;
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
+pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
 pub use steps::steps;
 pub use table::{CellMean, PlanTable, tables};

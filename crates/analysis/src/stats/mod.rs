@@ -14,6 +14,7 @@ pub mod randomisation;
 pub mod sequential;
 pub mod summary;
 pub mod two_sample;
+pub mod two_way;
 pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, series_interval};

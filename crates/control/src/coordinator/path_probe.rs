@@ -52,16 +52,21 @@ impl Pair {
         let Some(far_address) = far.address.map(|address| spec.far.data_addr.unwrap_or(address.ip())) else {
             return Ok(());
         };
-        // The far end probes the address that this connection comes from, unless the near end is on another host.
+        // Data towards an address of its own leaves by the route to that address, so the near end's address there is known only after
+        // its probe. Otherwise the far end probes the address that this connection comes from, or that of the near agent.
+        let by_route = spec.far.data_addr.is_some() && spec.near.data_addr.is_none();
         let near_address = spec.near.data_addr.or(self.near.address.map(|address| address.ip()));
         // Agents on other hosts probe each other only with a reachability token. An agent in this process needs none.
-        let (mut for_near, mut for_far) = (None, None);
-        if self.near.address.is_some() {
-            for_near = far.reach_token(spec.far.data_addr).await?;
-            for_far = self.near.reach_token(spec.near.data_addr).await?;
-        }
-        let (outbound, return_path) =
-            tokio::join!(self.near.probe_path(Some(far_address), for_near), far.probe_path(near_address, for_far));
+        let for_near = if self.near.address.is_some() { far.reach_token(spec.far.data_addr).await? } else { None };
+        let (outbound, return_path) = if by_route {
+            let outbound = self.near.probe_path(Some(far_address), for_near).await?;
+            let source = outbound.as_ref().and_then(source);
+            let for_far = self.near.reach_token_as_near(source).await?;
+            (Ok(outbound), far.probe_path(source.or(near_address), for_far).await)
+        } else {
+            let for_far = self.near.reach_token_as_near(spec.near.data_addr).await?;
+            tokio::join!(self.near.probe_path(Some(far_address), for_near), far.probe_path(near_address, for_far))
+        };
         for (facts, inventory, path) in [
             (outbound?, &mut header.near, &mut header.path_outbound as &mut Option<Path>),
             (return_path?, &mut header.far, &mut header.path_return),
@@ -123,6 +128,12 @@ impl End {
         }
     }
 
+    /// The reachability token with which the far agent probes this near end. One in this process needs it only at an address `at`
+    /// other than the control connection's.
+    async fn reach_token_as_near(&mut self, at: Option<IpAddr>) -> Result<Option<ReachabilityToken>, ControlError> {
+        if self.address.is_none() && at.is_none() { Ok(None) } else { self.reach_token(at).await }
+    }
+
     /// Whether its agent connects only with a reachability token. An agent in this process does not need one.
     pub(super) fn needs_reach_token(&self) -> bool {
         self.address.is_some() && self.can(REACH_TOKEN)
@@ -162,6 +173,11 @@ impl End {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// The address that a host's packets to the probed one come from.
+fn source(facts: &PathFacts) -> Option<IpAddr> {
+    facts.path.as_ref()?.route.as_ref()?.source.as_ref()?.parse().ok()
 }
 
 /// Far clock less near clock. The coordinator's clock cancels out, except for its drift between the two readings, which is far

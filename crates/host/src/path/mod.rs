@@ -1,7 +1,7 @@
 //! The path to a peer, probed before it is loaded: route, path MTU, round trips, hops.
 //!
 //! A probe takes about a quarter of a second on a short path and at most about a second on any. It sends ten echoes, a
-//! few datagrams of the size of the interface's MTU, and thirty small ones with increasing hop limits.
+//! few datagrams of the size of the interface's MTU, and ninety small ones with increasing hop limits.
 
 mod echo;
 mod hops;

@@ -35,7 +35,10 @@ fn hop(line: &str, mean: usize) -> Option<(Hop, &str)> {
     let answered = *name != "???";
     let rtt = words.get(loss + mean).and_then(|word| number(word)).filter(|_| answered);
     let address = answered.then(|| bracketed.unwrap_or(name).to_owned());
-    Some((Hop { hop: number_of_hop.parse().ok()?, address, rtt_ns: rtt.map(|ms| ns(ms / 1e3)) }, words[loss]))
+    Some((
+        Hop { hop: number_of_hop.parse().ok()?, address, rtt_ns: rtt.map(|ms| ns(ms / 1e3)), ..Hop::default() },
+        words[loss],
+    ))
 }
 
 /// A report: its line, the position of the means, and the hops with their losses.

@@ -27,10 +27,25 @@ fn hop(line: &str) -> Option<Hop> {
     let hop: u8 = words.next()?.parse().ok()?;
     let rest: Vec<&str> = words.collect();
     let first = rest.iter().find(|word| **word != "*");
-    let Some(first) = first else { return (!rest.is_empty()).then_some(Hop { hop, address: None, rtt_ns: None }) };
+    let Some(first) = first else {
+        return (!rest.is_empty()).then(|| Hop { hop, probes: count(&rest), ..Hop::default() });
+    };
     let bracketed = rest.iter().find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
-    let rtt = rest.windows(2).find_map(|pair| (pair[1] == "ms").then(|| number(pair[0])).flatten())?;
-    Some(Hop { hop, address: Some(bracketed.unwrap_or(first).to_owned()), rtt_ns: Some(ns(rtt / 1e3)) })
+    let times = rest.windows(2).filter(|pair| pair[1] == "ms");
+    let rtts_ns: Vec<u64> = times.filter_map(|pair| Some(ns(number(pair[0])? / 1e3))).collect();
+    Some(Hop {
+        hop,
+        address: Some(bracketed.unwrap_or(first).to_owned()),
+        rtt_ns: Some(*rtts_ns.iter().min()?),
+        probes: count(&rest),
+        rtts_ns,
+        ..Hop::default()
+    })
+}
+
+/// Probes of a hop: each has a time or a star.
+fn count(words: &[&str]) -> Option<u32> {
+    u32::try_from(words.iter().filter(|word| ["ms", "*"].contains(*word)).count()).ok()
 }
 
 fn read(text: &str) -> Reading {

@@ -1,7 +1,7 @@
 //! The answer of a stream, a transfer or a round-trip test: at most ten lines with what says of whom the run is. Everything else is
 //! in the whole report.
 
-use model::{Direction, Outcome, Ratio, Run, Verdict, units};
+use model::{Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Verdict, units};
 
 use crate::limiter::hanging;
 use crate::{labels, one_way, outcome_line, sides};
@@ -59,7 +59,12 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let why = summary.why.as_ref().map(|why| analysis::limiter::first_cause(&why.statement).to_owned());
     // A run that is not stored cannot be asked about.
     let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run));
-    let rows = [
+    let remedies = summary.why.iter().flat_map(|why| &why.remedies).enumerate();
+    let remedies = remedies.map(|(index, remedy)| match index {
+        0 => ("Remedy", Some(remedy.statement.clone()), WRAPPED),
+        _ => ("Then", Some(next_remedy(remedy)), 1),
+    });
+    let mut rows: Vec<(&'static str, Option<String>, usize)> = vec![
         (headline_title(outcome), Some(headline(outcome)), 1),
         ("RTT", round_trips(outcome), 1),
         ("Transferred", transferred(outcome), 1),
@@ -72,10 +77,14 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Return", one_way(run, "return: "), WRAPPED),
         ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
         ("Limited by", why, WRAPPED),
+    ];
+    rows.extend(remedies);
+    rows.extend([
+        ("Path", path(run), WRAPPED),
         ("Caveats", caveats(outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
         ("More", Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
-    ];
+    ]);
     rows.into_iter().filter_map(|(title, answer, lines)| Some((title, answer?, lines))).collect()
 }
 
@@ -120,6 +129,17 @@ fn transferred(outcome: &Outcome) -> Option<String> {
     let took = outcome.summary.duration_ns?;
     let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
     Some(format!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), units::seconds(took as f64)))
+}
+
+/// What limits after the first remedy.
+fn next_remedy(remedy: &Remedy) -> String {
+    let end = if remedy.role == Role::Active { "near" } else { "far" };
+    format!("{} = {} at the {end} end", remedy.setting, remedy.value)
+}
+
+/// The first finding on the hosts and the path.
+fn path(run: &Run) -> Option<String> {
+    Some(run.findings.iter().find(|finding| finding.kind == FindingKind::Path)?.statement.clone())
 }
 
 /// Where a transfer's bytes are.
@@ -219,6 +239,37 @@ mod tests {
             assert!(first.contains('±') && first.contains("95 % interval, ") && first.contains("trust "), "{text}");
             assert!(text.ends_with(" -v`: hosts, cores, ceiling, cost, all caveats\n"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_remedy_and_the_first_finding_on_the_path_are_rows() {
+        let mut run = sample::stream();
+        let remedy = |role, setting: &str| Remedy {
+            role,
+            setting: setting.into(),
+            now: "4096 16384 4194304".into(),
+            value: "4096 16384 20971520".into(),
+            window_bytes: 10_000_000,
+            command: "thru tune set".into(),
+            statement: "`thru tune set` on the near host (now 4 MiB): a window of 9.54 MiB".into(),
+        };
+        let mut why = sample::why("send buffer (strong): 4 MiB");
+        why.remedies = vec![remedy(Role::Active, "sysctl.a"), remedy(Role::Passive, "sysctl.b")];
+        run.outcomes[0].summary.why = Some(why);
+        let finding = |kind, statement: &str| model::Finding {
+            kind,
+            statement: statement.into(),
+            estimate: None,
+            block: None,
+            cells: Vec::new(),
+            comparison: None,
+        };
+        run.findings = vec![finding(FindingKind::Note, "A note."), finding(FindingKind::Path, "The MTUs differ.")];
+        let text = shown(&run, 100);
+        let rows = "Remedy       `thru tune set` on the near host (now 4 MiB): a window of 9.54 MiB\n\
+                    Then         sysctl.b = 4096 16384 20971520 at the far end\n\
+                    Path         The MTUs differ.\n";
+        assert!(text.contains(rows), "{text}");
     }
 
     #[test]

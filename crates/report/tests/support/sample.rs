@@ -156,7 +156,12 @@ pub(crate) fn planned() -> Run {
 pub(crate) fn routed() -> Run {
     let mut run = stream();
     run.header.id = "20261121-214800-70b0".into();
-    let hop = |hop, address: Option<&str>, rtt_ns| model::Hop { hop, address: address.map(str::to_owned), rtt_ns };
+    let hop = |hop, address: Option<&str>, rtt_ns| model::Hop {
+        hop,
+        address: address.map(str::to_owned),
+        rtt_ns,
+        ..model::Hop::default()
+    };
     let route = |interface: &str, source: &str, mtu| model::Route {
         interface: Some(interface.into()),
         source: Some(source.into()),
@@ -501,6 +506,7 @@ pub(crate) fn why(statement: &str) -> model::Why {
         parts: Vec::new(),
         evidence: Vec::new(),
         also: Vec::new(),
+        remedies: Vec::new(),
         losses: None,
         notes: Vec::new(),
         missing: Vec::new(),

@@ -82,8 +82,12 @@ pub(super) const GOVERNOR: Dimension =
     Dimension { name: "governor", class: Some("governor"), goals: ALL, eases: CPU, levels: governor };
 
 const BOTH: &[Role] = &[Role::Active, Role::Passive];
-/// Autotuning limits that are tried, bytes.
+/// Autotuning limits that are tried if the pilot trials do not show which one they need, bytes.
 const LIMITS: [u64; 3] = [4 << 20, 16 << 20, 64 << 20];
+/// A larger one than the needed one is tried too, because the rate beyond it is not known: this many times.
+const MORE: u64 = 4;
+/// The sysctls whose last value is that limit.
+const AUTOTUNING: [&str; 2] = ["net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"];
 const NO_INTERFACE: &str = "the interface of the data is unknown";
 
 /// A sysctl on some hosts.
@@ -100,7 +104,7 @@ pub(super) fn autotuning(path: &SearchContext<'_>, role: Role, name: &str) -> Op
 
 fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let mut all = Vec::new();
-    for (roles, name) in [(path.senders(), "net.ipv4.tcp_wmem"), (path.receivers(), "net.ipv4.tcp_rmem")] {
+    for (roles, name) in [path.senders(), path.receivers()].into_iter().zip(AUTOTUNING) {
         for role in roles {
             let parts = autotuning(path, *role, name).ok_or_else(|| format!("a host does not report {name}"))?;
             all.push((*role, name, parts));
@@ -115,7 +119,15 @@ fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
         Level::new(ByteSize(bytes).to_string().replace(' ', ""), edits.collect())
     };
     let start = Level::start(ByteSize(most).to_string().replace(' ', ""));
-    Ok(std::iter::once(start).chain(LIMITS.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
+    let sizes = needed(path).map_or_else(|| LIMITS.to_vec(), |bytes| vec![bytes, MORE * bytes]);
+    Ok(std::iter::once(start).chain(sizes.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
+}
+
+/// The largest limit that the pilot trials need, where they were limited by one.
+fn needed(path: &SearchContext<'_>) -> Option<u64> {
+    let remedies = path.pilot.summary.why.iter().flat_map(|why| &why.remedies);
+    let limits = remedies.filter(|one| AUTOTUNING.iter().any(|name| one.setting.strip_prefix("sysctl.") == Some(name)));
+    limits.filter_map(|one| one.value.split_whitespace().next_back()?.parse().ok()).max()
 }
 
 fn idle(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {

@@ -110,21 +110,26 @@ fn changes_are_combined_in_the_order_of_the_registry() {
     assert_eq!(spec_of(&start, &candidates, &vec![0; candidates.len()]), (start, BTreeMap::new()));
 }
 
+fn why(limiter: LimiterKind, remedies: Vec<model::Remedy>) -> Why {
+    Why {
+        limiter,
+        grade: None,
+        statement: String::new(),
+        parts: Vec::new(),
+        evidence: Vec::new(),
+        also: Vec::new(),
+        losses: None,
+        notes: Vec::new(),
+        remedies,
+        missing: Vec::new(),
+    }
+}
+
 #[test]
 fn dimensions_that_relieve_the_limiter_are_tried_first() {
     let spec = Spec::new("tcp", "stream");
     let first = |limiter| {
-        let why = Why {
-            limiter,
-            grade: None,
-            statement: String::new(),
-            parts: Vec::new(),
-            evidence: Vec::new(),
-            also: Vec::new(),
-            losses: None,
-            missing: Vec::new(),
-            notes: Vec::new(),
-        };
+        let why = why(limiter, Vec::new());
         let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.why = Some(why.clone()));
         candidates[0].name
     };
@@ -144,9 +149,10 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
     for (name, value) in [("tcp_wmem", "4096 16384 65536"), ("tcp_rmem", "4096\t131072\t33554432")] {
         host.sysctl.insert(format!("net.ipv4.{name}"), value.into());
     }
-    let (pilot, allow) = (pilot(&spec), ["sysctl".to_owned()].into());
+    let (mut limited, allow) = (pilot(&spec), ["sysctl".to_owned()].into());
     let (sends, receives) = (&[SendBy::Copy, SendBy::Sendfile][..], &[ReceiveBy::Copy][..]);
     let (near, far) = (&host, &host);
+    let pilot = pilot(&spec);
     let path = SearchContext {
         goal: Goal::Throughput,
         spec: &spec,
@@ -167,6 +173,20 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
     let settings = spec_of(&spec, &candidates, &at).0.settings;
     let wmem = Setting { key: "sysctl.net.ipv4.tcp_wmem".into(), value: "4096 16384 16777216".into() };
     assert_eq!((settings.near, settings.far), (vec![wmem], vec![]));
+    // What the pilot trials need is tried instead of a list, with room for a rate beyond it.
+    let remedy = model::Remedy {
+        role: Role::Active,
+        setting: "sysctl.net.ipv4.tcp_wmem".into(),
+        now: "4096 16384 65536".into(),
+        value: "4096 16384 20971520".into(),
+        window_bytes: 10_000_000,
+        command: String::new(),
+        statement: String::new(),
+    };
+    limited.summary.why = Some(why(LimiterKind::SendBuffer, vec![remedy]));
+    let (candidates, _) = super::candidates(&SearchContext { pilot: &limited, ..path });
+    assert_eq!(candidates[0].name, "autotuning-limit");
+    assert_eq!(labels(&candidates, "autotuning-limit"), ["64KiB", "20MiB", "80MiB"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -
     let near = End { side: "near", host: &header.near, path: header.path_outbound.as_ref() };
     let far = End { side: "far", host: &header.far, path: header.path_return.as_ref() };
     let mut found = Vec::new();
-    found.extend(route::unequal_mtus(&near, &far));
+    found.extend(route::unequal_mtus(&near, &far, outcomes));
     for end in [&near, &far] {
         found.extend(route::narrow_path(end));
     }

@@ -1,9 +1,10 @@
 //! MTUs and routes.
 
 use model::units::seconds;
-use model::{Outcome, Ping, RunHeader};
+use model::{EndTally, Outcome, Ping, RunHeader};
 
 use super::End;
+use crate::direction::{local, with_address};
 
 /// The largest IP packet: a path MTU of this on a loopback of 65,536 bytes is not smaller.
 const LARGEST: u32 = 65_535;
@@ -12,18 +13,38 @@ const LARGEST: u32 = 65_535;
 const FACTOR: f64 = 1.5;
 const MARGIN_NS: u64 = 2_000_000;
 
-pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>) -> Option<String> {
-    let mtu = |end: &End<'_>| {
-        let route = end.path?.route.as_ref()?;
-        Some((route.interface.clone()?, route.interface_mtu?))
+/// Whether the interfaces of the data have different MTUs: those of the routes, or where an end's route is not known that with the
+/// address of the data.
+pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) -> Option<String> {
+    let trial = outcomes.iter().flat_map(|outcome| &outcome.trials).next();
+    let ((near_name, near_mtu), (far_name, far_mtu)) =
+        (mtu(near, trial.map(|trial| &trial.near))?, mtu(far, trial.map(|trial| &trial.far))?);
+    let ([less, small], [more, large]) = if near_mtu < far_mtu {
+        ([near.side, near_name], [far.side, far_name])
+    } else {
+        ([far.side, far_name], [near.side, near_name])
     };
-    let ((near_name, near_mtu), (far_name, far_mtu)) = (mtu(near)?, mtu(far)?);
-    (near_mtu != far_mtu).then(|| {
+    let (least, most) = (near_mtu.min(far_mtu), near_mtu.max(far_mtu));
+    (least != most).then(|| {
         format!(
             "The MTUs differ: {near_mtu} bytes on {near_name} (near) and {far_mtu} on {far_name} (far). TCP uses the smaller one in \
-             both directions; larger datagrams are fragmented or dropped."
+             both directions; larger datagrams are fragmented or dropped. Remedy: `thru tune set dev.{small}.mtu={most}` on the \
+             {less} host if all devices between carry {most} bytes, else `thru tune set dev.{large}.mtu={least}` on the {more} host."
         )
     })
+}
+
+/// The interface of an end's data, and its MTU.
+fn mtu<'a>(end: &End<'a>, tally: Option<&EndTally>) -> Option<(&'a str, u32)> {
+    let by_route = || {
+        let route = end.path?.route.as_ref()?;
+        Some((route.interface.as_deref()?, route.interface_mtu?))
+    };
+    let by_address = || {
+        let interface = with_address(end.host, local(tally?.flows.first()?)?)?;
+        Some((interface.name.as_str(), interface.mtu?))
+    };
+    by_route().or_else(by_address)
 }
 
 pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {

@@ -84,6 +84,30 @@ fn different_mtus_are_reported_with_their_interfaces() {
         header.path_outbound.as_mut().unwrap().mtu = None;
     });
     assert!(said.contains("9000 bytes on eth0 (near) and 1500 on eth0 (far)."), "{said}");
+    let remedy = "Remedy: `thru tune set dev.eth0.mtu=9000` on the far host if all devices between carry 9000 bytes, else \
+                  `thru tune set dev.eth0.mtu=1500` on the near host.";
+    assert!(said.ends_with(remedy), "{said}");
+}
+
+#[test]
+fn without_a_return_path_the_far_interface_is_that_of_the_data() {
+    let mut header = header();
+    header.path_return = None;
+    header.far.interfaces.push(Interface {
+        name: "eth1".into(),
+        mtu: Some(9_000),
+        addresses: vec!["198.51.100.7/24".into()],
+        ..Interface::default()
+    });
+    let said = |far: &str| {
+        let mut outcome = outcome(65_000_000, "192.0.2.2:1");
+        let socket = SocketFacts { local: Some(far.into()), ..SocketFacts::default() };
+        outcome.trials[0].far.flows = vec![FlowTally { socket, ..FlowTally::default() }];
+        of_path(&header, &[outcome], &Default::default()).into_iter().map(|one| one.statement).collect::<String>()
+    };
+    let unequal = said("198.51.100.7:5010");
+    assert!(unequal.contains("1500 bytes on eth0 (near) and 9000 on eth1 (far)."), "{unequal}");
+    assert_eq!(said("203.0.113.7:5010"), "", "an unknown address");
 }
 
 #[test]

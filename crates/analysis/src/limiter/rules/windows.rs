@@ -5,6 +5,7 @@ use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
+use super::super::remedies::{self as buffers, Buffer};
 use super::super::threads::busiest;
 use super::{Rule, Signal};
 use crate::direction::{DirectionView, Side};
@@ -23,15 +24,8 @@ pub(super) const RECEIVE: Rule = Rule {
         let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
         Signal::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&flows, SenderFlow::window_bytes);
-            let had = direction.receiver.flows().filter_map(|flow| flow.socket.rcvbuf).max();
-            let limit = direction
-                .receiver
-                .options
-                .rcvbuf
-                .is_none()
-                .then(|| at_limit(&direction.receiver, "net.ipv4.tcp_rmem", had?));
-            let more = limit.flatten().map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&flows)));
-            format!("{} window over {}{more}", wording::rounded_size(window), at_most(&flows, window))
+            let more = at_limit(&buffers::RECEIVE, &direction.receiver).unwrap_or_default();
+            format!("{} window{more} over {}", wording::rounded_size(window), at_most(&flows, window))
         })
     },
 };
@@ -92,8 +86,7 @@ pub(super) const SEND: Rule = Rule {
     source: "socket(7), SO_SNDBUF: unacknowledged data stays in the buffer; tcp(7), tcp_wmem: the limit of autotuning",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let flows = sender_flows(direction);
-        let had = direction.sender.flows().filter_map(|flow| flow.socket.sndbuf).max();
-        let limit = had.and_then(|had| at_limit(&direction.sender, "net.ipv4.tcp_wmem", had));
+        let limit = at_limit(&buffers::SEND, &direction.sender);
         // A buffer that the kernel sizes grows as needed up to that limit.
         if direction.sender.options.sndbuf.is_none() && limit.is_none() {
             return Vec::new();
@@ -114,7 +107,7 @@ pub(super) const SEND: Rule = Rule {
             };
             let more = match direction.sender.options.sndbuf {
                 Some(requested) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(requested)),
-                None => limit.map_or(String::new(), |limit| format!("; {limit}, and {}", needed(&flows))),
+                None => limit.unwrap_or_default(),
             };
             let own = wording::rounded_size(own);
             if flows.iter().any(|flow| bottleneck::one_segment_at_a_time(direction, flow)) {
@@ -123,7 +116,7 @@ pub(super) const SEND: Rule = Rule {
                     "{own} send buffer{more} has no room for two segments of {mss}, so each waits for a delayed acknowledgement"
                 );
             }
-            format!("{own} send buffer{over} over {}{more}", at_most(&flows, bytes))
+            format!("{own} send buffer{more}{over} over {}", at_most(&flows, bytes))
         })
     },
 };
@@ -142,20 +135,9 @@ fn used<'a>(
     Some(as_it_was * (1.0 - queued) + empty.unwrap_or(as_it_was) * queued)
 }
 
-/// `it reached the limit of net.ipv4.tcp_wmem, 4 MiB`, if a buffer of `had` bytes that the kernel sizes has reached the last value
-/// of that sysctl.
-fn at_limit(side: &Side<'_>, sysctl: &str, had: u64) -> Option<String> {
-    let limit: u64 = side.host.sysctl.get(sysctl)?.split_whitespace().next_back()?.parse().ok()?;
-    let size = wording::rounded_size(limit as f64);
-    (had as f64 >= 0.9 * limit as f64).then(|| format!("it reached the limit of {sysctl}, {size}"))
-}
-
-/// `1.00 Gbit/s would need a window of 9.54 MiB`: the window for the next power of ten of the rate.
-fn needed(flows: &[SenderFlow<'_>]) -> String {
-    let rate = total(flows, |flow| Some(flow.rate_bps));
-    let aim = 10f64.powf((1.2 * rate).log10().ceil());
-    let bytes = aim / 8e9 * mean(flows, SenderFlow::min_rtt_ns);
-    format!("{} would need a window of {}", bits_per_second(aim), wording::rounded_size(bytes))
+/// ` (at the limit of net.ipv4.tcp_wmem)`, if a buffer that the kernel sizes has reached the last value of that sysctl.
+fn at_limit(buffer: &Buffer, side: &Side<'_>) -> Option<String> {
+    buffer.reached(side).map(|_| format!(" (at the limit of {})", buffer.autotuning))
 }
 
 /// The rate of `bytes` per smoothed RTT, bit/s.

@@ -56,6 +56,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Difference => "difference",
         FindingKind::Effect => "effect",
         FindingKind::Asymmetry => "asymmetry",
+        FindingKind::Outlier => "outlier",
         FindingKind::Best => "best",
         FindingKind::Advice => "advice",
         _ => "note",
