@@ -125,6 +125,9 @@ pub enum ControlError {
     /// A trial with another program at the far end failed.
     #[error("{0}")]
     Foreign(String),
+    /// The links of the lab could not be changed.
+    #[error("cannot change the lab's links: {0}")]
+    Links(String),
     /// The spec is impossible.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),

@@ -71,6 +71,22 @@ pub enum LabError {
         /// The reason.
         source: io::Error,
     },
+    /// A property of a link has a wrong value, or there is no such property.
+    #[error("{key}: {reason}")]
+    LinkValue {
+        /// The key of the setting.
+        key: String,
+        /// Why the value is refused.
+        reason: String,
+    },
+    /// A link cannot change while the lab is up.
+    #[error(
+        "the kernel carries the link {link}, and only its MTU can change: run the plan with its own lab, or set          carrier = \"emulator\" in the topology"
+    )]
+    Fixed {
+        /// The link.
+        link: String,
+    },
     /// An invalid lab.
     #[error("{what}: {remedy}")]
     Spec {

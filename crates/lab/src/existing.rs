@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use model::LabReport;
+use model::{LabReport, Setting};
 
 use crate::LabError;
 use crate::available::privileged_ip;
@@ -116,7 +116,8 @@ impl ExistingLab {
 
 /// A connection to the process that holds a lab. Requests and answers are lines: `report` is answered with a
 /// [`LabReport`] as JSON of the time since the connection's last one, `down` with the last report, after which the
-/// holder removes its lab and closes the connection.
+/// holder removes its lab and closes the connection. `links` and a JSON list of settings changes the links
+/// ([`Network::set_links`](crate::Network::set_links)) and is answered by null when that is done, or a text with the error.
 ///
 /// An answer that does not arrive ends the connection, so that a late one is not taken for the answer to the next
 /// request.
@@ -133,6 +134,8 @@ impl Holder {
     pub const VARIABLE: &'static str = "THRU_LAB_SOCKET";
     /// Requests a report.
     pub const REPORT: &'static str = "report";
+    /// Requests other properties of the links.
+    pub const LINKS: &'static str = "links ";
     /// Requests that the holder remove its lab.
     pub const DOWN: &'static str = "down";
 
@@ -168,6 +171,20 @@ impl Holder {
     pub fn report(&mut self) -> io::Result<LabReport> {
         let connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
         self.request(connection, Self::REPORT)
+    }
+
+    /// Gives the lab's links these properties, and all others that of the topology; returns when they have them.
+    ///
+    /// # Errors
+    /// The holder has ended, does not answer in time, or refuses a setting.
+    pub fn set_links(&self, settings: &[Setting]) -> io::Result<()> {
+        let mut connection = Self { connection: None, patience: END, socket: self.socket.clone() }.connect()?;
+        let settings = serde_json::to_string(settings)?;
+        connection.get_ref().write_all(format!("{}{settings}\n", Self::LINKS).as_bytes())?;
+        let mut line = String::new();
+        connection.read_line(&mut line)?;
+        let refused: Option<String> = serde_json::from_str(&line).map_err(io::Error::other)?;
+        refused.map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
     fn end(&mut self) -> io::Result<LabReport> {

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-use model::{EmulatedDirection, LabReport, ShapedDirection, SplitMix64};
+use model::{EmulatedDirection, LabReport, Setting, ShapedDirection, SplitMix64};
 
 use crate::LabError;
 use crate::available::privileged_ip;
@@ -18,7 +19,7 @@ use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::shaped::{self, BucketCounts};
 use crate::subnets::random;
-use crate::topology::{Address, Block, Carrier, Layout, NodeKind, NodeLayout, Topology};
+use crate::topology::{Address, Block, Carrier, Layout, Link, NodeKind, NodeLayout, Topology};
 
 /// The bridge of a switch.
 const BRIDGE: &str = "br0";
@@ -35,6 +36,8 @@ pub struct Network {
     interfaces: Vec<[String; 2]>,
     /// By link index. Before the namespaces, because their devices keep them alive.
     emulators: Vec<(usize, Emulator)>,
+    /// The links as they are now, and how often they were changed.
+    now: Mutex<(Vec<Link>, u64)>,
     journal: Journal,
     scope: Scope,
 }
@@ -101,8 +104,9 @@ impl Network {
             |link: usize, node| layout.interface(node, link).map(|end| end.name.clone()).unwrap_or_default();
         let links = topology.links.iter().enumerate();
         let interfaces = links.map(|(index, link)| link.between.map(|node| interface(index, node))).collect();
+        let now = Mutex::new((topology.links.clone(), 0));
         let topology = topology.clone();
-        let mut network = Self { topology, hosts, interfaces, emulators: Vec::new(), journal, scope, name };
+        let mut network = Self { topology, hosts, interfaces, emulators: Vec::new(), now, journal, scope, name };
         network.build(&layout)?;
         Ok(network)
     }
@@ -181,6 +185,55 @@ impl Network {
             ShapedDirection { from, to, sent: counts.sent.into(), dropped: counts.dropped.into() }
         });
         LabReport { lab: self.name.clone(), topology: self.topology.name.clone(), directions, shaped: shaped.collect() }
+    }
+
+    /// Gives the links the properties of the topology with these changes ([`Topology::adjusted`]). Emulated links get theirs as
+    /// soon as they are empty, see [`alters`](Self::alters). Random choices are other ones after each change.
+    ///
+    /// # Errors
+    /// A wrong setting, a link that the kernel carries, or an interface that refuses its MTU.
+    pub fn set_links(&self, settings: &[Setting]) -> Result<(), LabError> {
+        let adjusted = self.topology.adjusted(settings)?;
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let (links, changes) = &mut *now;
+        for (index, (link, next)) in links.iter_mut().zip(adjusted.links).enumerate() {
+            let emulator = self.emulators.iter().find(|(emulated, _)| *emulated == index);
+            let differs = next.directions != link.directions;
+            if differs && emulator.is_none() {
+                return Err(LabError::Fixed { link: self.topology.link_name(&next) });
+            }
+            if next.mtu != link.mtu {
+                self.set_mtu(index, next.mtu)?;
+            }
+            if let Some((_, emulator)) = emulator.filter(|_| differs || next.mtu != link.mtu) {
+                *changes += 1;
+                let seed = self.seed(index).wrapping_add(*changes);
+                emulator.alter(&next.directions, next.mtu, seed);
+            }
+            *link = next;
+        }
+        Ok(())
+    }
+
+    /// Whether a link has not got its properties of the last [`set_links`](Self::set_links) yet.
+    #[must_use]
+    pub fn alters(&self) -> bool {
+        self.emulators.iter().any(|(_, emulator)| emulator.alters())
+    }
+
+    fn set_mtu(&self, link: usize, mtu: u32) -> Result<(), LabError> {
+        let mtu = mtu.to_string();
+        for (node, interface) in self.topology.links[link].between.iter().zip(&self.interfaces[link]) {
+            let namespace = self.namespace(*node);
+            let plug = Plug { namespace: &namespace, interface };
+            plug.ip(&self.scope, &["link", "set", "dev", plug.interface, "mtu", &mtu])?;
+        }
+        Ok(())
+    }
+
+    /// Seed of a link's random choices: each link makes its own, the same ones each time.
+    fn seed(&self, link: usize) -> u64 {
+        self.topology.seed.wrapping_add((link as u64).wrapping_mul(SplitMix64::STEP))
     }
 
     /// The nodes at a link's ends, first the one that sends in this direction.
@@ -277,8 +330,7 @@ impl Network {
                 }
             }
             Carrier::Emulator => {
-                // Each link makes its own random choices, the same ones each time.
-                let seed = self.topology.seed.wrapping_add((index as u64).wrapping_mul(SplitMix64::STEP));
+                let seed = self.seed(index);
                 let emulator =
                     Emulator::start(namespaces.clone(), interfaces.clone(), &link.directions, link.mtu, seed);
                 self.emulators.push((index, emulator.map_err(|source| LabError::Emulator { source })?));

@@ -98,6 +98,10 @@ impl Factor {
     pub const FROM: &str = "from";
     /// The factor whose levels are the far ends.
     pub const TO: &str = "to";
+    /// The field of a cell's near host, in place of the plan's.
+    pub const FROM_FIELD: &str = "from";
+    /// The field of a cell's far host, in place of the plan's.
+    pub const TO_FIELD: &str = "host";
     /// The factor whose levels are the block sizes of curves.
     pub const SIZES: &str = "block";
 }

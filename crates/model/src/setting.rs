@@ -136,13 +136,20 @@ pub struct HostSettings {
     /// On the far host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<Setting>,
+    /// Of the lab's links, see [`LINK_SETTING`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Setting>,
 }
+
+/// How the keys of the properties of a lab's links start: `link.rate` on all links, `link.a.b.rate` on the one between the nodes a
+/// and b, `link.a.b.forward.rate` in the direction that its topology calls forward.
+pub const LINK_SETTING: &str = "link.";
 
 impl HostSettings {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.near.is_empty() && self.far.is_empty()
+        self.near.is_empty() && self.far.is_empty() && self.links.is_empty()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
-use model::{Factor, FactorKind, HostSettings, Order, Plan, Run, Stopping, Trust, Verdict, units};
+use model::{Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units};
 
 use crate::grid::Grid;
 use crate::labels;
@@ -154,16 +154,20 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
 
 fn changes(plan: &Plan) -> String {
     let mut text = String::new();
-    let HostSettings { near, far } = &plan.settings;
+    let HostSettings { near, far, links } = &plan.settings;
     let single: Vec<Factor> = plan.factors.iter().flat_map(single_factors).collect();
-    for (end, settings) in [("near", near), ("far", far)] {
-        let varied = single
-            .iter()
-            .filter(|factor| factor.kind == FactorKind::Setting && factor.end.ends()[usize::from(end == "far")]);
+    for (end, settings) in [("near", near), ("far", far), ("links", links)] {
+        let varied = single.iter().filter(|factor| match end {
+            "near" => !is_of_link(factor) && factor.end.ends()[0],
+            "far" => !is_of_link(factor) && factor.end.ends()[1],
+            _ => is_of_link(factor),
+        });
+        let varied = varied.filter(|factor| factor.kind == FactorKind::Setting);
         let fixed = settings.iter().map(|setting| labels::plain(&setting.to_string()));
         let all: Vec<String> = fixed.chain(varied.map(|factor| format!("{} by {}", factor.key, factor.name))).collect();
         if !all.is_empty() {
-            text += &format!("Settings of the {end} host, restored at the end: {}\n", all.join("; "));
+            let of = if end == "links" { "lab's links".to_owned() } else { format!("{end} host") };
+            text += &format!("Settings of the {of}, restored at the end: {}\n", all.join("; "));
         }
     }
     let expensive: Vec<&str> =
@@ -172,6 +176,11 @@ fn changes(plan: &Plan) -> String {
         text += &format!("Expensive to change, so varied in the outer loop: {}\n", expensive.join(", "));
     }
     text
+}
+
+/// Whether it is a property of the lab's links.
+fn is_of_link(factor: &Factor) -> bool {
+    factor.key.starts_with(LINK_SETTING)
 }
 
 /// A set of settings as one factor for each of them.

@@ -239,6 +239,8 @@ pub struct PassResult {
     pub far: Option<EndResult>,
     /// Why it ended early, if it did.
     pub failure: Option<String>,
+    /// How many trials each leg has; empty for one each. Another program may repeat a size of a curve.
+    pub repeats: Vec<usize>,
 }
 
 /// How cells are measured.

@@ -256,6 +256,10 @@ impl PlanRun {
         if !spec.is_point() {
             return vec![(Some(cell.id), Leg::of(spec))];
         }
+        if spec.speak.is_some() {
+            // Another program's server takes all sizes of its curve in its own order.
+            return slot.cells().filter_map(|id| planned_by_peer(state, id)).collect();
+        }
         let rule = &state.header.stopping;
         let order = analysis::plan::size_order(slot, (rule.order == Order::Random).then_some(rule.seed), self.round);
         let of = |id: u32| {
@@ -349,8 +353,9 @@ impl PlanRun {
             let ends = [Some(&pass.near), pass.far.as_ref()];
             let stalled = ends.into_iter().flatten().flat_map(|end| &end.tallies).any(|tally| tally.stalled);
             let failure = pass.failure.filter(|_| !stalled);
-            let positions: Vec<(Option<u32>, u32)> =
-                test.legs.iter().zip(0..).map(|((cell, _), at)| (*cell, at)).collect();
+            let repeats = pass.repeats.iter().copied().chain(std::iter::repeat(usize::from(pass.repeats.is_empty())));
+            let trials = test.legs.iter().zip(repeats).flat_map(|((cell, _), n)| std::iter::repeat_n(*cell, n));
+            let positions: Vec<(Option<u32>, u32)> = trials.zip(0..).collect();
             state.record(recorded, pass.near, pass.far, &positions, pass.links);
             let what = "the trial was cut short";
             end = end.or(failure.map(|reason| End::CutShort { what, reason }));
@@ -490,18 +495,28 @@ impl Machine for PlanRun {
     }
 }
 
-/// The trials of a slot; sizes of a curve that have converged have fewer than the others.
+/// A size of a curve that another program measures; without its cell if that is closed.
+fn planned_by_peer(state: &RunState, id: u32) -> Option<Planned> {
+    let spec = &state.header.cells.iter().find(|cell| cell.id == id)?.spec;
+    let open = state.cells.open().any(|open| open.cell.id == id);
+    Some((open.then_some(id), Leg::of(spec)))
+}
+
+/// The rounds with trials of a slot; sizes of a curve that have converged have fewer than the others.
 fn rounds_of(state: &RunState, slot: &Slot) -> u32 {
-    let trials = |cell: u32| state.cells.trials_of(cell).len() as u32;
-    let open = slot.cells().filter(|cell| !state.cells.is_converged(*cell)).map(trials).min();
-    open.or(slot.cells().map(trials).max()).unwrap_or(0)
+    let rounds = |cell: u32| {
+        let passes: BTreeSet<u32> = state.cells.trials_of(cell).iter().map(|trial| trial.pass).collect();
+        passes.len() as u32
+    };
+    let open = slot.cells().filter(|cell| !state.cells.is_converged(*cell)).map(rounds).min();
+    open.or(slot.cells().map(rounds).max()).unwrap_or(0)
 }
 
 /// The spec and the legs of a test, or of the `warmup` ns before it.
 fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
     let legs: Vec<Leg> = test.legs.iter().map(|(_, leg)| *leg).collect();
     let spec = &test.cell.spec;
-    if spec.is_point() {
+    if spec.is_point() && spec.speak.is_none() {
         return (spec_of(spec, &legs), legs);
     }
     let Some(ns) = warmup else { return (spec.clone(), legs) };

@@ -93,7 +93,7 @@ impl RunState {
             Completed::Failed(failure) => return Some(failure.end()),
             _ => return self.interrupted(),
         };
-        let PassResult { begun_ns, duration_ns, lab, links, near, far, failure } = result;
+        let PassResult { begun_ns, duration_ns, lab, links, near, far, failure, repeats: _ } = result;
         let pass = Pass { index: self.passes, started_ns: begun_ns, duration_ns, lab, ..Pass::default() };
         self.passes += 1;
         self.record(pass, near, far, cells, links);

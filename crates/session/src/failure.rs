@@ -145,7 +145,7 @@ impl From<ControlError> for Failure {
             | ControlError::Key { .. }
             | ControlError::Refused { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
-            ControlError::Setup { .. } => 7,
+            ControlError::Setup { .. } | ControlError::Links(_) => 7,
             ControlError::Unmet { .. } => UNMET,
             ControlError::Tune { obstacle, .. } => match obstacle {
                 Obstacle::Wrong => 2,

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use lab::{Holder, Network, NetworkCounts, NetworkHost, Topology};
-use model::LabReport;
+use model::{LabReport, Setting};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
@@ -25,6 +25,9 @@ use crate::setup::{own_program, write_token};
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
 /// uses as its `--token-file`.
 const VARIABLES: [&str; 3] = ["THRU_LAB", "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
+
+/// Interval of the checks whether changed links have their new properties.
+const ALTERS_STEP: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A lab that this process holds.
 struct RunningLab {
@@ -112,6 +115,12 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
     let mut earlier = NetworkCounts::default();
     let mut request = String::new();
     while stream.read_line(&mut request).await? > 0 {
+        if let Some(settings) = request.strip_prefix(Holder::LINKS) {
+            let refused = set_links(network, settings).await.err();
+            stream.write_all((serde_json::to_string(&refused)? + "\n").as_bytes()).await?;
+            request.clear();
+            continue;
+        }
         let down = request.trim() == Holder::DOWN;
         let counts = network.counts();
         if down {
@@ -126,6 +135,16 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
         request.clear();
     }
     Ok(None)
+}
+
+/// Changes the links, and waits until that is done.
+async fn set_links(network: &Network, settings: &str) -> Result<(), String> {
+    let settings: Vec<Setting> = serde_json::from_str(settings).map_err(|error| error.to_string())?;
+    network.set_links(&settings).map_err(|error| error.to_string())?;
+    while network.alters() {
+        tokio::time::sleep(ALTERS_STEP).await;
+    }
+    network.failure().map_or(Ok(()), |(link, why)| Err(format!("the emulated link {link} stopped forwarding: {why}")))
 }
 
 /// Whether this process runs on a host of a lab.

@@ -24,6 +24,19 @@ impl Headline {
         }
     }
 
+    /// A value of this statistic as goodput in bit/s, to compare different patterns: of round trips and transactions, the bytes
+    /// of requests and responses over the time, so that a block each way in an RTT gives NetPIPE's rate, the block over half
+    /// the RTT. `None` for a time of zero.
+    #[must_use]
+    pub fn goodput(self, spec: &Spec, value: f64) -> Option<f64> {
+        let exchanged_bits = 8.0 * (spec.block + spec.reply_bytes()) as f64;
+        match self {
+            Self::Goodput => Some(value),
+            Self::Transactions => Some(value * exchanged_bits),
+            Self::RoundTrip => (value > 0.0).then(|| exchanged_bits * 1e9 / value),
+        }
+    }
+
     /// Unit of its values.
     #[must_use]
     pub fn unit(self) -> &'static str {
@@ -52,5 +65,23 @@ impl Headline {
             Self::Transactions => "median transaction rate of the legs",
             Self::RoundTrip => "median of the legs' median RTTs",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goodput_of_exchanges_is_that_of_netpipe() {
+        let spec = |pattern: &str| Spec { block: 1_000, ..Spec::new("tcp", pattern) };
+        // 1000 bytes each way in 16 µs: 8 µs one way.
+        let round_trip = Headline::of(&spec("pingpong")).goodput(&spec("pingpong"), 16_000.0);
+        assert_eq!(round_trip, Some(1e9));
+        assert_eq!(Headline::of(&spec("rr")).goodput(&spec("rr"), 62_500.0), round_trip);
+        let short = Spec { reply: Some(0), ..spec("rr") };
+        assert_eq!(Headline::Transactions.goodput(&short, 62_500.0), Some(0.5e9));
+        assert_eq!(Headline::Goodput.goodput(&spec("stream"), 5.0), Some(5.0));
+        assert_eq!(Headline::RoundTrip.goodput(&spec("pingpong"), 0.0), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Design, Factor, FactorKind, HostSettings, Plan, PlanEnd, Setting};
+use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, Setting};
 
 /// Largest number of cells of a plan: more would take days.
 pub const MAX_CELLS: usize = 10_000;
@@ -50,8 +50,9 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
             plots.push(expensive);
             plots.len() - 1
         });
-        let (fields, settings) = apply(plan, levels);
-        for (from, to) in &pairs {
+        let (mut fields, settings) = apply(plan, levels);
+        let own = [fields.remove(Factor::FROM_FIELD), fields.remove(Factor::TO_FIELD)];
+        for (from, to) in &own_pairs(plan, own, &pairs)? {
             let mut levels = levels.clone();
             for (name, host, list) in [(Factor::FROM, from, &plan.from), (Factor::TO, to, &plan.to)] {
                 if let Some(host) = host.as_ref().filter(|_| list.len() > 1) {
@@ -141,6 +142,26 @@ fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
     Ok(pairs)
 }
 
+/// The pairs of hosts of a combination whose levels name a near or a far host, else all of the plan's.
+fn own_pairs(plan: &Plan, [from, to]: [Option<String>; 2], pairs: &[Ends]) -> Result<Vec<Ends>, String> {
+    for (own, key, field, list) in
+        [(&from, Factor::FROM, Factor::FROM_FIELD, &plan.from), (&to, Factor::TO, Factor::TO_FIELD, &plan.to)]
+    {
+        if own.is_some() && list.len() > 1 {
+            return Err(format!("`{key}` at the top has several hosts already: name one there, or omit the field `{field}`"));
+        }
+    }
+    let mut own: Vec<Ends> = Vec::new();
+    for (near, far) in pairs {
+        let pair = (from.clone().or(near.clone()), to.clone().or(far.clone()));
+        if pair.0.is_some() && pair.0 == pair.1 {
+            return Err(format!("{} is both the near and the far host of a cell", pair.0.unwrap_or_default()));
+        }
+        own.push(pair);
+    }
+    Ok(own)
+}
+
 /// The fields and settings of a combination of levels.
 fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
     let mut fields = plan.base.clone();
@@ -179,8 +200,10 @@ pub fn of_set(factor: &Factor, key: &str) -> Factor {
 }
 
 fn set_setting(settings: &mut HostSettings, factor: &Factor, value: &str) {
-    let lists = [&mut settings.near, &mut settings.far];
-    for (list, _) in lists.into_iter().zip(factor.end.ends()).filter(|(_, applies)| *applies) {
+    let HostSettings { near, far, links } = settings;
+    let [to_near, to_far] = if factor.key.starts_with(LINK_SETTING) { [false, false] } else { factor.end.ends() };
+    let lists = [(near, to_near), (far, to_far), (links, factor.key.starts_with(LINK_SETTING))];
+    for (list, _) in lists.into_iter().filter(|(_, applies)| *applies) {
         list.retain(|setting| setting.key != factor.key);
         list.push(Setting { key: factor.key.clone(), value: value.to_owned() });
     }
@@ -277,7 +300,7 @@ mod tests {
             expensive: true,
             ..factor("mtu", &["1500", "9000"])
         };
-        let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")] };
+        let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")], ..HostSettings::default() };
         let plan = Plan { factors: vec![mtu, factor("block", &["1", "2"])], settings, ..Plan::default() };
         let cells = expand(&plan).unwrap();
         assert_eq!(
@@ -299,6 +322,30 @@ mod tests {
         assert_eq!(cells[0].settings.near[0].to_string(), "sysctl.net.ipv4.tcp_sack=0");
         assert!(cells[0].settings.far.is_empty());
         assert_eq!((&cells[1].fields, cells[1].settings.is_empty()), (&plan.base, true));
+    }
+
+    #[test]
+    fn a_level_may_name_the_hosts_of_its_cells() {
+        let of = |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let other = of(&[("host", "c:5201"), ("speak", "iperf3")]);
+        let sets = BTreeMap::from([("ours".to_owned(), Levels::new()), ("theirs".to_owned(), other)]);
+        let factor = Factor { kind: FactorKind::Set, sets, ..factor("system", &["ours", "theirs"]) };
+        let plan = Plan { to: hosts(&["b"]), factors: vec![factor], ..Plan::default() };
+        let cells = expand(&plan).unwrap();
+        assert_eq!(cells[0].to.as_deref(), Some("b"));
+        assert_eq!((cells[1].to.as_deref(), cells[1].fields.len()), (Some("c:5201"), 1));
+        let twice = Plan { to: hosts(&["b", "d"]), ..plan.clone() };
+        assert!(expand(&twice).unwrap_err().contains("several hosts already"));
+        let itself = Plan { from: hosts(&["c:5201"]), ..plan };
+        assert!(expand(&itself).unwrap_err().contains("both the near and the far host"));
+    }
+
+    #[test]
+    fn a_property_of_a_link_is_of_neither_end() {
+        let rate = Factor { kind: FactorKind::Setting, key: "link.rate".into(), ..factor("rate", &["1Mbit", "2Mbit"]) };
+        let cells = expand(&Plan { factors: vec![rate], ..Plan::default() }).unwrap();
+        let HostSettings { near, far, links } = &cells[1].settings;
+        assert_eq!((near.len(), far.len(), links[0].to_string().as_str()), (0, 0, "link.rate=2Mbit"));
     }
 
     #[test]

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, RunHeader};
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, RunHeader};
 
 use super::best::best;
 use super::hosts::of_hosts;
-use super::logs::{Logs, logs, noun};
-use super::{KINDS, dimensions, levels, of_kind, part, sizes_of_curves};
+use super::logs::{Logs, as_goodput, logs, noun};
+use super::{KINDS, across_kinds, dimensions, levels, of_kind, part, sizes_of_curves};
 use crate::findings::wording::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
@@ -60,10 +60,47 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         }
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
+    effects.extend(across(header, plan, &logs));
     let mut found = of_hosts(header, outcomes);
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found
+}
+
+/// The effects of factors whose levels have different headline statistics, on goodput.
+fn across(header: &RunHeader, plan: &Plan, logs: &Logs) -> Vec<Effect> {
+    let across = across_kinds(plan, &header.cells);
+    if across.is_empty() {
+        return Vec::new();
+    }
+    let logs = as_goodput(logs, &header.cells);
+    let cells: Vec<&Cell> = header.cells.iter().collect();
+    let names = dimensions(plan, &cells);
+    let factors: Vec<(&String, Vec<String>)> = names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
+    let kind = Headline::Goodput;
+    let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
+    let mut effects = Vec::new();
+    let is_across = |name: &String| across.contains(name);
+    for (name, levels) in factors.iter().filter(|(name, _)| is_across(name)) {
+        // Two levels of one statistic have been compared by it.
+        let differ = |pair: &&[String]| {
+            let kinds = |level: &String| {
+                let own = cells.iter().filter(move |cell| cell.levels.get(*name) == Some(level));
+                own.map(|cell| Headline::of(&cell.spec)).collect::<Vec<_>>()
+            };
+            kinds(&pair[0]) != kinds(&pair[1])
+        };
+        for pair in levels.windows(2).filter(differ) {
+            effects.extend(comparable.step(name, pair, header.stopping.confidence));
+        }
+    }
+    for (at, one) in factors.iter().enumerate() {
+        for other in factors[at + 1..].iter().filter(|(other, _)| is_across(one.0) || is_across(other)) {
+            let (first, second) = if is_across(one.0) { (one, other) } else { (other, one) };
+            effects.extend(interaction(&cells, &names, first, second, &logs));
+        }
+    }
+    effects
 }
 
 /// The mean over `sums` of signed cells, for every round in which all of their cells have a value.

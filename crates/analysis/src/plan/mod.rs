@@ -17,7 +17,7 @@ pub use figures::{FactorLine, factor_lines};
 pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
 pub use steps::steps;
-pub use table::{CellMean, PlanTable, tables};
+pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables};
 
 use std::collections::BTreeMap;
 
@@ -65,6 +65,22 @@ pub(crate) fn part<'a>(cell: &'a Cell, names: &'a [String]) -> BTreeMap<&'a str,
 /// Cells whose values can be compared.
 pub(crate) fn of_kind(cells: &[Cell], kind: Headline) -> Vec<&Cell> {
     cells.iter().filter(|cell| Headline::of(&cell.spec) == kind).collect()
+}
+
+/// The factors whose levels have different headline statistics, such as round trips and streams: cells that differ in nothing else
+/// are compared by their goodput.
+pub(crate) fn across_kinds(plan: &Plan, cells: &[Cell]) -> Vec<String> {
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let names = dimensions(plan, &cells);
+    let is_across = |name: &String| {
+        let rest: Vec<String> = names.iter().filter(|other| *other != name).cloned().collect();
+        let mut met: BTreeMap<BTreeMap<&str, &str>, Headline> = BTreeMap::new();
+        cells.iter().any(|cell| {
+            let kind = Headline::of(&cell.spec);
+            *met.entry(part(cell, &rest)).or_insert(kind) != kind
+        })
+    };
+    names.iter().filter(|name| is_across(name)).cloned().collect()
 }
 
 /// The headline statistics, in the order of the tables.

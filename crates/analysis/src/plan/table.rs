@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
-use super::{KINDS, complete, dimensions, levels, of_kind, part};
+use super::{KINDS, across_kinds, complete, dimensions, levels, of_kind, part};
 use crate::outcome::{Headline, estimate, packets_per_s, requester};
 
 /// The mean of a cell's trials, the same as the outcome's estimate.
@@ -25,7 +25,7 @@ pub struct CellMean {
 /// Rows by columns of means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanTable {
-    /// What is measured: `goodput`, `median round trip`, `transactions per second`.
+    /// What is measured: `goodput`, [`COMMON_GOODPUT`], `median round trip`, `transactions per second`.
     pub measure: &'static str,
     /// `bit/s`, `ns` or `1/s`.
     pub unit: &'static str,
@@ -45,16 +45,21 @@ pub struct PlanTable {
     pub confidence: f64,
 }
 
+/// The measure of tables that compare round trips or transactions with streams: [`Headline::goodput`].
+pub const COMMON_GOODPUT: &str = "goodput (of exchanges: request and response over the round trip)";
+
 /// The value of a trial that a table shows.
 type Value = fn(&Spec, &Trial) -> Option<f64>;
 
 /// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors of
-/// the plan, or the hosts if both ends vary.
+/// the plan, or the hosts if both ends vary. If the levels of a factor have different headline statistics, they are the columns of
+/// one table of goodput, unless both ends vary.
 #[must_use]
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
     let rtt: Value = |_, trial| requester(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
     let mut tables = Vec::new();
+    let across = across_kinds(plan, &header.cells).into_iter().next().filter(|_| !is_matrix(plan, &header.cells));
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let shown: &[(&'static str, &'static str, Value)] = match kind {
@@ -64,6 +69,8 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
                     packets_per_s(spec, trial).filter(|_| spec.no_loss && trial.ledger.lost == 0)
                 }),
             ],
+            // The common table has these values.
+            Headline::Goodput if across.is_some() => &[],
             Headline::Goodput => &[("goodput", "bit/s", |_, trial| trial.value)],
             Headline::RoundTrip => &[("median round trip", "ns", |_, trial| trial.value)],
             Headline::Transactions => {
@@ -72,7 +79,7 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
         };
         for (measure, unit, value) in shown {
             let means = means(&cells, outcomes, *value, &header.stopping);
-            tables.extend(of_measure(plan, &cells, &means).into_iter().map(|table| PlanTable {
+            tables.extend(of_measure(plan, &cells, &means, None).into_iter().map(|table| PlanTable {
                 measure,
                 unit,
                 confidence: header.stopping.confidence,
@@ -80,7 +87,24 @@ pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
             }));
         }
     }
+    if let Some(columns) = across {
+        let cells: Vec<&Cell> = header.cells.iter().collect();
+        let value: Value = |spec, trial| Headline::of(spec).goodput(spec, trial.value?);
+        let means = means(&cells, outcomes, value, &header.stopping);
+        tables.extend(of_measure(plan, &cells, &means, Some(&columns)).into_iter().map(|table| PlanTable {
+            measure: COMMON_GOODPUT,
+            unit: "bit/s",
+            confidence: header.stopping.confidence,
+            ..table
+        }));
+    }
     tables
+}
+
+/// Whether the tables are matrices of hosts.
+fn is_matrix(plan: &Plan, cells: &[Cell]) -> bool {
+    let names = dimensions(plan, &cells.iter().collect::<Vec<_>>());
+    [Factor::FROM, Factor::TO].iter().all(|name| names.iter().any(|other| other == name))
 }
 
 /// The mean of each cell's trials. For the headline value this equals the outcome's estimate.
@@ -97,8 +121,15 @@ fn means(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -
     means
 }
 
-fn of_measure(plan: &Plan, cells: &[&Cell], means: &BTreeMap<u32, CellMean>) -> Vec<PlanTable> {
+/// Tables of these means, with the factor `columns` as columns if one is given.
+fn of_measure(plan: &Plan, cells: &[&Cell], means: &BTreeMap<u32, CellMean>, columns: Option<&str>) -> Vec<PlanTable> {
     let mut names = dimensions(plan, cells);
+    if let Some(at) = names.iter().position(|name| Some(name.as_str()) == columns)
+        && names.len() > 1
+    {
+        let name = names.remove(at);
+        names.insert(1, name);
+    }
     let both_hosts = [Factor::FROM, Factor::TO];
     if both_hosts.iter().all(|name| names.iter().any(|other| other == name)) {
         names.sort_by_key(|name| !both_hosts.contains(&name.as_str()));
@@ -230,6 +261,49 @@ mod tests {
         assert_eq!((table.row_factor.as_str(), table.column_factor.as_str()), ("from", "to"));
         assert!((0..3).all(|at| table.cells[at][at].is_none()));
         assert_eq!(table.cells[0][1].map(|mean| (mean.value, mean.low)), Some((10.0, Some(10.0))), "3 trials");
+    }
+
+    /// A plan of blocks by mode, whose streams carry three times as much as its round trips.
+    fn modes() -> testing::PlanRun {
+        let factors: [(&str, &[&str]); 3] =
+            [("mode", &["round trip", "stream"]), ("block", &["1000", "4000"]), ("io", &["a", "b"])];
+        let mut random = model::SplitMix64::new(5);
+        let mut run = planned(&factors, "stream", 8, |levels, _| {
+            let block: f64 = levels["block"].parse().unwrap();
+            let noise = 1.0 + 0.004 * random.normal();
+            // A block per way in 16 µs: 1 Gbit/s for 1000 bytes.
+            if levels["mode"] == "stream" { 3e6 * block * noise } else { 16_000.0 * noise }
+        });
+        for (cell, outcome) in run.header.cells.iter_mut().zip(&mut run.outcomes) {
+            cell.spec.block = cell.levels["block"].parse().unwrap();
+            if cell.levels["mode"] == "round trip" {
+                cell.spec.pattern = "pingpong".into();
+            }
+            outcome.spec = cell.spec.clone();
+        }
+        run
+    }
+
+    #[test]
+    fn round_trips_and_streams_are_columns_of_one_table() {
+        let run = modes();
+        let tables = tables(&run.header, &run.outcomes);
+        let shown: Vec<_> = tables.iter().map(|table| (table.measure, table.column_factor.as_str())).collect();
+        assert_eq!(shown, [("median round trip", "io"), (COMMON_GOODPUT, "mode"), (COMMON_GOODPUT, "mode")]);
+        let values: Vec<f64> = tables[1].cells[1].iter().map(|mean| mean.unwrap().value).collect();
+        assert!((values[0] / 4e9 - 1.0).abs() < 0.01 && (values[1] / 12e9 - 1.0).abs() < 0.01, "{values:?}");
+        assert_eq!((tables[1].row_factor.as_str(), tables[1].columns[1].as_str()), ("block", "stream"));
+    }
+
+    #[test]
+    fn one_finding_says_how_much_more_a_stream_carries() {
+        let run = modes();
+        let found = crate::plan::of_plan(&run.header, &run.outcomes, &run.passes);
+        let own: Vec<_> = found.iter().filter(|one| one.statement.starts_with("mode round trip → stream: ")).collect();
+        assert_eq!(own.len(), 1, "{found:#?}");
+        let ratio = own[0].estimate.as_ref().unwrap();
+        assert!(own[0].statement.contains("goodput ×3.0") && own[0].cells.len() == 8, "{own:#?}");
+        assert!(ratio.low.unwrap() > 2.9 && ratio.high.unwrap() < 3.1, "{ratio:?}");
     }
 
     #[test]

@@ -94,9 +94,9 @@ async fn choose_for_slot(
     let single_ended = engine::transport::transport(spec.transport.as_str())?.capabilities().single_ended;
     fleet.hold(|_, _| {}).await?;
     fleet.tune(hosts, single_ended, &spec.settings).await?;
-    let Some(mut pair) = fleet.lend(hosts, single_ended) else { return Ok(spec.engine) };
-    let engine = choose_engine(&mut pair, spec, cancel).await;
-    fleet.take_back(hosts, pair);
+    let Some(mut lent) = fleet.lend(hosts, single_ended) else { return Ok(spec.engine) };
+    let engine = choose_engine(&mut lent.pair, spec, cancel).await;
+    fleet.take_back(hosts, lent);
     engine
 }
 

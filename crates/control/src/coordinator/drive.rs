@@ -33,6 +33,8 @@ pub(super) struct TestEnded {
     pub(super) result: Result<RatePass, ControlError>,
     /// Changes of its hosts' settings.
     pub(super) changes: [Vec<Change>; 2],
+    /// See [`PassResult::repeats`].
+    pub(super) repeats: Vec<usize>,
 }
 
 /// The ends of a run: they carry out its steps. Each schedule uses some of the steps, and each kind of ends has those that its
@@ -211,10 +213,10 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
         let lab = if warm_up { None } else { self.read_links() };
         let links = self.links;
         let mut results = Vec::with_capacity(ended.len());
-        for TestEnded { duration_ns, result, changes } in ended {
+        for TestEnded { duration_ns, result, changes, repeats } in ended {
             let pass = match result {
                 Ok(RatePass { near, far, failure }) => {
-                    Ok(PassResult { begun_ns, duration_ns, lab: lab.clone(), links, near, far, failure })
+                    Ok(PassResult { begun_ns, duration_ns, lab: lab.clone(), links, near, far, failure, repeats })
                 }
                 Err(error) => Err(self.failure(error)),
             };
@@ -236,7 +238,8 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
         let duration_ns = self.elapsed_ns().saturating_sub(begun_ns);
         let lab = self.read_links();
         let RatePass { near, far, failure } = pass;
-        Completed::Pass(Box::new(PassResult { begun_ns, duration_ns, lab, links: self.links, near, far, failure }))
+        let (links, repeats) = (self.links, Vec::new());
+        Completed::Pass(Box::new(PassResult { begun_ns, duration_ns, lab, links, near, far, failure, repeats }))
     }
 }
 

@@ -1,10 +1,13 @@
-//! The hosts of a plan. Each has one control connection and can be the near or the far end of a test.
+//! The hosts of a plan. Each has one control connection and can be the near or the far end of a test, or is the far end only,
+//! with another program.
 
 use std::time::{Duration, Instant};
 
 use model::{Change, Conditions, HostReading, HostSettings};
 
-use super::{End, Pair};
+use super::foreign::Program;
+use super::lab_links::Links;
+use super::{End, Foreign, Pair};
 use crate::ControlError;
 
 /// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
@@ -17,11 +20,41 @@ pub struct Fleet {
     hosts: Vec<Host>,
     purpose: String,
     held_since: Option<Instant>,
+    /// The changed links of the lab.
+    links: Links,
+}
+
+/// A host of a plan as it was reached.
+pub struct Member {
+    end: Option<End>,
+    program: Option<Box<dyn Program>>,
+}
+
+impl Member {
+    /// An agent.
+    #[must_use]
+    pub fn agent(end: End) -> Self {
+        Self { end: Some(end), program: None }
+    }
+
+    /// Another program, as the far end only.
+    pub fn program(program: impl Foreign + 'static) -> Self {
+        Self { end: None, program: Some(Box::new(program)) }
+    }
+}
+
+/// The ends of a test that is under way.
+pub(super) struct Lent {
+    pub(super) pair: Pair,
+    /// The far end, if it is another program.
+    pub(super) program: Option<Box<dyn Program>>,
 }
 
 struct Host {
-    /// `None` while a pair has it.
+    /// `None` while a pair has it, and for another program.
     end: Option<End>,
+    /// `None` while a test has it, and for an agent.
+    program: Option<Box<dyn Program>>,
     /// The current changes of its settings.
     changes: Vec<Change>,
 }
@@ -29,9 +62,10 @@ struct Host {
 impl Fleet {
     /// A fleet of connected hosts; `purpose` is for their logs.
     #[must_use]
-    pub fn new(ends: Vec<End>, purpose: &str) -> Self {
-        let host = |end| Host { end: Some(end), changes: Vec::new() };
-        Self { hosts: ends.into_iter().map(host).collect(), purpose: purpose.to_owned(), held_since: None }
+    pub fn new(members: Vec<Member>, purpose: &str) -> Self {
+        let host = |Member { end, program }| Host { end, program, changes: Vec::new() };
+        let hosts = members.into_iter().map(host).collect();
+        Self { hosts, purpose: purpose.to_owned(), held_since: None, links: Links::default() }
     }
 
     /// The host with that number, unless a pair has it.
@@ -98,7 +132,9 @@ impl Fleet {
         single_ended: bool,
         wanted: &HostSettings,
     ) -> Result<(), ControlError> {
-        let Some(mut pair) = self.lend(hosts, single_ended) else { return Ok(()) };
+        self.links.apply(&wanted.links).await?;
+        let Some(mut lent) = self.lend(hosts, single_ended) else { return Ok(()) };
+        let pair = &mut lent.pair;
         let applied = pair.apply(wanted).await;
         let far = pair.far.as_ref().map_or_else(Vec::new, |far| far.changed.clone());
         for (host, changes) in hosts.into_iter().zip([pair.near.changed.clone(), far]) {
@@ -106,7 +142,7 @@ impl Fleet {
                 host.changes = changes;
             }
         }
-        self.take_back(hosts, pair);
+        self.take_back(hosts, lent);
         applied
     }
 
@@ -117,7 +153,7 @@ impl Fleet {
 
     /// Reverts the changes on all hosts; the first error is returned after all were tried.
     pub(super) async fn untune(&mut self) -> Result<(), ControlError> {
-        let mut result = Ok(());
+        let mut result = self.links.apply(&[]).await;
         for host in &mut self.hosts {
             if let Some(end) = host.end.as_mut().filter(|end| !end.applied.is_empty()) {
                 result = result.and(end.untune().await.map(drop));
@@ -150,20 +186,25 @@ impl Fleet {
     }
 
     /// Takes two hosts for a test; `None` if another pair has one of them. A transport with one end needs the near host only.
-    pub(super) fn lend(&mut self, [near, far]: [usize; 2], single_ended: bool) -> Option<Pair> {
-        if !single_ended && (near == far || self.hosts.get(far)?.end.is_none()) {
-            return None;
+    pub(super) fn lend(&mut self, [near, far]: [usize; 2], single_ended: bool) -> Option<Lent> {
+        if !single_ended {
+            let host = self.hosts.get(far)?;
+            if near == far || host.end.is_none() && host.program.is_none() {
+                return None;
+            }
         }
         let near = self.hosts.get_mut(near)?.end.take()?;
-        let far = if single_ended { None } else { self.hosts.get_mut(far)?.end.take() };
-        Some(Pair { near, far })
+        let far = self.hosts.get_mut(far).filter(|_| !single_ended);
+        let (far, program) = far.map_or((None, None), |far| (far.end.take(), far.program.take()));
+        Some(Lent { pair: Pair { near, far }, program })
     }
 
-    /// Returns the hosts of a pair to the fleet.
-    pub(super) fn take_back(&mut self, [near, far]: [usize; 2], pair: Pair) {
+    /// Returns the hosts of a test to the fleet.
+    pub(super) fn take_back(&mut self, [near, far]: [usize; 2], Lent { pair, program }: Lent) {
         self.hosts[near].end = Some(pair.near);
-        if let Some(end) = pair.far {
-            self.hosts[far].end = Some(end);
+        if let Some(host) = self.hosts.get_mut(far) {
+            host.end = pair.far.or(host.end.take());
+            host.program = program.or(host.program.take());
         }
     }
 }

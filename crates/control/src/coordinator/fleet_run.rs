@@ -6,15 +6,17 @@ use std::task::Poll;
 use std::time::Instant;
 
 use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
-use schedule::{Between, Leg, RatePass, TestRequest};
+use schedule::{Between, Leg, TestRequest};
 use tokio::sync::mpsc;
 
 use super::drive::{Ends, TestEnded, unsupported};
-use super::{Cancel, Fleet, Pair};
+use super::fleet::Lent;
+use super::foreign::ProgramTest;
+use super::{Cancel, Fleet};
 use crate::ControlError;
 
 /// A test that has ended: its index, the hosts it was lent, and its result.
-type Ended = (usize, Pair, Result<RatePass, ControlError>);
+type Ended = (usize, Lent, ProgramTest);
 
 impl Ends for Fleet {
     fn drain(&mut self) -> Result<(), ControlError> {
@@ -54,9 +56,9 @@ impl Ends for Fleet {
         _sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<Option<RttTally>, ControlError> {
-        let Some(mut pair) = self.lend(between.hosts, between.single_ended) else { return Ok(None) };
-        let found = pair.idle(spec, &mut Relay(None), cancel).await;
-        self.take_back(between.hosts, pair);
+        let Some(mut lent) = self.lend(between.hosts, between.single_ended) else { return Ok(None) };
+        let found = lent.pair.idle(spec, &mut Relay(None), cancel).await;
+        self.take_back(between.hosts, lent);
         found
     }
 
@@ -75,23 +77,29 @@ impl Ends for Fleet {
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
         let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
         for (at, test) in tests.into_iter().enumerate() {
-            let Some(pair) = self.lend(test.between.hosts, test.between.single_ended) else {
+            let Some(lent) = self.lend(test.between.hosts, test.between.single_ended) else {
                 // Each request has a result, in order.
                 let result = Err(unsupported("tests of hosts that are in use"));
-                ended[at] = Some(TestEnded { duration_ns: 0, result, changes: Default::default() });
+                let (changes, repeats) = Default::default();
+                ended[at] = Some(TestEnded { duration_ns: 0, result, changes, repeats });
                 continue;
             };
             let relay = Relay(live.then(|| relay.clone()));
-            running.push(Box::pin(run_test(at, pair, test, first + at as u32, relay, cancel.clone())));
+            running.push(Box::pin(run_test(at, lent, test, first + at as u32, relay, cancel.clone())));
         }
         let mut sent = Ok(());
         while !running.is_empty() {
             tokio::select! {
                 Some(event) = readings.recv() => sent = sent.and(sink.event(&event)),
-                (at, pair, result) = next(&mut running) => {
-                    self.take_back(hosts[at], pair);
+                (at, lent, result) = next(&mut running) => {
+                    self.take_back(hosts[at], lent);
                     let changes = hosts[at].map(|host| self.changes(host));
-                    ended[at] = Some(TestEnded { duration_ns: begun.elapsed().as_nanos() as u64, result, changes });
+                    let duration_ns = begun.elapsed().as_nanos() as u64;
+                    let (result, repeats) = match result {
+                        Ok((pass, repeats)) => (Ok(pass), repeats),
+                        Err(error) => (Err(error), Vec::new()),
+                    };
+                    ended[at] = Some(TestEnded { duration_ns, result, changes, repeats });
                 }
             }
         }
@@ -103,19 +111,26 @@ impl Ends for Fleet {
 /// Runs one test and returns its hosts.
 async fn run_test(
     at: usize,
-    mut pair: Pair,
+    mut lent: Lent,
     TestRequest { spec, legs, .. }: TestRequest,
     number: u32,
     mut relay: Relay,
     mut cancel: Cancel,
 ) -> Ended {
+    if let Some(program) = &mut lent.program {
+        // Its settings are those of the near host, which have been made.
+        let spec = Spec { settings: HostSettings::default(), ..spec };
+        let result = program.test(number, &spec, &legs, &mut relay, &mut cancel).await;
+        return (at, lent, result);
+    }
+    let pair = &mut lent.pair;
     let result = if spec.no_loss {
         pair.trial(number, &spec, None, &mut relay, &mut cancel).await
     } else {
         let legs: Vec<_> = legs.into_iter().map(Leg::into).collect();
         pair.rated(number, &spec, &legs, &mut relay, &mut cancel).await
     };
-    (at, pair, result)
+    (at, lent, result.map(|pass| (pass, Vec::new())))
 }
 
 /// The next test that ends.

@@ -2,9 +2,10 @@
 //! outcome are those of any cell.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
-use schedule::{Methods, RatePass, Run, RunState, Schedule, ScheduleKind};
+use schedule::{Leg, Methods, RatePass, Run, RunState, Schedule, ScheduleKind};
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
@@ -36,6 +37,48 @@ pub struct ForeignCurve {
     pub trials: Vec<usize>,
     /// The near and the far end's results, with the tallies of all these trials, point after point.
     pub ends: [Done; 2],
+}
+
+/// A test with another program: its pass, and the number of trials of each leg (empty for one each).
+pub(super) type ProgramTest = Result<(RatePass, Vec<usize>), ControlError>;
+
+/// [`Foreign`], as the far end of some tests of a plan.
+pub(super) trait Program {
+    /// One trial of `spec`, or all sizes of a curve, one for each of the `legs`.
+    fn test<'a>(
+        &'a mut self,
+        number: u32,
+        spec: &'a Spec,
+        legs: &'a [Leg],
+        sink: &'a mut dyn EventSink,
+        cancel: &'a mut Cancel,
+    ) -> Pin<Box<dyn Future<Output = ProgramTest> + 'a>>;
+}
+
+impl<F: Foreign> Program for F {
+    fn test<'a>(
+        &'a mut self,
+        number: u32,
+        spec: &'a Spec,
+        legs: &'a [Leg],
+        sink: &'a mut dyn EventSink,
+        cancel: &'a mut Cancel,
+    ) -> Pin<Box<dyn Future<Output = ProgramTest> + 'a>> {
+        Box::pin(async move {
+            let ([near, far], repeats) = if spec.is_point() {
+                let points: Vec<Spec> =
+                    legs.iter().map(|leg| Spec { block: leg.block, stop: leg.stop, ..spec.clone() }).collect();
+                let ForeignCurve { trials, ends } = self.curve(&points, cancel).await?;
+                // A program's own limit may have left out the last sizes.
+                let unmeasured = legs.len().saturating_sub(trials.len());
+                (ends, trials.into_iter().chain(std::iter::repeat_n(0, unmeasured)).collect())
+            } else {
+                (self.trial(number, spec, sink, cancel).await?, Vec::new())
+            };
+            let failure = near.failure.clone().or_else(|| far.failure.clone());
+            Ok((RatePass { near: near.into(), far: Some(far.into()), failure }, repeats))
+        })
+    }
 }
 
 /// Measures the first cell of `header` with `foreign` until it has converged, or all cells once if they are the points of a

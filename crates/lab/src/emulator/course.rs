@@ -107,6 +107,11 @@ impl Course {
         self.advance(now_ns);
     }
 
+    /// Whether nothing waits or travels.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.link.next_ns().is_none() && self.runs.first().is_none()
+    }
+
     /// When the next packet must be delivered, ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         self.runs.first().map(|(at_ns, _)| at_ns)

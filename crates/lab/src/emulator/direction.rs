@@ -28,6 +28,11 @@ impl LinkDirection {
         self.course.restart(now_ns);
     }
 
+    /// Whether nothing waits or travels.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.course.is_empty()
+    }
+
     /// When the next packet is due, ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         self.course.due_ns()

@@ -27,11 +27,11 @@ mod sys;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -52,6 +52,8 @@ const WATCH_NS: u64 = 60_000;
 /// It does so at most once in this time, ns: with many packets the core does not sleep deeply, and polling would take
 /// it away from the hosts.
 const SPIN_INTERVAL_NS: u64 = 500_000;
+/// The longest sleep while a path empties, ns.
+const DRAIN_STEP_NS: u64 = 200_000;
 /// The longest sleep, ns: then the thread checks the stop flag.
 const NAP_NS: u64 = 20_000_000;
 
@@ -71,8 +73,20 @@ struct Shared {
     stop: AtomicBool,
     /// When the path's changes restart, ns; 0 once that is done.
     restart_ns: AtomicU64,
+    /// What the path is to become, until the thread takes it.
+    next: Mutex<Option<Next>>,
+    /// Whether the path is still to become something else.
+    alters: AtomicBool,
     directions: [Arc<Counters>; 2],
     failure: OnceLock<String>,
+}
+
+/// Other properties of a path.
+#[derive(Debug)]
+struct Next {
+    directions: [DirectionSpec; 2],
+    mtu: u32,
+    seed: u64,
 }
 
 impl Shared {
@@ -81,6 +95,8 @@ impl Shared {
             origin: Instant::now(),
             stop: AtomicBool::new(false),
             restart_ns: AtomicU64::new(0),
+            next: Mutex::new(None),
+            alters: AtomicBool::new(false),
             directions: Default::default(),
             failure: OnceLock::new(),
         }
@@ -114,15 +130,7 @@ impl Emulator {
             let realtime = ends.is_some() && sys::realtime(PRIORITY).is_ok();
             let _ = ready.send(failed.map_or(Ok(realtime), Err));
             if let Some(ends) = ends {
-                let seeds = [seed, !seed];
-                let directions = [0, 1].map(|direction| {
-                    LinkDirection::new(
-                        &directions[direction],
-                        mtu,
-                        seeds[direction],
-                        Arc::clone(&theirs.directions[direction]),
-                    )
-                });
+                let directions = directions_of(&Next { directions, mtu, seed }, &theirs);
                 if let Err(error) = carry(&ends, directions, &theirs) {
                     let _ = theirs.failure.set(error.to_string());
                 }
@@ -141,6 +149,19 @@ impl Emulator {
     /// Resets the path to its initial state, and counts the times of its changes from now on.
     pub(crate) fn restart(&self) {
         self.shared.restart_ns.store(self.shared.now_ns().max(1), Relaxed);
+    }
+
+    /// Gives the path other properties, as soon as each direction is empty: nothing enters it until then. `seed` is that of the
+    /// random choices from then on. [`alters`](Self::alters) says when that is done.
+    pub(crate) fn alter(&self, directions: &[DirectionSpec; 2], mtu: u32, seed: u64) {
+        let next = Next { directions: directions.clone(), mtu, seed };
+        *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        self.shared.alters.store(true, SeqCst);
+    }
+
+    /// Whether the last [`alter`](Self::alter) is not done yet.
+    pub(crate) fn alters(&self) -> bool {
+        self.shared.alters.load(SeqCst) && self.failure().is_none()
     }
 
     /// Whether the thread has priority over all ordinary ones (SCHED_FIFO). Without that permission it is later, and
@@ -177,7 +198,14 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
     // are.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut until_ns = 0;
+    let mut pending: [Option<LinkDirection>; 2] = [None, None];
     while !shared.stop.load(Relaxed) {
+        if shared.alters.load(Relaxed) {
+            if let Some(next) = shared.next.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                pending = directions_of(&next, shared).map(Some);
+            }
+            become_next(&mut directions, &mut pending, shared);
+        }
         if shared.restart_ns.load(Relaxed) > 0 {
             let restart_ns = shared.restart_ns.swap(0, Relaxed);
             directions.iter_mut().for_each(|direction| direction.restart(restart_ns));
@@ -185,7 +213,9 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
         let mut done = 0;
         for (index, direction) in directions.iter_mut().enumerate() {
             done += direction.deliver(&ends[1 - index], now);
-            done += direction.take(&ends[index], now)?;
+            if pending[index].is_none() {
+                done += direction.take(&ends[index], now)?;
+            }
         }
         if done > 0 {
             continue;
@@ -208,9 +238,37 @@ fn carry(ends: &[Tun; 2], mut directions: [LinkDirection; 2], shared: &Shared) -
             Some(left) => left,
             None => NAP_NS,
         };
-        wait(ends, sleep_ns.min(work_ns).min(NAP_NS))?;
+        let ns = sleep_ns.min(work_ns).min(NAP_NS);
+        if pending.iter().any(Option::is_some) {
+            // Packets that may not enter yet would end the wait at once.
+            std::thread::sleep(Duration::from_nanos(ns.min(DRAIN_STEP_NS)));
+            continue;
+        }
+        wait(ends, ns)?;
     }
     Ok(())
+}
+
+/// The directions of a path with these properties. Counters go on.
+fn directions_of(Next { directions, mtu, seed }: &Next, shared: &Shared) -> [LinkDirection; 2] {
+    let counters = |direction: usize| Arc::clone(&shared.directions[direction]);
+    let of = |direction: usize, seed: u64| LinkDirection::new(&directions[direction], *mtu, seed, counters(direction));
+    [of(0, *seed), of(1, !*seed)]
+}
+
+/// Replaces each direction that is empty by its next one.
+fn become_next(directions: &mut [LinkDirection; 2], pending: &mut [Option<LinkDirection>; 2], shared: &Shared) {
+    for (direction, next) in directions.iter_mut().zip(pending.iter_mut()) {
+        if direction.is_empty()
+            && let Some(next) = next.take()
+        {
+            *direction = next;
+            direction.restart(shared.now_ns());
+        }
+    }
+    if pending.iter().all(Option::is_none) {
+        shared.alters.store(false, SeqCst);
+    }
 }
 
 /// Sleeps until a packet arrives, at most for this time.

@@ -1,6 +1,7 @@
 //! The definition of a lab of any shape: nodes and the links between them, as plain data. `layout` computes addresses
 //! and routes; only [`Network`](crate::Network) builds anything.
 
+mod adjust;
 mod block;
 mod layout;
 mod map;

@@ -19,10 +19,12 @@ pub(super) fn base(top: &Table<'_>) -> Result<Fields, Failure> {
     Ok(base.flat()?.into_iter().collect())
 }
 
-/// The factors, each with the position of its key in the file.
-pub(super) fn factors(top: &Table<'_>) -> Result<Vec<(Factor, Located<String>)>, Failure> {
+/// The factors, each with the position of its key in the file; those of the lab only if the plan is measured there.
+pub(super) fn factors(top: &Table<'_>, in_lab: bool) -> Result<Vec<(Factor, Located<String>)>, Failure> {
     let mut factors: Vec<(Factor, Located<String>)> = Vec::new();
-    for table in top.tables("factor")? {
+    let lab = top.table("lab")?.filter(|_| in_lab);
+    let of_lab = lab.as_ref().map_or(Ok(Vec::new()), |lab| lab.tables("factor"))?;
+    for table in top.tables("factor")?.into_iter().chain(of_lab) {
         if let Some(old) = table.text("dear")? {
             return Err(table.wrong_at(&old, "`dear` is now called `expensive`"));
         }

@@ -3,20 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use model::Spec;
+use model::{Factor, Spec};
 
+use crate::values;
 use crate::draft::{FIELDS, Field, FieldError, Pattern, SpecDraft, field, split, unknown};
 
+/// Fields that name a cell's hosts, in place of those at the top.
+const HOSTS: [&str; 2] = [Factor::FROM_FIELD, Factor::TO_FIELD];
+/// The field of the far end's program, and its value for an agent.
+const SPEAK: &str = "speak";
+const AGENT: &str = "thru";
+
 /// Names that are not fields of a cell, each with the remedy: what a plan has elsewhere, and flags that no cell has.
-const ELSEWHERE: [(&str, &str); 17] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("target", "write it as `until` in [repeat]"),
     ("trials", "write `min` and `max` in [repeat]"),
     ("budget", "write it in [repeat]"),
     ("seed", "write it at the top"),
-    ("from", "write it at the top: from = [\"HOST\", ...]"),
-    ("host", "write it at the top: to = [\"HOST\", ...]"),
     ("name", "write it at the top"),
-    ("speak", "the hosts of a plan run `thru serve`: use thru stream for other programs"),
     ("token-file", "give it to thru run"),
     ("no-path", "the path of a plan is not probed: omit it"),
     ("set", "write it in [settings], or as a factor with `setting`"),
@@ -56,12 +60,18 @@ impl CellFields {
                 Some(_) => wrong("the pattern is the same for both ends: omit the prefix".into()),
             };
         }
+        if HOSTS.contains(&name) {
+            return match end {
+                None => values::host(value).map(drop).map_err(|what| FieldError::of_key(key, what)),
+                Some(_) => wrong(format!("'{name}' is a host of the cell: omit the prefix")),
+            };
+        }
         if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
             return wrong(format!("'{name}' is not a field of a cell: {remedy}"));
         }
         let known: BTreeSet<&str> = FIELDS.iter().filter(|field| self.has(field)).map(|field| field.key).collect();
         if !known.contains(name) {
-            let known: Vec<&str> = known.into_iter().chain([Pattern::KEY]).collect();
+            let known: Vec<&str> = known.into_iter().chain([Pattern::KEY]).chain(HOSTS).collect();
             let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
             return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
         }
@@ -85,6 +95,9 @@ impl CellFields {
 
     /// Sets a field, if the pattern of the draft has it.
     fn set(&self, draft: &mut SpecDraft, key: &str, value: &str) -> Result<(), FieldError> {
+        if key == SPEAK && value == AGENT {
+            return Ok(());
+        }
         let Some(field) = field(split(key).1).filter(|field| field.is_of(draft.pattern)) else { return Ok(()) };
         if field.is_file {
             draft.set(key, &self.folder.join(value).display().to_string())

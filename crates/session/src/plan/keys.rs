@@ -65,7 +65,7 @@ pub(super) fn require(top: &Table<'_>) -> Result<Option<Require>, Failure> {
 /// The lab in `[lab]`.
 pub(super) fn lab(top: &Table<'_>) -> Result<Option<PlanLab>, Failure> {
     let Some(table) = top.table("lab")? else { return Ok(None) };
-    table.known(&["topology", "vars", "values", "host_wide"])?;
+    table.known(&["topology", "vars", "values", "host_wide", "factor"])?;
     let topology = table.text("topology")?.ok_or_else(|| {
         table.wrong("`topology` is missing: write a name of `thru lab list --ready`, or a file relative to the plan")
     })?;

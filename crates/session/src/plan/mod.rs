@@ -4,10 +4,11 @@ mod factors;
 mod fields;
 mod keys;
 mod open;
+mod peer;
 mod read;
 mod single;
 
-pub use open::open;
+pub use open::{open, topology};
 pub use read::read;
 pub use single::read_spec;
 

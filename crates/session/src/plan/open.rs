@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use lab::Topology;
+
 use super::read::read;
 use crate::failure::Failure;
 use crate::run::ParsedPlan;
+use crate::topology;
 use crate::values::variables;
 
 /// The plan in a file, with the values of its variables. If `in_lab`, it is measured in its lab.
@@ -22,4 +25,13 @@ pub fn open(path: &Path, vars: &[(String, String)], in_lab: bool) -> Result<Pars
         )));
     }
     Ok(parsed)
+}
+
+/// The topology of the lab that the plan in this file is measured in; `None` if it is measured elsewhere.
+///
+/// # Errors
+/// The topology has a mistake, or cannot have what a cell gives its links.
+pub fn topology(path: &Path, parsed: &ParsedPlan) -> Result<Option<Topology>, Failure> {
+    let lab = parsed.plan.lab.as_ref();
+    lab.map(|lab| topology::of_plan(path, lab, &parsed.specs)).transpose()
 }

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
 use super::keys::{hosts, lab, require, rule, schedule, settings};
+use super::peer;
 use crate::Failure;
 use crate::draft::FieldError;
 use crate::run::ParsedPlan;
@@ -44,7 +45,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     }
     let own = |key| top.value(key, any::<String>);
     let base = base(&top)?;
-    let factors = factors(&top)?;
+    let factors = factors(&top, in_lab)?;
     let design = top.choice("design", &Design::NAMES)?.unwrap_or_default();
     let list = list(&top, design, &factors)?;
     let cell_fields = check_fields(&top, &base, &factors, &list)?;
@@ -74,7 +75,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
-    let specs = specs(&source, &cell_fields, &origins, &planned)?;
+    let specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
@@ -139,6 +140,7 @@ fn specs(
     fields: &CellFields,
     origins: &Origins<'_>,
     cells: &[PlannedCell],
+    in_lab: bool,
 ) -> Result<Vec<Vec<Spec>>, Failure> {
     let mut all = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
@@ -151,9 +153,18 @@ fn specs(
             None => wrong(&error.to_string()),
         };
         let mut specs = fields.specs(&cell.fields).map_err(of_field)?;
-        for spec in &mut specs {
-            spec.settings = cell.settings.clone();
-            engine::pattern::check(spec).map_err(|error| wrong(&error.to_string()))?;
+        match specs.first().and_then(|spec| spec.speak.clone()) {
+            Some(program) => peer::check(program.as_str(), &specs, cell).map_err(|what| wrong(&what))?,
+            None => {
+                specs.iter().try_for_each(engine::pattern::check).map_err(|error| wrong(&error.to_string()))?;
+            }
+        }
+        specs.iter_mut().for_each(|spec| spec.settings = cell.settings.clone());
+        if !cell.settings.links.is_empty() && !in_lab {
+            let key = &cell.settings.links[0].key;
+            return Err(wrong(&format!(
+                "{key} is a property of a lab's links: use `lab`, or write the factor as [[lab.factor]] to omit it elsewhere"
+            )));
         }
         let Some(spec) = specs.first() else {
             return Err(wrong("this curve has no size: check `first`, `to` and `block`"));

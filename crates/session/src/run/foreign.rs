@@ -7,7 +7,9 @@ use control::ControlError;
 use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use model::{Cell, EndPass, Event, EventSink, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool};
+use model::{
+    Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool,
+};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -27,7 +29,7 @@ struct Peer {
 }
 
 /// The far end of a run.
-struct Far {
+pub(super) struct Far {
     peer: Peer,
     /// It has completed a test.
     tested: bool,
@@ -76,7 +78,7 @@ pub(super) async fn measure(
     };
     here.sinks.status("connecting");
     let near = local_near(&here.agents).await?;
-    let mut far = Far { peer: Peer { program, host: host.clone(), login }, tested: false, first: None };
+    let mut far = Far::new(program, host.clone(), login);
     let version = match program.version() {
         Some(version) => version.to_owned(),
         None if rule.max_trials == 1 && program.may_serve_once() => {
@@ -126,6 +128,22 @@ impl Peer {
 }
 
 impl Far {
+    /// The server of the program called `name` at `host`, with its version. A short trial of `spec` shows that it is there, unless
+    /// the protocol alone determines the version.
+    pub(super) async fn reach(name: &str, host: &str, spec: &Spec, cancel: &Cancel) -> Result<(Self, String), Failure> {
+        let program = peers::protocol(name)?;
+        let mut far = Self::new(program, host.to_owned(), None);
+        let version = match program.version() {
+            Some(version) => version.to_owned(),
+            None => far.pilot_trial(&Spec { settings: HostSettings::default(), ..spec.clone() }, cancel).await?,
+        };
+        Ok((far, version))
+    }
+
+    fn new(program: &'static dyn PeerProtocol, host: String, login: Option<Arc<Login>>) -> Self {
+        Self { peer: Peer { program, host, login }, tested: false, first: None }
+    }
+
     /// A short trial: whether the program is there and accepts such a test. Returns its version.
     async fn pilot_trial(&mut self, spec: &Spec, cancel: &Cancel) -> Result<String, Failure> {
         let brief = self.peer.program.pilot(spec);

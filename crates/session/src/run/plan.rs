@@ -1,10 +1,13 @@
 //! A plan: connects to its hosts and measures its cells.
 
+use std::collections::BTreeMap;
+
 use analysis::plan::{PlannedCell, Slot};
 use control::ControlError;
-use control::coordinator::{self, End, Fleet, PlanSchedule, Target};
-use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, Spec};
+use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
+use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, Spec, Tool};
 
+use super::foreign::Far;
 use super::header::header;
 use super::request::{ParsedPlan, Request, Resumed};
 use super::{Here, unless_interrupted};
@@ -19,6 +22,13 @@ pub(crate) enum PlanHost {
     LocalFar,
     /// An agent.
     Remote(String),
+    /// Another program's server, as the far end only.
+    Program {
+        /// The program.
+        name: String,
+        /// Its host.
+        host: String,
+    },
 }
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
@@ -34,7 +44,10 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
     for (cell, spec) in cells.iter().zip(specs) {
         let named = |host: &Option<String>| host.clone().map(PlanHost::Remote);
         let transport = engine::transport::transport(spec.transport.as_str())?;
-        ends.push(if transport.capabilities().single_ended {
+        ends.push(if let (Some(name), Some(host)) = (&spec.speak, &cell.to) {
+            let program = PlanHost::Program { name: name.to_string(), host: host.clone() };
+            (number(PlanHost::LocalNear), Some(number(program)))
+        } else if transport.capabilities().single_ended {
             // Measured on the named host.
             (number(named(&cell.from).or(named(&cell.to)).unwrap_or(PlanHost::LocalNear)), None)
         } else {
@@ -68,7 +81,7 @@ pub(super) async fn measure(
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
     let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
-    let mut fleet = unless_interrupted(here.cancel.clone(), reach(parsed, &hosts, here)).await?;
+    let (mut fleet, programs) = unless_interrupted(here.cancel.clone(), reach(parsed, &slots, &hosts, here)).await?;
     let (header, trials, passes) = match resumed {
         Some(Resumed { header, trials, passes }) => {
             here.sinks.resume(Run { passes: passes.clone(), ..Run::new(header.clone()) })?;
@@ -78,7 +91,7 @@ pub(super) async fn measure(
             let mut specs = parsed.specs.clone();
             let status = |what: &str| here.sinks.status(what);
             coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut here.cancel.clone(), status).await?;
-            (begin(request, parsed, specs, &slots, &hosts, &fleet)?, Vec::new(), Vec::new())
+            (begin(request, parsed, specs, (&slots, &hosts), &fleet, &programs)?, Vec::new(), Vec::new())
         }
     };
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
@@ -87,44 +100,60 @@ pub(super) async fn measure(
     Ok(failed)
 }
 
-/// Connects to every host and waits for its machine.
-async fn reach(parsed: &ParsedPlan, hosts: &[PlanHost], here: &mut Here<'_>) -> Result<Fleet, Failure> {
+/// Connects to every host and waits for its machine. Returns the versions of other programs, by the numbers of their hosts.
+async fn reach(
+    parsed: &ParsedPlan,
+    slots: &[Slot],
+    hosts: &[PlanHost],
+    here: &mut Here<'_>,
+) -> Result<(Fleet, BTreeMap<usize, String>), Failure> {
     let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
     let (access, [local_near, local_far]) = (&here.access, &here.agents);
-    let mut ends: Vec<End> = Vec::with_capacity(hosts.len());
-    for host in hosts {
-        if let PlanHost::Remote(name) = host {
-            here.sinks.status(&format!("connecting to {name}"));
+    let mut members: Vec<Member> = Vec::with_capacity(hosts.len());
+    let mut programs = BTreeMap::new();
+    let mut instances: Vec<[String; 2]> = Vec::new();
+    for (number, host) in hosts.iter().enumerate() {
+        if let PlanHost::Remote(host) | PlanHost::Program { host, .. } = host {
+            here.sinks.status(&format!("connecting to {host}"));
         }
         let end = End::connect(match host {
             PlanHost::LocalNear => Target::Local(local_near),
             PlanHost::LocalFar => Target::Local(local_far),
             PlanHost::Remote(host) => Target::Remote { host, access, family },
+            PlanHost::Program { name, host } => {
+                let slot = slots.iter().find(|slot| slot.far == number);
+                let spec = slot.and_then(|slot| parsed.specs.get(slot.cell as usize));
+                let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
+                let (far, version) = Far::reach(name, host, spec, &here.cancel).await?;
+                here.sinks.note(&format!("{host} answers as {version}"));
+                members.push(Member::program(far));
+                programs.insert(number, version);
+                continue;
+            }
         })
         .await?;
         if let Some(note) = &end.note {
             here.sinks.note(note);
         }
-        if let Some(other) = ends.iter().find(|other| !end.instance.is_empty() && other.instance == end.instance) {
-            return Err(Failure::usage(format!(
-                "{} and {} are two names of the same agent: name it once",
-                other.name, end.name
-            )));
+        if let Some([_, other]) = instances.iter().find(|[other, _]| !end.instance.is_empty() && *other == end.instance)
+        {
+            return Err(Failure::usage(format!("{other} and {} are two names of the same agent: name it once", end.name)));
         }
-        ends.push(end);
+        instances.push([end.instance.clone(), end.name.clone()]);
+        members.push(Member::agent(end));
     }
-    let mut fleet = Fleet::new(ends, "a plan");
+    let mut fleet = Fleet::new(members, "a plan");
     fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
-    Ok(fleet)
+    Ok((fleet, programs))
 }
 
 fn begin(
     request: &Request,
     parsed: &ParsedPlan,
     specs: Vec<Spec>,
-    slots: &[Slot],
-    hosts: &[PlanHost],
+    (slots, hosts): (&[Slot], &[PlanHost]),
     fleet: &Fleet,
+    programs: &BTreeMap<usize, String>,
 ) -> Result<RunHeader, Failure> {
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is not connected"))?;
@@ -141,9 +170,13 @@ fn begin(
     let several = parsed.plan.from.len() > 1 || parsed.plan.to.len() > 1;
     let named = hosts.iter().enumerate().filter_map(|(number, host)| match host {
         PlanHost::Remote(name) => Some((name.clone(), inventory(number)?.clone())),
-        PlanHost::LocalNear | PlanHost::LocalFar => None,
+        PlanHost::LocalNear | PlanHost::LocalFar | PlanHost::Program { .. } => None,
     });
-    let begun = header(request, near, far)?;
+    let mut begun = header(request, near, far)?;
+    if let Some(version) = programs.get(&first.far) {
+        begun.far = Inventory::default();
+        begun.tool = Tool { far_version: version.clone(), far_clock_ns: 0.0, ..begun.tool };
+    }
     Ok(RunHeader {
         name: begun.name.or(parsed.name.clone()),
         target: (!parsed.plan.to.is_empty()).then(|| parsed.plan.to.join(", ")),

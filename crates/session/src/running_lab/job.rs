@@ -1,12 +1,11 @@
 //! A lab for the time of one command.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use lab::Topology;
-use model::{Change, LabReport, PlanLab};
+use model::{Change, LabReport, Setting};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::runtime::Runtime;
@@ -15,7 +14,6 @@ use super::{RunningLab, on_host};
 use crate::failure::Failure;
 use crate::setup;
 use crate::signals::{Signals, StopRequest};
-use crate::topology;
 use crate::tuning::HostWide;
 
 /// Time that a command has to end after SIGTERM.
@@ -68,25 +66,22 @@ pub fn within(job: &LabJob<'_>, tell: &dyn Fn(LabEvent<'_>)) -> Result<(LabRepor
 }
 
 /// Builds the lab of a plan and runs this command again on its first host. That process knows from its environment that it is
-/// in a lab. The topology may be a file beside the `plan`.
+/// in a lab.
 ///
 /// # Errors
 /// As [`within`]; the topology or a setting of the machine is wrong.
 pub fn again_within(
-    plan: &Path,
-    lab: &PlanLab,
+    topology: &Topology,
+    host_wide: &[Setting],
     command: &[String],
     tell: &dyn Fn(LabEvent<'_>),
 ) -> Result<(LabReport, u8), Failure> {
-    let beside = plan.parent().filter(|_| lab.topology.contains(['.', '/'])).map(|folder| folder.join(&lab.topology));
-    let topology = beside.map_or_else(|| lab.topology.clone(), |file| file.display().to_string());
-    let topology = topology::find(&topology, &lab.vars)?;
     // From here on no signal ends this process before the settings are restored.
     let _signals = Signals::catch()?;
     let changed = |change: &Change| tell(LabEvent::Changed(change));
     let _settings =
-        HostWide::set(&lab.host_wide, &command.join(" "), changed, |line: &str| tell(LabEvent::Note(line)))?;
-    within(&LabJob { topology: &topology, name: None, agents: true, on: None, command }, tell)
+        HostWide::set(host_wide, &command.join(" "), changed, |line: &str| tell(LabEvent::Note(line)))?;
+    within(&LabJob { topology, name: None, agents: true, on: None, command }, tell)
 }
 
 fn conduct(

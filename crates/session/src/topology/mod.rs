@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lab::Topology;
+use model::{PlanLab, Spec};
 
 use crate::draft::unknown;
 use crate::failure::Failure;
@@ -30,6 +31,19 @@ macro_rules! ready {
 /// All of them.
 pub const READY: [Ready; 7] =
     ready!["crossover", "switch", "nordunet-2002", "sunnyvale-geneva", "wifi", "dsl", "satellite"];
+
+/// The topology of a plan in the file `plan`, with the emulator on each link that a cell changes. A topology's file is relative to
+/// the plan.
+///
+/// # Errors
+/// As [`find`], and a property that a cell gives a link.
+pub fn of_plan(plan: &Path, lab: &PlanLab, specs: &[Spec]) -> Result<Topology, Failure> {
+    let beside = plan.parent().filter(|_| lab.topology.contains(['.', '/'])).map(|folder| folder.join(&lab.topology));
+    let name = beside.map_or_else(|| lab.topology.clone(), |file| file.display().to_string());
+    let topology = find(&name, &lab.vars)?;
+    let adjustable = topology.adjustable(specs.iter().map(|spec| spec.settings.links.as_slice()));
+    adjustable.map_err(|error| Failure::usage(format!("{}: {error}", plan.display())))
+}
 
 /// The topology of that name, or in that file. A name with a dot or a slash is a file.
 ///

@@ -50,13 +50,15 @@ pub struct RunArgs {
 /// Runs it.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let mut parsed = plan::open(&args.plan, &args.vars, args.lab)?;
+    // Its mistakes are found before anything is built.
+    let topology = plan::topology(&args.plan, &parsed)?;
     if args.dry_run {
         return preview(&parsed);
     }
     args.output.check("run", &[])?;
-    if let Some(lab) = parsed.plan.lab.as_ref().filter(|_| !is_inside()) {
+    if let (Some(topology), Some(lab), false) = (topology, &parsed.plan.lab, is_inside()) {
         let command = command_line();
-        let (report, code) = again_within(&args.plan, lab, &command, &tell(&command, args.output.quiet))?;
+        let (report, code) = again_within(&topology, &lab.host_wide, &command, &tell(&command, args.output.quiet))?;
         print_report(&report, args.output.quiet);
         return Ok(code);
     }

@@ -201,7 +201,7 @@ impl Edit {
             Self::Spin => spec.strategy = model::Strategy::Spin,
             Self::BusyPoll(us) => (spec.near.busy_poll_us, spec.far.busy_poll_us) = (Some(*us), Some(*us)),
             Self::Setting(role, setting) => {
-                let HostSettings { near, far } = &mut spec.settings;
+                let HostSettings { near, far, .. } = &mut spec.settings;
                 let list = if *role == Role::Active { near } else { far };
                 list.retain(|other| other.key != setting.key);
                 list.push(setting.clone());
