@@ -81,7 +81,9 @@ pub use reading::{DatagramReading, FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::SelfTest;
 pub use selftest_citation::{CitedError, SelfTestCitation};
-pub use setting::{CellSettings, Change, HostSettings, LINK_SETTING, JournalEntry, Reverted, RunSettings, Setting, SettingNow};
+pub use setting::{
+    CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
+};
 pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};

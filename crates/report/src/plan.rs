@@ -108,6 +108,10 @@ pub struct PlanPreview<'a> {
     pub round_ns: u64,
     /// Cells whose send method is chosen by a short trial before the first round.
     pub probed_methods: usize,
+    /// Cells whose trials end after a count and are not part of `round_ns`.
+    pub untimed: usize,
+    /// The far ends that are other programs: the program, its host, and what has to run there.
+    pub programs: &'a [[String; 3]],
 }
 
 /// The cells of a plan, the order of its first round and the duration, as text.
@@ -147,8 +151,17 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
         text +=
             &format!("First, send methods are compared for {} cell{plural}, about 3 s each.\n", preview.probed_methods);
     }
+    for [program, host, server] in preview.programs {
+        text += &format!("The far end {} speaks {program}: it needs {server}\n", labels::plain(host));
+    }
     text += &changes(plan);
     text += &duration(preview);
+    if preview.untimed > 0 {
+        text += &format!(
+            "Not included: the trials of {}, which end after a count at an unknown rate\n",
+            if preview.untimed == 1 { "1 cell".to_owned() } else { format!("{} cells", preview.untimed) }
+        );
+    }
     text
 }
 
@@ -247,8 +260,12 @@ mod tests {
             steps: &steps,
             round_ns: 2_000_000_000,
             probed_methods: 0,
+            untimed: 1,
+            programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
         });
         assert!(text.contains("(random, seed 1): 1 0 2+3") && text.contains("at the same time"), "{text}");
+        assert!(text.contains("The far end b speaks iperf3: it needs iperf3 -s\n"), "{text}");
+        assert!(text.contains("Not included: the trials of 1 cell, which end after a count"), "{text}");
         assert!(text.contains("about 12.0 s to 128 s (6 to 64 rounds, until the interval is ±2 %)"), "{text}");
         let times = Plan {
             schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
@@ -261,6 +278,8 @@ mod tests {
             steps: &steps,
             round_ns: 2_000_000_000,
             probed_methods: 0,
+            untimed: 1,
+            programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
         });
         assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
     }

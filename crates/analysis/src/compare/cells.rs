@@ -15,12 +15,16 @@ use crate::outcome::{Headline, sample};
 pub(super) struct Pairing<'a> {
     pub(super) pairs: Vec<[Side<'a>; 2]>,
     pub(super) unpaired: Vec<Unpaired>,
+    /// The sides have different statistics, such as round trips and streams, and are compared by their goodput.
+    pub(super) by_goodput: bool,
 }
 
 /// One cell of one side.
 #[derive(Debug)]
 pub(super) struct Side<'a> {
     pub(super) spec: &'a Spec,
+    /// The statistic of its values.
+    pub(super) headline: Headline,
     /// What distinguishes it from the other cells of its run, besides its block.
     pub(super) levels: BTreeMap<String, String>,
     /// The logarithms of the values of each run.
@@ -56,9 +60,18 @@ const NOT_LEVELS: [&str; 10] = [
     "direction",
 ];
 
-/// Pairs the cells of two sides.
+/// Pairs the cells of two sides. If none have the same pattern, those that differ in nothing else are paired by their goodput.
 pub(super) fn pair<'a>(a: &[&'a Run], b: &[&'a Run]) -> Pairing<'a> {
     let names = Names::new(a, b);
+    let pairing = pair_by(&names, a, b);
+    if !pairing.pairs.is_empty() {
+        return pairing;
+    }
+    let by_goodput = pair_by(&Names { by_goodput: true, ..names }, a, b);
+    if by_goodput.pairs.is_empty() { pairing } else { by_goodput }
+}
+
+fn pair_by<'a>(names: &Names, a: &[&'a Run], b: &[&'a Run]) -> Pairing<'a> {
     let (ours, theirs) = (names.side(a), names.side(b));
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
     // Unmatched cells of B keep the order of their side.
@@ -82,7 +95,7 @@ pub(super) fn pair<'a>(a: &[&'a Run], b: &[&'a Run]) -> Pairing<'a> {
         let why = one.problem.clone().unwrap_or_else(|| "A has no such cell".to_owned());
         unpaired.push(one.unpaired("b", &why));
     }
-    Pairing { pairs, unpaired }
+    Pairing { pairs, unpaired, by_goodput: names.by_goodput }
 }
 
 impl Side<'_> {
@@ -93,7 +106,7 @@ impl Side<'_> {
             cell: self.first.1,
             pattern: self.spec.pattern.to_string(),
             block: self.spec.block,
-            unit: Headline::of(self.spec).unit().to_owned(),
+            unit: self.headline.unit().to_owned(),
             levels: self.levels,
             why: why.to_owned(),
         }
@@ -108,6 +121,8 @@ struct Names {
     varied: BTreeSet<String>,
     /// Which of `from` and `to` any run varies.
     hosts: Vec<&'static str>,
+    /// Cells match whatever their pattern, and their values are goodput.
+    by_goodput: bool,
 }
 
 impl Names {
@@ -128,6 +143,7 @@ impl Names {
             single: runs().all(|run| alone(&run)) && levels().all(|levels| levels.is_empty()),
             varied,
             hosts: hosts.into_iter().filter(|name| levels().any(|levels| levels.contains_key(*name))).collect(),
+            by_goodput: false,
         }
     }
 
@@ -152,12 +168,22 @@ impl Names {
 
     fn key(&self, run: &Run, outcome: &Outcome) -> Key {
         let spec = &outcome.spec;
-        let direction = format!("{} {} {:?}", spec.pattern, spec.transport, spec.direction);
+        let pattern = if self.by_goodput { "" } else { spec.pattern.as_str() };
+        let direction = format!("{pattern} {} {:?}", spec.transport, spec.direction);
         Key {
-            unit: Headline::of(spec).unit(),
+            unit: self.headline(spec).unit(),
             direction: if self.single { String::new() } else { direction },
             levels: if self.single { BTreeMap::new() } else { self.levels(run, outcome) },
         }
+    }
+
+    fn headline(&self, spec: &Spec) -> Headline {
+        if self.by_goodput { Headline::Goodput } else { Headline::of(spec) }
+    }
+
+    /// A value as it is compared.
+    fn value(&self, spec: &Spec, value: f64) -> Option<f64> {
+        if self.by_goodput { Headline::of(spec).goodput(spec, value) } else { Some(value) }
     }
 
     /// The cells of one side, in the order of its runs.
@@ -175,13 +201,15 @@ impl Names {
                         levels.remove(BLOCK);
                     }
                     let first = (id, outcome.cell);
-                    let side = Side { spec: &outcome.spec, levels, runs: Vec::new(), first, problem: None };
+                    let (spec, headline) = (&outcome.spec, self.headline(&outcome.spec));
+                    let side = Side { spec, headline, levels, runs: Vec::new(), first, problem: None };
                     sides.push((key.clone(), side));
                     sides.len() - 1
                 });
                 let side = &mut sides[index].1;
                 let values: Vec<f64> = sample(&outcome.trials)
                     .into_iter()
+                    .filter_map(|value| self.value(&outcome.spec, value))
                     .filter(|value| *value > 0.0 && value.is_finite())
                     .map(f64::ln)
                     .collect();
@@ -299,6 +327,21 @@ mod tests {
         let twice = curve("b", &[1, 64, 64]);
         assert_eq!(paired(&a, &twice), (vec![(0, 0)], left(&[("a", 1), ("b", 1), ("a", 2)])));
         assert!(pair(&[&a], &[&twice]).unpaired[0].why.contains("run b has several cells"));
+    }
+
+    #[test]
+    fn round_trips_and_streams_of_the_same_sizes_are_paired_by_goodput() {
+        let curve = |id, pattern: &str, values: &[f64]| {
+            run(id, None, [1_000, 4_000].map(|size| (BTreeMap::new(), made(pattern, 0, size, values))).into())
+        };
+        let (trips, streams) = (curve("a", "pingpong", &[16_000.0; 3]), curve("b", "stream", &[3e9; 3]));
+        let found = pair(&[&trips], &[&streams]);
+        assert!(found.by_goodput && found.unpaired.is_empty(), "{:?}", found.unpaired);
+        // A block each way in 16 µs.
+        let goodput: Vec<f64> = found.pairs.iter().map(|[a, _]| a.runs[0][0].exp().round()).collect();
+        assert_eq!(goodput, [1e9, 4e9]);
+        let same = pair(&[&trips], &[&curve("b", "pingpong", &[8_000.0; 3])]);
+        assert!(!same.by_goodput && same.pairs.len() == 2);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub enum CompareError {
 /// # Errors
 /// [`CompareError::NothingInCommon`].
 pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> Result<RunComparison, CompareError> {
-    let Pairing { pairs, unpaired } = pair(a, b);
+    let Pairing { pairs, unpaired, by_goodput } = pair(a, b);
     if pairs.is_empty() {
         return Err(CompareError::NothingInCommon { a: ids(a), b: ids(b), cells: levels_of(&unpaired) });
     }
@@ -48,6 +48,10 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
     let compared: Vec<Compared<'_>> = pairs.iter().map(|[a, b]| Compared::new(a, b, by_run)).collect();
     let cells = judged(&compared, tolerance, confidence);
     let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|[a, b]| (a.spec, b.spec)).collect();
+    let mut notes = notes(a, b, by_run, cells.len());
+    if by_goodput {
+        notes.push(BY_GOODPUT.to_owned());
+    }
     Ok(RunComparison {
         schema: RunComparison::SCHEMA.into(),
         a: a.iter().map(|run| name(run)).collect(),
@@ -55,11 +59,15 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
         answer: cells.iter().map(|cell| cell.comparison.answer).max().unwrap_or(Answer::CannotTell),
         unmatched: u32::try_from(unpaired.len()).unwrap_or(u32::MAX),
         unpaired,
-        notes: notes(a, b, by_run, cells.len()),
+        notes,
         cells,
         differences: differences(a, b, &specs),
     })
 }
+
+/// The note of a comparison of different patterns.
+const BY_GOODPUT: &str = "The sides have different patterns and are compared by goodput: of exchanges, request and response over the \
+                          round trip (NetPIPE's rate).";
 
 /// The levels of each side's cells, as text.
 fn levels_of(unpaired: &[Unpaired]) -> String {
@@ -80,6 +88,8 @@ fn join(words: BTreeSet<&str>) -> String {
 /// A matched cell with its samples, in logarithms.
 struct Compared<'a> {
     spec: &'a Spec,
+    headline: Headline,
+    pattern: String,
     levels: &'a BTreeMap<String, String>,
     a: Vec<f64>,
     b: Vec<f64>,
@@ -93,7 +103,11 @@ impl<'a> Compared<'a> {
         };
         let (first, second) = (values(a), values(b));
         let difference = MeanDifference::new(&first, &second);
-        Self { spec: a.spec, levels: &a.levels, a: first, b: second, difference }
+        let pattern = match (a.spec.pattern.as_str(), b.spec.pattern.as_str()) {
+            (a, b) if a == b => a.to_owned(),
+            (a, b) => format!("{a}/{b}"),
+        };
+        Self { spec: a.spec, headline: a.headline, pattern, levels: &a.levels, a: first, b: second, difference }
     }
 }
 
@@ -103,7 +117,7 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
     let bound = -(1.0 - tolerance).ln();
     // In the direction in which more is better.
     let gain = |cell: &Compared<'_>| {
-        let sign = if higher_is_better(Headline::of(cell.spec)) { 1.0 } else { -1.0 };
+        let sign = if higher_is_better(cell.headline) { 1.0 } else { -1.0 };
         cell.difference.map(|difference| MeanDifference { value: sign * difference.value, ..difference })
     };
     let p = |of: &dyn Fn(MeanDifference) -> f64| -> Vec<f64> {
@@ -121,14 +135,14 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
             () if not_worse[i] <= level => Answer::NotWorse,
             () => Answer::CannotTell,
         };
-        let headline = Headline::of(cell.spec);
+        let headline = cell.headline;
         let interval: Option<Interval> = cell.difference.and_then(|difference| difference.interval(confidence));
         let centre = |values: &[f64]| mean(values).map_or(f64::NAN, f64::exp);
         let statistic = format!("ratio of B to A, geometric means ({})", headline.statistic());
         let method = "Welch's t on logarithms, unpaired".to_owned();
         let value = mean(&cell.b).zip(mean(&cell.a)).map_or(f64::NAN, |(b, a)| b - a);
         CellComparison {
-            pattern: cell.spec.pattern.to_string(),
+            pattern: cell.pattern.clone(),
             block: cell.spec.block,
             levels: cell.levels.clone(),
             unit: headline.unit().to_owned(),

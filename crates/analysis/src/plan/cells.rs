@@ -148,7 +148,9 @@ fn own_pairs(plan: &Plan, [from, to]: [Option<String>; 2], pairs: &[Ends]) -> Re
         [(&from, Factor::FROM, Factor::FROM_FIELD, &plan.from), (&to, Factor::TO, Factor::TO_FIELD, &plan.to)]
     {
         if own.is_some() && list.len() > 1 {
-            return Err(format!("`{key}` at the top has several hosts already: name one there, or omit the field `{field}`"));
+            return Err(format!(
+                "`{key}` at the top has several hosts already: name one there, or omit the field `{field}`"
+            ));
         }
     }
     let mut own: Vec<Ends> = Vec::new();
@@ -300,7 +302,8 @@ mod tests {
             expensive: true,
             ..factor("mtu", &["1500", "9000"])
         };
-        let settings = HostSettings { near: vec![setting("1400")], far: vec![setting("1400")], ..HostSettings::default() };
+        let settings =
+            HostSettings { near: vec![setting("1400")], far: vec![setting("1400")], ..HostSettings::default() };
         let plan = Plan { factors: vec![mtu, factor("block", &["1", "2"])], settings, ..Plan::default() };
         let cells = expand(&plan).unwrap();
         assert_eq!(

@@ -147,14 +147,19 @@ mod tests {
     fn a_key_names_all_links_one_link_or_one_direction() {
         let rates = |text: &str| {
             let adjusted = lab().adjusted(&settings(text)).unwrap();
-            adjusted.links.iter().flat_map(|link| link.directions.each_ref().map(|way| way.rate_bps)).collect::<Vec<_>>()
+            adjusted
+                .links
+                .iter()
+                .flat_map(|link| link.directions.each_ref().map(|way| way.rate_bps))
+                .collect::<Vec<_>>()
         };
         let (slow, fast) = (Some(1_000_000), Some(2_000_000));
         assert_eq!(rates("link.rate=1Mbit"), [slow; 4]);
         assert_eq!(rates("link.rate=1Mbit link.b.r.rate=2Mbit"), [slow, slow, fast, fast]);
         assert_eq!(rates("link.a.r.reverse.rate=1Mbit"), [None, slow, None, None]);
         assert_eq!(rates("link.forward.rate=1Mbit"), [slow, None, slow, None]);
-        let other = lab().adjusted(&settings("link.delay=10ms link.loss=1% link.queue-packets=50 link.mtu=9000")).unwrap();
+        let other =
+            lab().adjusted(&settings("link.delay=10ms link.loss=1% link.queue-packets=50 link.mtu=9000")).unwrap();
         let direction = &other.links[1].directions[1];
         assert_eq!((direction.loss, direction.queue_packets, other.links[0].mtu), (0.01, Some(50), 9_000));
         assert_eq!(direction.delay.as_millis(), 10);

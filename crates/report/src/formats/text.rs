@@ -99,7 +99,13 @@ fn header(run: &Run) -> String {
         labels::begun(run),
         labels::plain(&header.id),
     );
-    if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
+    let speak = |cell: &model::Cell| cell.spec.speak.as_ref().map(ToString::to_string);
+    let programs: std::collections::BTreeSet<Option<String>> = header.cells.iter().map(speak).collect();
+    if programs.len() > 1 {
+        let programs: Vec<String> = programs.into_iter().flatten().collect();
+        let programs = labels::plain(&programs.join(" or "));
+        text.push_str(&format!("The far end of some cells is {programs}; its figures are those that it reported.\n"));
+    } else if programs.iter().any(Option::is_some) {
         let far = labels::plain(&header.tool.far_version);
         text.push_str(&format!("The far end is {far}; its figures are those that it reported.\n"));
     }

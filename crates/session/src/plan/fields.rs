@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
 
-use crate::values;
 use crate::draft::{FIELDS, Field, FieldError, Pattern, SpecDraft, field, split, unknown};
+use crate::values;
 
 /// Fields that name a cell's hosts, in place of those at the top.
 const HOSTS: [&str; 2] = [Factor::FROM_FIELD, Factor::TO_FIELD];

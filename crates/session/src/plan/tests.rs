@@ -337,3 +337,88 @@ fn a_factor_with_sets_changes_several_fields_at_once() {
             .expensive
     );
 }
+
+/// A plan with a cell at an agent and one at another program.
+const SYSTEMS: &str = r#"
+to = ["b"]
+[base]
+pattern = "stream"
+[[factor]]
+name = "system"
+levels = ["ours", "theirs"]
+[factor.sets.ours]
+[factor.sets.theirs]
+speak = "iperf3"
+host = "c:5201"
+"#;
+
+#[test]
+fn a_cell_may_have_another_programs_server_as_its_far_end() {
+    let read = plan(SYSTEMS);
+    let ends: Vec<_> =
+        read.cells.iter().zip(&read.specs).map(|(cell, spec)| (cell.to.as_deref(), spec.speak.as_deref())).collect();
+    assert_eq!(ends, [(Some("b"), None), (Some("c:5201"), Some("iperf3"))]);
+    let preview = crate::Preview::of(&read, None).unwrap();
+    assert_eq!(preview.programs, [["iperf3", "c:5201", "iperf3 -s"].map(str::to_owned)]);
+    // A level for an agent, where the program is the factor.
+    let levels = plan("to = \"b\"\n[[factor]]\nfield = \"speak\"\nlevels = [\"thru\", \"netperf\"]\n");
+    assert_eq!(levels.specs[0].speak.as_deref(), None);
+    assert_eq!(levels.specs[1].speak.as_deref(), Some("netperf"));
+}
+
+#[test]
+fn what_another_program_cannot_do_is_refused() {
+    for (old, new, part) in [
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\npattern = \"rr\"", "iperf3"),
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\nprobe = 10", "`probe`"),
+        ("speak = \"iperf3\"", "speak = \"iperf9\"", "iperf9"),
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\nfrom = \"d\"", "`from` with `speak iperf3`"),
+        (
+            "[base]",
+            "[settings.far]\n\"dev.eth0.mtu\" = 9000\n[base]",
+            "dev.eth0.mtu at the far end with `speak iperf3`",
+        ),
+        ("to = [\"b\"]", "to = [\"b\", \"d\"]", "several hosts already"),
+    ] {
+        let said = wrong(&SYSTEMS.replacen(old, new, 1));
+        assert!(said.contains(part), "{new}: {said}");
+    }
+}
+
+/// A plan whose lab varies the rate of its links.
+const LINKS: &str = r#"
+to = ["b"]
+[lab]
+topology = "crossover"
+[[lab.factor]]
+name = "rate"
+setting = "link.rate"
+levels = ["1Mbit", "10Mbit"]
+[base]
+count = 1000
+block = "125"
+pattern = "transfer"
+[repeat]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn a_lab_has_factors_of_its_own() {
+    let elsewhere = plan(LINKS);
+    assert_eq!((elsewhere.cells.len(), elsewhere.plan.factors.len()), (1, 0));
+    let within = read("plan.toml", LINKS.into(), &BTreeMap::new(), true).unwrap();
+    let rates: Vec<String> = within.specs.iter().map(|spec| spec.settings.links[0].to_string()).collect();
+    assert_eq!(rates, ["link.rate=1Mbit", "link.rate=10Mbit"]);
+    let said = wrong(&LINKS.replace("[[lab.factor]]", "[[factor]]"));
+    assert!(said.contains("link.rate is a property of a lab's links: use `lab`"), "{said}");
+    let path = std::path::Path::new("plan.toml");
+    let topology = topology(path, &within).unwrap().unwrap();
+    assert_eq!(topology.links[0].carrier(), lab::topology::Carrier::Emulator);
+    // 1000 bits each: a second and a tenth, and what is around a trial.
+    let preview = crate::Preview::of(&within, Some(&topology)).unwrap();
+    assert_eq!((preview.untimed, preview.round_ns), (0, 1_100_000_000 + 2 * 150_000_000));
+    assert_eq!(crate::Preview::of(&within, None).unwrap().untimed, 2);
+    let bad = read("plan.toml", LINKS.replace("link.rate", "link.a.c.rate"), &BTreeMap::new(), true).unwrap();
+    assert!(super::topology(path, &bad).unwrap_err().to_string().contains("no such link"));
+}

@@ -7,9 +7,7 @@ use control::ControlError;
 use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use model::{
-    Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool,
-};
+use model::{Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;

@@ -137,7 +137,10 @@ async fn reach(
         }
         if let Some([_, other]) = instances.iter().find(|[other, _]| !end.instance.is_empty() && *other == end.instance)
         {
-            return Err(Failure::usage(format!("{other} and {} are two names of the same agent: name it once", end.name)));
+            return Err(Failure::usage(format!(
+                "{other} and {} are two names of the same agent: name it once",
+                end.name
+            )));
         }
         instances.push([end.instance.clone(), end.name.clone()]);
         members.push(Member::agent(end));

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::{Slot, round};
-use model::{Factor, Order, Stop};
+use lab::Topology;
+use lab::topology::NodeKind;
+use model::{Factor, Order, Spec, Stop};
 
-use super::plan::slots;
+use super::plan::{PlanHost, slots};
 use super::request::ParsedPlan;
 use crate::failure::Failure;
 
@@ -15,8 +17,8 @@ const OVERHEAD_NS: u64 = 150_000_000;
 const PRECONDITIONS_NS: u64 = 300_000_000;
 /// Trials of one search for the highest rate without loss.
 const SEARCH_TRIALS: u64 = 8;
-/// Assumed length of a trial that ends by a count, ns.
-const COUNTED_TRIAL_NS: u64 = 1_000_000_000;
+/// Round trips of the control connection and of the set-up around a trial.
+const ROUND_TRIPS: u64 = 8;
 
 /// The cells of a plan and its first round.
 #[derive(Debug)]
@@ -29,20 +31,81 @@ pub struct Preview {
     pub round_ns: u64,
     /// Cells whose send method is chosen by a short trial before the first round.
     pub probed_methods: usize,
+    /// Cells whose trials end after a count and take an unknown time, which `round_ns` leaves out.
+    pub untimed: usize,
+    /// The far ends that are other programs: the program, its host, and what has to run there.
+    pub programs: Vec<[String; 3]>,
+}
+
+/// The network of a lab, as far as it determines how long a trial takes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path {
+    /// Rate of its slowest link.
+    rate_bps: Option<f64>,
+    rtt_ns: u64,
+}
+
+impl Path {
+    /// The network of a cell.
+    fn of(topology: Option<&Topology>, spec: &Spec) -> Self {
+        let Some(topology) = topology.and_then(|topology| topology.adjusted(&spec.settings.links).ok()) else {
+            return Self::default();
+        };
+        let rates = topology.links.iter().flat_map(|link| &link.directions).filter_map(|direction| direction.rate_bps);
+        let delays: Vec<u64> = topology
+            .links
+            .iter()
+            .map(|link| link.directions.iter().map(|direction| direction.delay.as_nanos() as u64).sum())
+            .collect();
+        // Two hosts are joined by all links. Otherwise the longest link stands for a path.
+        let pair = topology.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() == 2;
+        let rtt_ns = if pair { delays.iter().sum() } else { delays.iter().copied().max().unwrap_or(0) };
+        Self { rate_bps: rates.min().map(|rate| rate as f64), rtt_ns }
+    }
+
+    /// How long these bytes take; `None` without a rate.
+    fn bytes_ns(&self, bytes: u64) -> Option<u64> {
+        self.rate_bps.map(|rate| (bytes as f64 * 8e9 / rate) as u64)
+    }
+
+    /// How long one block, or one request with its response, takes.
+    fn exchange_ns(&self, spec: &Spec) -> Option<u64> {
+        if spec.is_stream() {
+            return self.bytes_ns(spec.block);
+        }
+        Some(self.rtt_ns + self.bytes_ns(spec.block + spec.reply_bytes())?)
+    }
+
+    /// How long a trial takes; `None` if only its count is known.
+    fn trial_ns(&self, spec: &Spec) -> Option<u64> {
+        match spec.stop {
+            Stop::TimeNs(ns) if spec.no_loss => Some(SEARCH_TRIALS * (ns + OVERHEAD_NS)),
+            Stop::TimeNs(ns) => Some(ns + spec.warmup_ns),
+            Stop::AboutNs(ns) => {
+                let each = self.exchange_ns(spec).unwrap_or(0);
+                Some(ns.max(spec.min_exchanges(each as f64) * each))
+            }
+            Stop::Bytes(bytes) => Some(self.rtt_ns + self.bytes_ns(bytes)?),
+            Stop::Blocks(count) => Some(self.rtt_ns + self.bytes_ns(count.saturating_mul(spec.block))?),
+            Stop::Transactions(count) => Some(count.saturating_mul(self.exchange_ns(spec)?)),
+        }
+    }
 }
 
 impl Preview {
-    /// The preview of a plan.
+    /// The preview of a plan, in the lab of this topology if there is one: its links' rates and delays tell how long trials take
+    /// that end after a count.
     ///
     /// # Errors
     /// A cell has a transport that this build does not have.
-    pub fn of(parsed: &ParsedPlan) -> Result<Self, Failure> {
-        let (slots, _) = slots(&parsed.cells, &parsed.specs)?;
+    pub fn of(parsed: &ParsedPlan, topology: Option<&Topology>) -> Result<Self, Failure> {
+        let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
         let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
         let steps = round(&slots, seed, 0);
         let slot_ns = |first: &u32| {
             let slot = slots.iter().find(|slot| slot.cell == *first);
-            slot.map_or(0, |slot| trials_ns(parsed, slot)) + extra_ns(parsed, *first)
+            let path = Path::of(topology, &parsed.specs[*first as usize]);
+            slot.map_or(0, |slot| trials_ns(parsed, slot, &path)) + extra_ns(parsed, *first, &path)
         };
         // The pairs of a step run at the same time.
         let round_ns = steps.iter().map(|step| step.iter().map(slot_ns).max().unwrap_or(0)).sum();
@@ -50,30 +113,31 @@ impl Preview {
         Ok(Self {
             cells: slots.iter().map(|slot| shown(parsed, slot)).collect(),
             probed_methods: slots.iter().filter(probed).count(),
+            untimed: parsed.specs.iter().filter(|spec| Path::of(topology, spec).trial_ns(spec).is_none()).count(),
+            programs: hosts.iter().filter_map(program).collect(),
             steps,
             round_ns,
         })
     }
 }
 
-/// The length of a slot's trials.
-fn trials_ns(parsed: &ParsedPlan, slot: &Slot) -> u64 {
-    let trial = |cell: u32| {
-        let spec = &parsed.specs[cell as usize];
-        match spec.stop {
-            Stop::TimeNs(ns) if spec.no_loss => SEARCH_TRIALS * (ns + OVERHEAD_NS),
-            Stop::TimeNs(ns) | Stop::AboutNs(ns) => ns,
-            _ => COUNTED_TRIAL_NS,
-        }
-    };
-    slot.cells().map(trial).sum()
+/// A far end that is another program.
+fn program(host: &PlanHost) -> Option<[String; 3]> {
+    let PlanHost::Program { name, host } = host else { return None };
+    Some([name.clone(), host.clone(), peers::protocol(name).ok()?.server().to_owned()])
+}
+
+/// The length of a slot's trials, as far as it is known.
+fn trials_ns(parsed: &ParsedPlan, slot: &Slot, path: &Path) -> u64 {
+    slot.cells().filter_map(|cell| path.trial_ns(&parsed.specs[cell as usize])).sum()
 }
 
 /// The time around the trials of the slot that begins with the cell `first`.
-fn extra_ns(parsed: &ParsedPlan, first: u32) -> u64 {
+fn extra_ns(parsed: &ParsedPlan, first: u32, path: &Path) -> u64 {
     let preconditions = parsed.plan.require.as_ref().map_or(0, |_| PRECONDITIONS_NS);
     let warmup = parsed.plan.warmup_ns.filter(|_| !parsed.specs[first as usize].is_point());
-    OVERHEAD_NS + warmup.map_or(0, |ns| ns + OVERHEAD_NS) + preconditions
+    let around = OVERHEAD_NS + ROUND_TRIPS * path.rtt_ns;
+    around + warmup.map_or(0, |ns| ns + around) + preconditions
 }
 
 /// A cell by its number and its levels, or all sizes of a curve.

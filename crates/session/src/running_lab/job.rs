@@ -79,8 +79,7 @@ pub fn again_within(
     // From here on no signal ends this process before the settings are restored.
     let _signals = Signals::catch()?;
     let changed = |change: &Change| tell(LabEvent::Changed(change));
-    let _settings =
-        HostWide::set(host_wide, &command.join(" "), changed, |line: &str| tell(LabEvent::Note(line)))?;
+    let _settings = HostWide::set(host_wide, &command.join(" "), changed, |line: &str| tell(LabEvent::Note(line)))?;
     within(&LabJob { topology, name: None, agents: true, on: None, command }, tell)
 }
 

@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     // Its mistakes are found before anything is built.
     let topology = plan::topology(&args.plan, &parsed)?;
     if args.dry_run {
-        return preview(&parsed);
+        return preview(&parsed, topology.as_ref());
     }
     args.output.check("run", &[])?;
     if let (Some(topology), Some(lab), false) = (topology, &parsed.plan.lab, is_inside()) {
@@ -69,10 +69,11 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     Ok(conduct(&args.output.request("run", hosts, work), &args.output, Shape::default())?.1)
 }
 
-fn preview(parsed: &ParsedPlan) -> Result<u8, Failure> {
-    let Preview { cells, steps, round_ns, probed_methods } = Preview::of(parsed)?;
+fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>) -> Result<u8, Failure> {
+    let Preview { cells, steps, round_ns, probed_methods, untimed, programs } = Preview::of(parsed, topology)?;
     let (plan, rule) = (&parsed.plan, &parsed.rule);
-    let shown = PlanPreview { plan, rule, cells: &cells, steps: &steps, round_ns, probed_methods };
+    let (cells, steps, programs) = (&cells, &steps, &programs);
+    let shown = PlanPreview { plan, rule, cells, steps, round_ns, probed_methods, untimed, programs };
     out!("{}", report::plan_preview(&shown));
     Ok(0)
 }
