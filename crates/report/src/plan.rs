@@ -41,13 +41,25 @@ fn text(table: &PlanTable, run: &Run) -> TextTable {
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
     let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
-        let values = cells
-            .iter()
-            .map(|cell| cell.as_ref().map(|mean| value(mean, table.unit) + doubt(run, mean.cell)).unwrap_or_default());
+        let values = cells.iter().zip(&table.columns).map(|(cell, column)| match cell {
+            Some(mean) => value(mean, table.unit) + doubt(run, mean.cell),
+            None => without_value(run, table, level, column).to_owned(),
+        });
         std::iter::once(labels::plain(level)).chain(values).collect()
     };
     let rows = table.rows.iter().zip(&table.cells).map(row).collect();
     TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
+}
+
+/// Why the cell of a row and a column has no value; empty if there is no such cell or no reason is known.
+fn without_value(run: &Run, table: &PlanTable, row: &String, column: &String) -> &'static str {
+    let has = |levels: &BTreeMap<String, String>, name: &str, level: &String| levels.get(name) == Some(level);
+    let cell = run.header.cells.iter().find(|cell| {
+        has(&cell.levels, &table.row_factor, row)
+            && (table.column_factor.is_empty() || has(&cell.levels, &table.column_factor, column))
+            && table.held.iter().all(|(name, level)| has(&cell.levels, name, level))
+    });
+    cell.map_or("", |cell| doubt(run, cell.id)).trim_start()
 }
 
 /// What makes a cell's value unusable.
@@ -245,6 +257,18 @@ mod tests {
         assert!(text.contains("Goodput, mean of the trials with its 95 % interval"), "{text}");
         assert!(text.contains("block \\ sndbuf") && text.contains("64KiB"), "{text}");
         assert!(text_tables(&sample::stream()).is_empty());
+    }
+
+    #[test]
+    fn a_stalled_cell_is_marked_with_and_without_a_value() {
+        let mut run = sample::planned();
+        let table = |run: &Run| in_text(run, 100).split("\n\n").nth(1).unwrap_or_default().to_owned();
+        assert_eq!(table(&run).matches("(stalled)").count(), 0);
+        for outcome in &mut run.outcomes[..2] {
+            outcome.summary.verdicts.push(Verdict::Stalled);
+        }
+        run.outcomes[0].trials.clear();
+        assert_eq!(table(&run).matches("(stalled)").count(), 2, "{}", table(&run));
     }
 
     #[test]

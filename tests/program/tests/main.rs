@@ -32,6 +32,8 @@ mod other_tools;
 mod outputs;
 mod paced;
 mod plan_fields;
+mod plan_links;
+mod plan_peers;
 mod plans;
 mod pvm;
 mod refusals;

@@ -50,7 +50,7 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
     let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|[a, b]| (a.spec, b.spec)).collect();
     let mut notes = notes(a, b, by_run, cells.len());
     if by_goodput {
-        notes.push(BY_GOODPUT.to_owned());
+        notes.insert(0, BY_GOODPUT.to_owned());
     }
     Ok(RunComparison {
         schema: RunComparison::SCHEMA.into(),
@@ -309,8 +309,15 @@ mod tests {
     }
 
     #[test]
-    fn different_statistics_have_nothing_in_common() {
-        let (a, b) = (run("1", vec![made("stream", 0, 1, &[1.0; 6])]), run("2", vec![made("rr", 0, 1, &[1.0; 6])]));
+    fn different_statistics_are_compared_by_goodput_if_the_sizes_are_the_same() {
+        let of = |pattern, block| run(pattern, vec![made(pattern, 0, block, &[1.0; 6])]);
+        let (trips, streams) = (of("rr", 1), of("stream", 1));
+        let found = stored_runs(&[&streams], &[&trips], 0.01, 0.95).unwrap();
+        // Two bytes for each exchange.
+        let cell = &found.cells[0];
+        assert_eq!((cell.pattern.as_str(), cell.unit.as_str(), cell.b.round()), ("stream/rr", "bit/s", 16.0));
+        assert!(found.notes[0].contains("compared by goodput"), "{:?}", found.notes);
+        let (a, b) = (run("1", vec![made("stream", 0, 4_096, &[1.0; 6])]), run("2", vec![made("rr", 0, 1, &[1.0; 6])]));
         let error = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap_err().to_string();
         assert!(error.starts_with("1 and 2 have no cell in common: "), "{error}");
     }

@@ -181,7 +181,7 @@ mod tests {
             ("link.a.x.rate=1Mbit", "link.a.x.rate: the lab t has no such link"),
             ("link.speed=1Mbit", "link.speed: unknown field `speed`"),
             ("link.rate=fast", "link.rate: "),
-            ("link.loss=2", "a loss of 2"),
+            ("link.loss=2", "link.loss: '2' is not a percentage"),
             ("link.mtu=9", "9"),
             ("link.a.rate=1", "'link.a.rate' is no property of a link"),
             ("link.at=1s", "no property that a plan can vary"),
