@@ -1,9 +1,10 @@
-//! nttcp 1.47: its table, with a line `l` of the local end and a line `1` of the remote one.
+//! nttcp 1.47: its table, with a line `l` of the local end and a line `1` of the remote one, and with -v the lines about the session:
+//! the socket buffers of each end (`nttcp-l: send window size = 16384`) and which end sent.
 //!
 //! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). A count of nine or more
 //! digits touches the end's mark: `l134217728`, and `1134217728` for the remote end.
 
-use model::{Count, Spec, Stop, Verdict};
+use model::{Count, Direction, FlowTally, SocketFacts, Spec, Spent, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -23,6 +24,20 @@ fn detect(text: &str) -> Confidence {
 
 fn is_head(line: &str) -> bool {
     line.contains("Real-MBit/s") && line.contains("CPU-MBit/s") && line.contains("Bytes")
+}
+
+/// The host in `HOST: "HOST" (=...`, which may be an IPv6 address.
+fn peer(rest: &str) -> Option<&str> {
+    rest.split(": \"").next().filter(|host| *host != rest).or_else(|| rest.split(':').next())
+}
+
+/// The end, 0 for its send and 1 for its receive buffer, and the bytes of `nttcp-1: receive window size = 87380`.
+fn window(line: &str) -> Option<(char, usize, u64)> {
+    let rest = line.trim().strip_prefix("nttcp-")?;
+    let (end, rest) = (rest.chars().next()?, rest.get(1..)?.strip_prefix(": ")?);
+    let (what, bytes) = rest.split_once(" window size = ")?;
+    let index = ["send", "receive"].iter().position(|name| *name == what)?;
+    Some((end, index, bytes.trim().parse().ok()?))
 }
 
 /// A line of the table.
@@ -75,7 +90,15 @@ impl Line {
     fn ns(&self) -> u64 {
         ns(self.bytes as f64 * 8.0 / self.bps)
     }
+
+    /// CPU time of the end's process. Its rate has more digits than the time.
+    fn cpu_ns(&self) -> u64 {
+        if self.cpu_bps > 0.0 { ns(self.bytes as f64 * 8.0 / self.cpu_bps) } else { ns(self.cpu_s) }
+    }
 }
+
+/// Send and receive buffer of an end, bytes.
+type Windows = [Option<u64>; 2];
 
 /// The facts in the lines before a table.
 #[derive(Default, Clone)]
@@ -85,6 +108,10 @@ struct Session {
     block: Option<u64>,
     count: Option<u64>,
     udp: bool,
+    /// The local end received.
+    reverse: bool,
+    local: Windows,
+    remote: Windows,
 }
 
 #[derive(Default)]
@@ -104,7 +131,7 @@ fn read(text: &str) -> Reading {
             flush(table.take(), &mut imported, &mut reading);
             // Another far end begins another listing.
             session = Session { version: Some(version.trim().to_owned()), ..Session::default() };
-        } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(|rest| rest.split(':').next()) {
+        } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(peer) {
             if imported.target.as_deref().is_some_and(|target| target != host) {
                 close(&mut imported, &mut reading);
             }
@@ -117,6 +144,10 @@ fn read(text: &str) -> Reading {
                 whole(number(word.strip_prefix(" bufcnt=").or_else(|| word.strip_prefix("bufcnt="))?)?)
             });
             session.udp = line.contains("/udp");
+        } else if let Some((end, index, bytes)) = window(line) {
+            (if end == 'l' { &mut session.local } else { &mut session.remote })[index] = Some(bytes);
+        } else if line.starts_with("nttcp-l: received ") {
+            session.reverse = true;
         } else if is_head(line) {
             flush(table.take(), &mut imported, &mut reading);
             table = Some(Table { session: std::mem::take(&mut session), ..Table::default() });
@@ -147,10 +178,14 @@ fn read(text: &str) -> Reading {
 /// Makes a row of a table.
 fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
     let Some(Table { session, local, remote }) = table else { return };
-    let Some(line) = remote.as_ref().or(local.as_ref()) else { return };
-    if let Some(expected) = session.block.zip(session.count).and_then(|(block, count)| block.checked_mul(count))
+    let receiver = if session.reverse { [&local, &remote] } else { [&remote, &local] };
+    let Some(line) = receiver.into_iter().flatten().next() else { return };
+    let requested = session.block.zip(session.count);
+    let requested = requested.and_then(|(block, count)| Some((block, block.checked_mul(count)?)));
+    if let Some((block, expected)) = requested
         && !session.udp
-        && line.bytes != expected
+        // A time limit of this program's ends in the last buffer.
+        && (line.bytes > expected || line.bytes + block <= expected)
     {
         reading.refuse(line.number, format!("{} bytes instead of the requested {expected}", line.bytes));
         return;
@@ -158,6 +193,9 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
     let transport = if session.udp { "udp" } else { "tcp" };
     let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, "stream") };
     spec.block = session.block.unwrap_or(4096);
+    if session.reverse {
+        spec.direction = Direction::Reverse;
+    }
     let mut row = Row::new(spec, line.bps, line.number, &line.text);
     for (end, line) in [("local", &local), ("remote", &remote)] {
         let Some(line) = line else { continue };
@@ -171,16 +209,32 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
             row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were separated", line.bytes));
         }
     }
-    if let Some(line) = &local {
-        row.trial.near.report(Count::BytesSent, line.bytes);
-        row.trial.near.report(Count::CallsSent, line.calls);
-        row.trial.near.report(Count::SendingNs, line.ns());
+    let windows = [("local", session.local), ("remote", session.remote)];
+    for (end, [send, receive]) in windows {
+        for (name, bytes) in [("send", send), ("receive", receive)] {
+            bytes.into_iter().for_each(|bytes| row.figure(&format!("{end}_{name}_window_bytes"), bytes as f64));
+        }
     }
-    if let Some(line) = &remote {
-        row.trial.far.report(Count::BytesReceived, line.bytes);
-        row.trial.far.report(Count::CallsReceived, line.calls);
-        row.trial.far.report(Count::ReceivingNs, line.ns());
-    } else {
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    for (end, line, windows, sends) in
+        [(near, &local, session.local, !session.reverse), (far, &remote, session.remote, session.reverse)]
+    {
+        let [sndbuf, rcvbuf] = windows;
+        if sndbuf.or(rcvbuf).is_some() {
+            let socket = SocketFacts { sndbuf, rcvbuf, ..SocketFacts::default() };
+            end.flows = vec![FlowTally { socket, ..FlowTally::default() }];
+        }
+        let Some(line) = line else { continue };
+        let counts = match sends {
+            true => [Count::BytesSent, Count::CallsSent, Count::SendingNs],
+            false => [Count::BytesReceived, Count::CallsReceived, Count::ReceivingNs],
+        };
+        for (count, value) in counts.into_iter().zip([line.bytes, line.calls, line.ns()]) {
+            end.report(count, value);
+        }
+        end.spent = Some(Spent { process_ns: line.cpu_ns(), ..Spent::default() });
+    }
+    if remote.is_none() && !session.reverse {
         row.remarks.push("the remote end's line is missing: a sender's rate, not a receiver's".into());
     }
     if line.real_s < MIN_STEPS * line.real_step_s {

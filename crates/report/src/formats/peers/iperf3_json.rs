@@ -167,6 +167,16 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
                 if let Some(count) = share.retransmits {
                     sender.insert("retransmits".into(), json!(count));
                 }
+                if let Some(mean_ns) = share.tcp.mean_rtt_ns() {
+                    // Bytes and µs, as iperf3 has them.
+                    let (min_ns, max_ns) = share.tcp.rtt_ns;
+                    sender.extend(object(json!({
+                        "max_snd_cwnd": share.tcp.cwnd_bytes,
+                        "max_rtt": max_ns / 1000,
+                        "min_rtt": min_ns / 1000,
+                        "mean_rtt": mean_ns / 1000,
+                    })));
+                }
                 json!({ "sender": sender, "receiver": receiver })
             });
         }

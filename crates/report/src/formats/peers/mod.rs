@@ -109,7 +109,7 @@ fn each_test(
     view: &View<'_>,
     format: &Format,
     between: &str,
-    text: impl Fn(&Test<'_>) -> Result<String, String>,
+    mut text: impl FnMut(&Test<'_>) -> Result<String, String>,
 ) -> Result<Vec<Piece>, ReportError> {
     view.some_run(format.name)?;
     let mut texts = Vec::new();

@@ -1,7 +1,9 @@
 //! netperf 2.7's classic tables, as recorded from the program.
 //!
 //! Throughputs are the outcome's value, the one with the interval; times and messages are means over the trials. Connections are
-//! summed. An unreported socket size is -1, as in netperf. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`.
+//! summed. An unreported socket size is -1, as in netperf. The columns of CPU use are those of -c -C; they are there if both ends' use is
+//! known. Tests of one kind that follow each other have one head, as users' tables and netperf's own scripts, which call it with `-P 0`
+//! after the first. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`, `doc/examples`; its manual.
 
 use core::net::SocketAddr;
 
@@ -13,7 +15,16 @@ use super::{NETPERF, each_test};
 use crate::{Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    each_test(view, &NETPERF, "\n", text)
+    let mut last = String::new();
+    each_test(view, &NETPERF, "", |test| {
+        let (head, rows) = table(test)?;
+        if head == last {
+            return Ok(rows);
+        }
+        let between = if last.is_empty() { "" } else { "\n" };
+        last.clone_from(&head);
+        Ok(format!("{between}{head}{rows}"))
+    })
 }
 
 /// Accepts what netperf has a test for.
@@ -46,6 +57,17 @@ pub(super) struct Figures {
     pub(super) buffers: [i64; 2],
     /// Of transactions, the far end's.
     pub(super) far_buffers: [i64; 2],
+    /// CPU use of the hosts: of the sender and the receiver of a stream, of the near and the far end of transactions.
+    pub(super) cpu: Option<[CpuUse; 2]>,
+}
+
+/// A host's CPU use in a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CpuUse {
+    /// Busy time of all cores, percent of their time.
+    pub(super) percent: f64,
+    /// CPU time for each KiB of payload, or for each transaction, µs.
+    pub(super) demand_us: f64,
 }
 
 impl Figures {
@@ -70,8 +92,50 @@ impl Figures {
             let end = if kind == Kind::Transactions { requester } else { ends(trial, !reverse).1 };
             super::test::arrived(end).ns
         });
-        Ok(Self { kind, elapsed_ns: times.sum::<u64>() / trials.max(1), value, buffers, far_buffers: far })
+        let elapsed_ns = times.sum::<u64>() / trials.max(1);
+        let cpu = imported_cpu(test, kind).or_else(|| measured_cpu(test, kind, value));
+        Ok(Self { kind, elapsed_ns, value, buffers, far_buffers: far, cpu })
     }
+}
+
+/// CPU use as an imported table printed it.
+fn imported_cpu(test: &Test<'_>, kind: Kind) -> Option<[CpuUse; 2]> {
+    let rows = &test.run.header.origin.as_ref()?.rows;
+    let row = rows.iter().find(|row| row.cell == test.outcome.cell)?;
+    let of = |percent: &str, demand: &str| {
+        let figure = |name: &str| row.figures.get(name).copied();
+        Some(CpuUse { percent: figure(percent)?, demand_us: figure(demand)? })
+    };
+    let [first, second] = match kind {
+        Kind::Transactions => {
+            [of("local_cpu_percent", "local_us_per_transaction"), of("remote_cpu_percent", "remote_us_per_transaction")]
+        }
+        _ => [of("send_cpu_percent", "send_us_per_kibibyte"), of("receive_cpu_percent", "receive_us_per_kibibyte")],
+    };
+    Some([first?, second?])
+}
+
+/// CPU use by the busy time of all cores of a host around the trials.
+fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> {
+    let reverse = test.spec().direction == Direction::Reverse && kind != Kind::Transactions;
+    let of = |near: bool| {
+        let host = if near { &test.run.header.near } else { &test.run.header.far };
+        let cores = f64::from(host.cores.filter(|cores| *cores > 0)?);
+        let (mut busy, mut ns) = (0, 0);
+        for trial in &test.trials {
+            let end = if near { &trial.near } else { &trial.far };
+            busy += end.spent.as_ref()?.host_ns?;
+            ns += [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max()?;
+        }
+        let (busy_us, elapsed_s) = (busy as f64 / 1e3, seconds(ns));
+        let work = if kind == Kind::Transactions { value } else { value / 8.0 / 1024.0 } * elapsed_s;
+        (work > 0.0).then(|| CpuUse {
+            percent: (busy_us / (elapsed_s * 1e6 * cores) * 100.0).min(100.0),
+            demand_us: busy_us / work,
+        })
+    };
+    let (first, second) = (of(!reverse)?, of(reverse)?);
+    Some([first, second])
 }
 
 /// Receive and send buffer.
@@ -80,53 +144,107 @@ fn buffers(facts: Option<&SocketFacts>) -> [i64; 2] {
     facts.map_or([-1, -1], |facts| [size(facts.rcvbuf), size(facts.sndbuf)])
 }
 
-fn text(test: &Test<'_>) -> Result<String, String> {
+/// The head of a test's table, and its rows.
+fn table(test: &Test<'_>) -> Result<(String, String), String> {
     let (spec, figures) = (test.spec(), Figures::of(test)?);
     let time = seconds(figures.elapsed_ns);
     let [receive, send] = figures.buffers;
     let megabits = figures.value / 1e6;
-    Ok(match figures.kind {
-        Kind::Stream => format!(
-            "{}Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
-             Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n\
-             {receive:6} {send:6} {:6}    {time:<6.2}   {megabits:7.2}   \n",
-            title(test, stream_name(spec)),
-            spec.block
-        ),
+    let head = format!("{}{}", title(test, name(figures.kind, spec)), columns(figures.kind, figures.cpu.is_some()));
+    let rows = match figures.kind {
+        Kind::Stream => {
+            let start = format!("{receive:6} {send:6} {:6}    {time:<6.2}", spec.block);
+            match figures.cpu {
+                None => format!("{start}   {megabits:7.2}   \n"),
+                Some([sender, receiver]) => format!(
+                    "{start}     {megabits:7.2}   {:<6.2}   {:<6.2}   {:<6.3}  {:<6.3} \n",
+                    sender.percent, receiver.percent, sender.demand_us, receiver.demand_us
+                ),
+            }
+        }
         Kind::Datagrams => {
             let directions = test.directions()?;
             let [sent, received] = messages(test, &directions[0]);
             let sender = test.outcome.summary.sender_bps.unwrap_or(0.0) / 1e6;
+            let cpu = |at: usize| match figures.cpu {
+                None => String::new(),
+                Some(both) => format!("     {:<6.2}   {:<6.3}", both[at].percent, both[at].demand_us),
+            };
             format!(
-                "{}Socket  Message  Elapsed      Messages                \n\
-                 Size    Size     Time         Okay Errors   Throughput\n\
-                 bytes   bytes    secs            #      #   10^6bits/sec\n\n\
-                 {send:6}  {:6}   {:<6.2}   {sent:8}      0    {sender:7.2}\n\
-                 {receive:6}           {time:<6.2}   {received:8}           {megabits:7.2}\n\n",
-                title(test, "MIGRATED UDP STREAM"),
+                "{send:6}  {:6}   {:<6.2}   {sent:8}      0    {sender:7.2}{}\n\
+                 {receive:6}           {time:<6.2}   {received:8}           {megabits:7.2}{}\n\n",
                 spec.block,
                 seconds(directions[0].sent.ns / test.trials.len() as u64),
+                cpu(0),
+                cpu(1),
             )
         }
         Kind::Transactions => {
-            let name = match (spec.transport.as_str(), spec.pattern.as_str()) {
-                ("udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
-                (_, "crr") => "MIGRATED TCP Connect/Request/Response",
-                _ => "MIGRATED TCP REQUEST/RESPONSE",
-            };
             let [far_receive, far_send] = figures.far_buffers;
+            let cpu = figures.cpu.map_or_else(
+                || "   ".to_owned(),
+                |[near, far]| {
+                    format!(
+                        " {:<6.2} {:<6.2} {:<6.3}  {:<6.3} ",
+                        near.percent, far.percent, near.demand_us, far.demand_us
+                    )
+                },
+            );
             format!(
-                "{}Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
-                 Send   Recv   Size     Size    Time     Rate         \n\
-                 bytes  Bytes  bytes    bytes   secs.    per sec   \n\n\
-                 {send:<6} {receive:<6} {:<6}   {:<6}  {time:<6.2}   {:<8.2}   \n{far_send:<6} {far_receive:<6}\n",
-                title(test, name),
+                "{send:<6} {receive:<6} {:<6}   {:<6}  {time:<6.2}   {:<8.2}{cpu}\n{far_send:<6} {far_receive:<6}\n",
                 spec.block,
                 spec.reply_bytes(),
                 figures.value,
             )
         }
-    })
+    };
+    Ok((head, rows))
+}
+
+/// The names of the columns, without or with those of CPU use.
+fn columns(kind: Kind, cpu: bool) -> &'static str {
+    match (kind, cpu) {
+        (Kind::Stream, false) => {
+            "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
+             Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n"
+        }
+        (Kind::Stream, true) => {
+            "Recv   Send    Send                          Utilization       Service Demand\n\
+             Socket Socket  Message  Elapsed              Send     Recv     Send    Recv\n\
+             Size   Size    Size     Time     Throughput  local    remote   local   remote\n\
+             bytes  bytes   bytes    secs.    10^6bits/s  % S      % S      us/KB   us/KB\n\n"
+        }
+        (Kind::Datagrams, false) => {
+            "Socket  Message  Elapsed      Messages                \n\
+             Size    Size     Time         Okay Errors   Throughput\n\
+             bytes   bytes    secs            #      #   10^6bits/sec\n\n"
+        }
+        (Kind::Datagrams, true) => {
+            "Socket  Message  Elapsed      Messages                   CPU      Service\n\
+             Size    Size     Time         Okay Errors   Throughput   Util     Demand\n\
+             bytes   bytes    secs            #      #   10^6bits/sec % SS     us/KB\n\n"
+        }
+        (Kind::Transactions, false) => {
+            "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
+             Send   Recv   Size     Size    Time     Rate         \n\
+             bytes  Bytes  bytes    bytes   secs.    per sec   \n\n"
+        }
+        (Kind::Transactions, true) => {
+            "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.   CPU    CPU    S.dem   S.dem\n\
+             Send   Recv   Size     Size    Time     Rate     local  remote local   remote\n\
+             bytes  bytes  bytes    bytes   secs.    per sec  % S    % S    us/Tr   us/Tr\n\n"
+        }
+    }
+}
+
+fn name(kind: Kind, spec: &Spec) -> &'static str {
+    match (kind, spec.transport.as_str(), spec.pattern.as_str()) {
+        (Kind::Stream, ..) => stream_name(spec),
+        (Kind::Datagrams, ..) => "MIGRATED UDP STREAM",
+        (Kind::Transactions, "udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
+        (Kind::Transactions, _, "crr") => "MIGRATED TCP Connect/Request/Response",
+        (Kind::Transactions, ..) => "MIGRATED TCP REQUEST/RESPONSE",
+    }
 }
 
 fn stream_name(spec: &Spec) -> &'static str {
