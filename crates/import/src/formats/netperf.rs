@@ -310,7 +310,7 @@ fn lasted(row: &mut Row, ns: u64, count: Count) {
     }
     row.spec.stop = Stop::TimeNs(ns);
     // Round trips are timed at the near end, streams at the receiver.
-    let near = ["rr", "crr"].contains(&row.spec.pattern.as_str());
+    let near = row.spec.direction == Direction::Reverse || ["rr", "crr"].contains(&row.spec.pattern.as_str());
     if near { &mut row.trial.near } else { &mut row.trial.far }.report(count, ns);
 }
 

@@ -120,7 +120,9 @@ impl Point {
             },
             _ => return None,
         };
-        (point.rate >= 0.0 && point.time > 0.0 && point.agrees()).then_some(point)
+        // A block of less than 5 ns has the time 0.00000000.
+        let timed = point.time > 0.0 || (point.rate > 0.0 && point.version == "3" && words[2].len() > 9);
+        (point.rate >= 0.0 && timed && point.agrees()).then_some(point)
     }
 
     /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`, of 5.x

@@ -8,7 +8,7 @@ use model::{Count, Direction, FlowTally, SocketFacts, Spec, Spent, Stop, Verdict
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, resolution, whole};
 
 /// nttcp.
 pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
@@ -52,6 +52,8 @@ struct Line {
     cpu_bps: f64,
     calls: u64,
     columns_touch: bool,
+    /// Real and CPU time, s, each from the column with more digits.
+    finer_s: [f64; 2],
 }
 
 impl Line {
@@ -66,7 +68,10 @@ impl Line {
         };
         let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
         let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is not an integer"));
-        let (bytes, real_s, bps) = (count(bytes)?, read(real)?, read(bps)? * 1e6);
+        let bytes = count(bytes)?;
+        let [own, of_cpu] = [(real, bps), (cpu, cpu_bps)].map(|(time, rate)| finer(bytes, time, rate));
+        let finer_s = [own.ok_or("no time")?, of_cpu.ok_or("no CPU time")?];
+        let (real_s, bps) = (read(real)?, read(bps)? * 1e6);
         let line = Self {
             number: number_of_line,
             text: text.to_owned(),
@@ -78,6 +83,7 @@ impl Line {
             cpu_bps: read(cpu_bps)? * 1e6,
             calls: count(calls)?,
             columns_touch,
+            finer_s,
         };
         // The rate is computed from a finer time than the printed one; they must agree within the printed digits.
         let exact = bytes as f64 * 8.0 / bps;
@@ -88,12 +94,20 @@ impl Line {
     }
 
     fn ns(&self) -> u64 {
-        ns(self.bytes as f64 * 8.0 / self.bps)
+        ns(self.finer_s[0])
     }
 
-    /// CPU time of the end's process. Its rate has more digits than the time.
+    /// CPU time of the end's process.
     fn cpu_ns(&self) -> u64 {
-        if self.cpu_bps > 0.0 { ns(self.bytes as f64 * 8.0 / self.cpu_bps) } else { ns(self.cpu_s) }
+        ns(self.finer_s[1])
+    }
+}
+
+/// The time in `time`, or that of `bytes` at the rate in `megabits`, whichever has more digits.
+fn finer(bytes: u64, time: &str, megabits: &str) -> Option<f64> {
+    match number(megabits).filter(|rate| *rate > 0.0 && resolution(megabits) < resolution(time)) {
+        Some(rate) => Some(bytes as f64 * 8.0 / (rate * 1e6)),
+        None => number(time),
     }
 }
 

@@ -129,4 +129,6 @@ fn each_test(
 }
 
 #[cfg(test)]
+mod printed;
+#[cfg(test)]
 mod round_trip;

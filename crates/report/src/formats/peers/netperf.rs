@@ -286,4 +286,60 @@ mod tests {
             assert_eq!(rendered("netperf", &run), text, "{name}");
         }
     }
+
+    #[test]
+    fn tests_of_one_kind_have_one_head() {
+        let (mut run, text) = recorded::netperf("TCP_STREAM");
+        let mut second = run.outcomes[0].clone();
+        second.spec.block = 4096;
+        let mut reverse = recorded::netperf("TCP_MAERTS").0.outcomes.remove(0);
+        (second.cell, reverse.cell) = (1, 2);
+        run.outcomes.extend([second, reverse]);
+        let table = rendered("netperf", &run);
+        let row = text.lines().last().unwrap();
+        assert!(
+            table
+                .starts_with(&format!("{text}{}\n\nMIGRATED TCP MAERTS TEST", row.replace(" 16384    ", "  4096    "))),
+            "{table}"
+        );
+        let read = import::read(table.as_bytes(), None).unwrap();
+        let blocks: Vec<u64> = read.imported.iter().flat_map(|one| &one.rows).map(|row| row.spec.block).collect();
+        assert_eq!((blocks, read.refused.len()), (vec![16_384, 4_096, 16_384], 0));
+    }
+
+    #[test]
+    fn a_table_with_cpu_use_is_written_as_it_was() {
+        let text = include_str!("../../../../import/tests/data/netperf27_classic_table.txt");
+        let imported = import::read(text.as_bytes(), None).unwrap().imported.remove(0);
+        let run = import::assemble(imported, &import::Source::default(), &[]);
+        let table = rendered("netperf", &run);
+        // The title has no word of the confidence that was asked for.
+        let rows = |text: &str| text.lines().skip(1).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(rows(&table), rows(text));
+        let keys = rendered("netperf-k", &run);
+        assert!(keys.contains("LOCAL_CPU_UTIL=89.56\nLOCAL_SD=0.864\n"), "{keys}");
+        // Of one end alone there are no columns.
+        let alone = text.replace("89.56    0.864   0.864", "-1.00    0.864   -1.000");
+        let imported = import::read(alone.as_bytes(), None).unwrap().imported.remove(0);
+        assert_eq!(imported.rows[0].figures.get("receive_cpu_percent"), None);
+        let run = import::assemble(imported, &import::Source::default(), &[]);
+        assert!(!rendered("netperf", &run).contains("Utilization"));
+    }
+
+    #[test]
+    fn cpu_use_is_that_of_the_hosts() {
+        let (mut run, _) = recorded::netperf("TCP_RR");
+        (run.header.near.cores, run.header.far.cores) = (Some(2), Some(4));
+        let trial = &mut run.outcomes[0].trials[0];
+        for (end, host_ns) in [(&mut trial.near, 500_000_000), (&mut trial.far, 2_000_000_000)] {
+            end.spent = Some(model::Spent { host_ns: Some(host_ns), ..model::Spent::default() });
+        }
+        let table = rendered("netperf", &run);
+        // A second: half a core of two, two of four; by 48,719.35 transactions.
+        assert!(table.contains("48719.35 25.00  50.00  10.263  41.051"), "{table}");
+        let read = import::read(table.as_bytes(), None).unwrap();
+        let row = &read.imported[0].rows[0];
+        assert_eq!((row.figures["remote_cpu_percent"], row.figures["local_us_per_transaction"]), (50.0, 10.263));
+        assert_eq!(row.trial.far.flows[0].socket.sndbuf, Some(16_384), "the second line's");
+    }
 }

@@ -144,4 +144,51 @@ mod tests {
         std::mem::swap(&mut trial.near, &mut trial.far);
         assert!(rendered("nttcp", &run).contains("\nl     2000") && rendered("nttcp", &run).contains("\n1     3000"));
     }
+
+    #[test]
+    fn the_session_has_the_lines_of_the_published_one() {
+        let mut run = with_cpu(sample::stream());
+        run.header.target = Some("10.0.0.229:6280".into());
+        let outcome = &mut run.outcomes[0];
+        outcome.trials.truncate(1);
+        outcome.spec.block = 4096;
+        let trial = &mut outcome.trials[0];
+        let socket = |local: &str, peer: &str| model::FlowTally {
+            socket: SocketFacts {
+                local: Some(local.into()),
+                peer: Some(peer.into()),
+                sndbuf: Some(16_384),
+                rcvbuf: Some(87_380),
+                ..SocketFacts::default()
+            },
+            ..model::FlowTally::default()
+        };
+        let (near, far) = ("10.0.0.150:40000", "10.0.0.229:5038");
+        (trial.near.flows, trial.far.flows) = (vec![socket(near, far)], vec![socket(far, near)]);
+        (trial.near.bytes_sent, trial.far.bytes_received) = (8_388_608, 8_388_608);
+        let text = rendered("nttcp", &run);
+        let lines: Vec<&str> = text.lines().collect();
+        let published = [
+            "nttcp-l: nttcp, version 1.47",
+            "nttcp-l: from 10.0.0.229: \"10.0.0.229\" (=dataport: 5038)",
+            "nttcp-l: send window size = 16384",
+            "nttcp-l: receive window size = 87380",
+            "nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp",
+            "nttcp-1: accept from 10.0.0.150",
+            "nttcp-1: send window size = 16384",
+            "nttcp-1: receive window size = 87380",
+            "nttcp-1: buflen=4096, bufcnt=2048, dataport=5038/tcp",
+            "",
+            "nttcp-l: transmitted 8388608 bytes",
+        ];
+        assert_eq!(lines[..published.len()], published);
+        assert_eq!(format!("{}\n", lines[11]), TITLES);
+        assert!(lines[12].starts_with("l  8388608 "), "{text}");
+        assert_eq!((lines[13], lines[15]), ("nttcp-1: received 8388608 bytes", "nttcp-1: exiting"));
+        assert!(lines[14].starts_with("1  8388608 "), "{text}");
+        // The record's own lines, without those that are left out, in their order.
+        let record = include_str!("../../../../import/tests/data/2012-nttcp-verbose.txt");
+        let record: Vec<&str> = record.lines().filter(|line| published.contains(line)).take(published.len()).collect();
+        assert_eq!(record, published);
+    }
 }
