@@ -191,6 +191,8 @@ fn connections_of_ss_with_and_without_memory_in_one_line_and_in_two() {
         assert_eq!((flow.tcp[0].cwnd, flow.tcp[0].mss), (18, 65_483));
         // -n prints whole numbers, otherwise three digits.
         assert!((row.figures["delivery_bps"] / 104.77e9 - 1.0).abs() < 3e-3, "{:?}", row.figures);
+        let remark = "127.0.0.1:48294 to 127.0.0.1:7301: RTT ";
+        assert!(row.remarks[0].starts_with(remark) && row.remarks[0].ends_with(", 1 segment retransmitted"), "{row:?}");
         let memory = name == "ss_tmi.txt";
         assert_eq!(socket.sndbuf, memory.then_some(3_939_840), "{name}");
         assert_eq!(row.trial.value, None, "nothing was measured");

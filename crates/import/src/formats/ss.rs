@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{FlowTally, SocketFacts, Spec, TcpSample};
+use model::{FlowTally, SocketFacts, Spec, TcpSample, units};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -310,6 +310,27 @@ impl Details {
         self.figure(name).map(|value| value as u64)
     }
 
+    /// What a reader of the listing looks for.
+    fn sentence(&self) -> String {
+        let time = |name: &str| self.figure(name).map(units::seconds);
+        let count = |name: &str| self.count(name).filter(|count| *count > 0);
+        let parts = [
+            time("rtt_ns").map(|rtt| format!("RTT {rtt}")),
+            time("min_rtt_ns").map(|rtt| format!("shortest {rtt}")),
+            count("cwnd_segments")
+                .zip(count("mss_bytes"))
+                .map(|(cwnd, mss)| format!("cwnd {cwnd} segments of {mss} B")),
+            self.figure("delivery_bps").map(|bps| format!("delivery rate {}", units::bits_per_second(bps))),
+            count("bytes_sent").map(|bytes| format!("{bytes} B sent")),
+            count("bytes_received").map(|bytes| format!("{bytes} B received")),
+            count("retransmits")
+                .map(|count| format!("{count} segment{} retransmitted", if count == 1 { "" } else { "s" })),
+            time("rwnd_limited_ns").map(|time| format!("limited by the receive window for {time}")),
+            time("sndbuf_limited_ns").map(|time| format!("limited by the send buffer for {time}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// Refuses counts that contradict each other.
     fn check(&self) -> Result<(), String> {
         // The start and the end of a connection are acknowledged like a byte each.
@@ -401,6 +422,7 @@ fn row(ends: &Ends<'_>, details: &Details, at: u32, line: &str) -> Row {
         tcp: vec![sample],
         ..FlowTally::default()
     }];
+    row.remarks.push(format!("{} to {}: {}", ends.local, ends.peer, details.sentence()));
     row.figures = details.figures.clone();
     row
 }

@@ -115,6 +115,9 @@ fn imported_cpu(test: &Test<'_>, kind: Kind) -> Option<[CpuUse; 2]> {
     Some([first?, second?])
 }
 
+/// The shortest trial, in ticks of the kernel, over which a host's CPU use is shown.
+const MIN_TICKS: u64 = 20;
+
 /// CPU use by the busy time of all cores of a host around the trials.
 fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> {
     let reverse = test.spec().direction == Direction::Reverse && kind != Kind::Transactions;
@@ -123,9 +126,14 @@ fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> 
         let cores = f64::from(host.cores.filter(|cores| *cores > 0)?);
         let (mut busy, mut ns) = (0, 0);
         for trial in &test.trials {
-            let end = if near { &trial.near } else { &trial.far };
-            busy += end.spent.as_ref()?.host_ns?;
-            ns += [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max()?;
+            let spent = (if near { &trial.near } else { &trial.far }).spent.as_ref()?;
+            let length = [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max()?;
+            // The kernel counts busy time in ticks, so that a share of a few of them says nothing.
+            if spent.host_resolution_ns.is_some_and(|tick| length < MIN_TICKS * tick) {
+                return None;
+            }
+            busy += spent.host_ns?;
+            ns += length;
         }
         let (busy_us, elapsed_s) = (busy as f64 / 1e3, seconds(ns));
         let work = if kind == Kind::Transactions { value } else { value / 8.0 / 1024.0 } * elapsed_s;

@@ -29,7 +29,9 @@ fn figures() -> impl Strategy<Value = Figures> {
             // Up to 1000 s, and shorter than 0.1 ms none of the programs measures.
             let bytes = bytes.min((rate * 125.0) as u64);
             let ns = ((bytes as f64 * 8e9 / rate) as u64).max(100_000);
-            Figures { bytes, ns, block: (1 << power).min(bytes), reverse, buffers, cpu, flows }
+            // nttcp's columns touch from a million calls a second on.
+            let least = (bytes as f64 * 1e9 / ns as f64 / 4e5).ceil() as u64;
+            Figures { bytes, ns, block: (1 << power).max(least).min(bytes), reverse, buffers, cpu, flows }
         },
     )
 }
