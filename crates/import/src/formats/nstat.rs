@@ -15,7 +15,7 @@ use crate::text::lines;
 
 /// nstat.
 pub(super) const FORMAT: Format =
-    Format { name: "nstat", help: "nstat, also -a, -z, --json: the near host's counters", detect, read };
+    Format { name: "nstat", help: "nstat as text (also -a, -z) or JSON: the near host's counters", detect, read };
 
 /// Groups of /proc/net/netstat and /proc/net/snmp with their source, longer names first. Names in /proc/net/snmp6 have no groups.
 const GROUPS: [(&str, &str); 9] = [

@@ -62,7 +62,7 @@ impl Line {
     fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, String> {
         let rest = text.trim_start().strip_prefix(mark).ok_or("no mark of an end")?;
         let columns_touch = rest.starts_with(|c: char| c.is_ascii_digit());
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let words = columns(rest);
         let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
             return Err(format!("{} columns instead of 8", words.len()));
         };
@@ -101,6 +101,19 @@ impl Line {
     fn cpu_ns(&self) -> u64 {
         ns(self.finer_s[1])
     }
+}
+
+/// The columns of a line. Ten million calls and more touch the rate before them, which has four decimals.
+fn columns(line: &str) -> Vec<&str> {
+    let mut columns = Vec::new();
+    for word in line.split_whitespace() {
+        let end = word.find('.').map_or(word.len(), |point| point + 5);
+        match word.split_at_checked(end) {
+            Some((rate, calls)) if columns.len() == 4 && !calls.is_empty() => columns.extend([rate, calls]),
+            _ => columns.push(word),
+        }
+    }
+    columns
 }
 
 /// The time in `time`, or that of `bytes` at the rate in `megabits`, whichever has more digits.

@@ -152,7 +152,7 @@ proptest! {
         let run = sample::netpipe_recorded(&(0..24).map(line).collect::<String>());
         for form in ["np", "np2", "np-screen"] {
             let text = rendered(form, &run);
-            let reading = import::read(text.as_bytes(), None).unwrap();
+            let reading = import::read(text.as_bytes(), None).unwrap_or_else(|why| panic!("{form}: {why:?}\n{text}"));
             assert_eq!(reading.refused, [], "{form}:\n{text}");
             let rows: Vec<import::Row> = reading.imported.into_iter().flat_map(|one| one.rows).collect();
             prop_assert_eq!(rows.len(), run.outcomes.len(), "{}\n{}", form, text);
