@@ -53,17 +53,21 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     }
     let rule = Stopping::default();
     let mut cells: Vec<Cell> = Vec::new();
+    // Cells by what most of them differ in: comparing each row with each cell would take minutes for a large table.
+    let mut places: BTreeMap<(u64, BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
     let mut senders: Vec<Vec<f64>> = Vec::new();
     let mut origins: Vec<OriginRow> = Vec::new();
     let mut remark_lines: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
     for row in rows {
         let Row { spec, levels, mut trial, line, text, figures, remarks } = row;
-        let index = cells.iter().position(|cell| cell.spec == spec && cell.levels == levels).unwrap_or_else(|| {
+        let alike = places.entry((spec.block, levels.clone())).or_default();
+        let index = alike.iter().copied().find(|at| cells[*at].spec == spec).unwrap_or_else(|| {
             let id = u32::try_from(cells.len()).unwrap_or(u32::MAX);
             cells.push(Cell { id, spec, levels });
             trials.push(Vec::new());
             senders.push(Vec::new());
+            alike.push(cells.len() - 1);
             cells.len() - 1
         });
         let (cell, own) = (cells[index].id, &mut trials[index]);

@@ -121,6 +121,13 @@ pub(crate) fn time_unit(word: &str) -> Option<f64> {
     })
 }
 
+/// Seconds of the day of `13:57:34`.
+pub(crate) fn clock(word: &str) -> Option<u64> {
+    let mut parts = word.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    (parts.next().is_none() && hour < 24 && minute < 60 && second < 61).then(|| (hour * 60 + minute) * 60 + second)
+}
+
 /// The median of the values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();

@@ -5,7 +5,7 @@ use import::{FORMATS, Source, assemble, read};
 use proptest::prelude::*;
 
 /// Pieces that readers look for, so that arbitrary text gets past their first line.
-const PIECES: [&str; 31] = [
+const PIECES: [&str; 41] = [
     "TCP STREAM TEST to a\n",
     "OMNI Send TEST from a to b\nTHROUGHPUT=",
     " 10^6bits/sec\n",
@@ -35,6 +35,16 @@ const PIECES: [&str; 31] = [
     " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n 5 0 0 1 1 1 0 0 1 1 1 1 60 11 21 0 7 ",
     "{\"metadata\":{\"SERIES_META\":{}},\"x_values\":[0,1],\"results\":{\"TCP upload\":[",
     "Mbit/s\tA\tB\nA\t\t5\nB\t6\t",
+    "\"MTU \\ system, Mbit/s\",A,B\n1500,5,6\n9000,",
+    "Linux 6.1.0 (a) \t11/25/26 \t_x86_64_\t(2 CPU)\n\n",
+    "21:06:26        CPU     %user   %system     %idle\n21:06:27        all     50.00     ",
+    "21:06:26     IFACE   rxpck/s    rxkB/s\n11:06:27 PM   lo  1.00  ",
+    "Average:        all  ",
+    "#kernel\nTcpOutSegs  5  0.0\nTcpExtTW ",
+    "{\"kernel\":{\"TcpOutSegs\":",
+    "ESTAB 0 0 127.0.0.1:1 127.0.0.1:2\n\t ts cubic wscale:7,7 rto:204 rtt:1/2 mss:1448 cwnd:10 ",
+    "bytes_acked:5 pacing_rate 1.5Gbps skmem:(r0,rb5,",
+    "nttcp-1: send window size = 16384\nnttcp-l: received 20 bytes\n",
     "99999999999999999999 ",
     "0.00 ",
 ];
@@ -65,10 +75,11 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_records(name in 0..15usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
+    fn cut_and_changed_records(name in 0..20usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
         let names = ["1998-netperf.txt", "2012-nttcp.txt", "netpipe372_both.txt", "iperf312_udp.json",
             "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt", "iperf312_bidir.txt", "iperf2_server.txt",
-            "iperf2.csv", "nuttcp_verbose.txt", "qperf_loop.txt", "sockperf_pp.txt", "vmstat_tw.txt", "rrul.flent", "throughline_run2.json"];
+            "iperf2.csv", "nuttcp_verbose.txt", "qperf_loop.txt", "sockperf_pp.txt", "vmstat_tw.txt", "rrul.flent", "throughline_run2.json", "sar_multi.txt",
+            "mpstat.txt", "nstat.txt", "ss_tmi.txt", "2002-systems.csv"];
         let path = format!("{}/tests/data/{}", env!("CARGO_MANIFEST_DIR"), names[name]);
         let mut bytes = std::fs::read(path).unwrap();
         let place = place.index(bytes.len());

@@ -84,6 +84,20 @@ fn the_log_of_2012_with_touching_columns_coarse_times_and_a_slow_value() {
 }
 
 #[test]
+fn what_nttcp_says_of_the_session_is_kept() {
+    let reading = reading("2012-nttcp-verbose.txt");
+    assert_eq!(reading.refused, []);
+    let row = &reading.imported[0].rows[0];
+    // Socket buffers, and CPU time by its finer rate.
+    let socket = |end: &model::EndTally| (end.flows[0].socket.sndbuf, end.flows[0].socket.rcvbuf);
+    assert_eq!([socket(&row.trial.near), socket(&row.trial.far)], [(Some(16_384), Some(87_380)); 2]);
+    assert_eq!(row.figures["remote_receive_window_bytes"], 87_380.0);
+    let spent = row.trial.near.spent.as_ref().unwrap().process_ns;
+    assert_eq!(spent, (8_388_608.0 * 8.0 / 20_134.672_7e6 * 1e9_f64).round() as u64);
+    assert_eq!(reading.imported[0].target.as_deref(), Some("10.0.0.229"));
+}
+
+#[test]
 fn the_page_of_2003_holds_listings_of_three_tools() {
     let reading = reading("2003-rapid-ping-traceroute.txt");
     assert_eq!(reading.refused, []);
@@ -176,7 +190,10 @@ fn netperfs_tables_by_their_titles() {
     assert!(udp.outcomes[0].summary.verdicts.contains(&Verdict::Loss));
     let costly = only("netperf27_classic_table.txt");
     let figures = &costly.header.origin.as_ref().unwrap().rows[0].figures;
-    assert_eq!(figures["send_us_per_kibibyte"], 0.864);
+    assert_eq!((figures["send_us_per_kibibyte"], figures["receive_cpu_percent"]), (0.864, 89.56));
+    let trial = &costly.outcomes[0].trials[0];
+    let buffers = (trial.near.flows[0].socket.sndbuf, trial.far.flows[0].socket.rcvbuf);
+    assert_eq!(buffers, (Some(131_070), Some(131_070)));
     let omni = only("netperf27_omni_selectors.txt");
     close(omni.outcomes[0].summary.goodput_bps, 38982.11e6);
     let unknown = &omni.header.origin.as_ref().unwrap().unknown;
@@ -377,6 +394,32 @@ fn a_slow_host_of_a_matrix_is_its_first_finding() {
     let first = &run.findings[0];
     assert_eq!((first.kind, first.cells.len()), (model::FindingKind::Outlier, 4));
     assert!(first.statement.starts_with("c is slow as a receiver: its goodput is 9.9"), "{}", first.statement);
+}
+
+#[test]
+fn the_table_of_2002_has_two_named_factors() {
+    let run = only("2002-systems.csv");
+    let plan = run.header.plan.as_ref().unwrap();
+    let factors: Vec<(&str, Vec<&str>)> =
+        plan.factors.iter().map(|one| (one.name.as_str(), one.levels.iter().map(String::as_str).collect())).collect();
+    assert_eq!(factors, [("mtu", vec!["1500", "9000"]), ("system", vec!["Linux", "NetBSD", "Windows"])]);
+    let tables = analysis::plan::tables(&run.header, &run.outcomes);
+    assert_eq!((tables.len(), tables[0].row_factor.as_str(), tables[0].column_factor.as_str()), (1, "mtu", "system"));
+    assert_eq!(tables[0].cells[1][2].map(|mean| mean.value), Some(692e6));
+    // Without names or a unit, with a semicolon, cut.
+    let of = |text: &str| read(text.as_bytes(), None).unwrap();
+    let bare = of("MTU;Linux;NetBSD\n1500;792;640\n9000;988;988\n");
+    assert!(
+        bare.imported.is_empty() && bare.refused[0].reason.contains("such as 'mtu \\ system (Mbit/s)'"),
+        "{bare:?}"
+    );
+    let unnamed = of("MTU (Mbit/s);Linux;NetBSD\n1500;792;640\n9000;988;988\n");
+    assert!(unnamed.imported[0].notes[1].contains("does not name the columns"), "{unnamed:?}");
+    let cut = of("MTU \\ system (Mbit/s);Linux;NetBSD\n1500;792;640\n9000;988\n");
+    assert_eq!((cut.imported[0].rows.len(), cut.refused[0].line), (2, 3));
+    assert!(cut.refused[0].reason.contains("2 cells, the first line has 3"), "{cut:?}");
+    let wrong = of("MTU \\ system (Mbit/s);Linux;NetBSD\n1500;792;fast\n9000;988;988\n");
+    assert!(wrong.refused[0].reason.contains("'fast' at mtu 1500 and system NetBSD"), "{wrong:?}");
 }
 
 #[test]

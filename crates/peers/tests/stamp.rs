@@ -171,3 +171,23 @@ fn losses_and_overtaking_are_seen() {
     let one_way = sides.near.one_way.unwrap();
     assert_eq!((one_way.lost_outbound, one_way.lost_return), (None, None), "a stateless reflector cannot tell where");
 }
+
+#[test]
+fn a_reply_that_ends_after_the_requests_error_counts() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    // As some reflectors of TWAMP Light: no time to live, no padding.
+    let reflector = std::thread::spawn(move || {
+        let mut room = [0; 2048];
+        for _ in 0..3 {
+            let (_, peer) = socket.recv_from(&mut room).unwrap();
+            let mut reply = room[..38].to_vec();
+            reply[16..24].copy_from_slice(&room[4..12]);
+            reply[24..38].copy_from_slice(&room[..14]);
+            socket.send_to(&reply, peer).unwrap();
+        }
+    });
+    let near = measure(&brief(3), address).near;
+    reflector.join().unwrap();
+    assert_eq!((near.transactions, near.one_way.unwrap().outbound.count), (3, 3));
+}

@@ -73,6 +73,7 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
             tell(ImportEvent::Stored(&run));
         }
     }
+    recorder.sync()?;
     match (runs, refusals) {
         (0, _) => Err(Failure::other("nothing was imported")),
         (_, 0) => Ok(()),

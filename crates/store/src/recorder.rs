@@ -1,5 +1,6 @@
 //! Appends a run's events as they come.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,10 @@ impl Recorder {
         if event.is_transient() {
             return Ok(());
         }
-        self.wait_for_disk(matches!(event, Event::Run(_) | Event::Pass(_) | Event::End(_)))?;
+        // Within a transaction, of a whole run, the commit waits.
+        if self.connection.is_autocommit() {
+            self.wait_for_disk(matches!(event, Event::Run(_) | Event::Pass(_) | Event::End(_)))?;
+        }
         match event {
             Event::Run(header) => self.begin(header),
             Event::Cells { cells } => self.cells(cells),
@@ -65,26 +69,62 @@ impl Recorder {
         if identity(&self.path) != self.file {
             return Err(StoreError::FileGone { path: self.path.clone() });
         }
-        if let Some(run) = &mut self.run {
-            run.headline.follow(event);
-        }
+        self.follow(event);
         Ok(())
     }
 
-    /// Appends a whole run, as the events that a measurement would have given.
+    fn follow(&mut self, event: &Event) {
+        if let Some(run) = &mut self.run {
+            run.headline.follow(event);
+        }
+    }
+
+    /// Appends a whole run, as the events that a measurement would have given, in one transaction: all of it or nothing. It outlives the
+    /// process; [`sync`](Self::sync) makes it outlive a power cut.
     ///
     /// # Errors
     /// As [`record`](Self::record).
     pub fn record_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        let doing = "append a whole run";
+        self.wait_for_disk(false)?;
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|source| self.failed(doing, source))?;
+        let done = self.append_run(run);
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.connection.execute_batch(end).map_err(|source| self.failed(doing, source));
+        if done.is_err() {
+            self.run = None;
+        }
+        done.and(ended)
+    }
+
+    /// Waits until what was recorded is on the disk.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be written.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        // It writes the log to the disk before it reads it.
+        let busy = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        busy.map_err(|source| self.failed("wait for the disk", source))
+    }
+
+    fn append_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.record(&Event::Run(run.header.clone()))?;
         for pass in &run.passes {
-            self.record(&Event::Pass(pass.clone()))?;
+            self.append("pass", None, pass)?;
         }
+        let mut cells = BTreeSet::new();
         for outcome in &run.outcomes {
             for trial in &outcome.trials {
-                self.record(&Event::Trial(trial.clone()))?;
+                self.append("trial", Some(trial.cell), trial)?;
             }
-            self.record(&Event::Outcome(outcome.clone()))?;
+            // The trials of its cell are in the file, and no others.
+            if cells.insert(outcome.cell) && outcome.trials.iter().all(|trial| trial.cell == outcome.cell) {
+                let outcome = without_trials(outcome);
+                self.append("outcome", Some(outcome.cell), &outcome)?;
+                self.follow(&Event::Outcome(outcome));
+            } else {
+                self.record(&Event::Outcome(outcome.clone()))?;
+            }
         }
         for finding in &run.findings {
             self.record(&Event::Finding(finding.clone()))?;
@@ -165,7 +205,7 @@ impl Recorder {
         if self.stored_trials(number, outcome.cell)? != trials {
             return self.append("whole-outcome", Some(outcome.cell), outcome);
         }
-        self.append("outcome", Some(outcome.cell), &Outcome { trials: Vec::new(), ..outcome.clone() })
+        self.append("outcome", Some(outcome.cell), &without_trials(outcome))
     }
 
     fn stored_trials(&self, run: i64, cell: u32) -> Result<Vec<String>, StoreError> {
@@ -260,6 +300,18 @@ fn transports(cells: &[Cell]) -> String {
         }
     }
     names.join("/")
+}
+
+fn without_trials(outcome: &Outcome) -> Outcome {
+    let Outcome { cell, spec, summary, estimate, histogram, trials: _ } = outcome;
+    Outcome {
+        cell: *cell,
+        spec: spec.clone(),
+        summary: summary.clone(),
+        estimate: estimate.clone(),
+        histogram: histogram.clone(),
+        trials: Vec::new(),
+    }
 }
 
 fn encode<T: Serialize + ?Sized>(kind: &'static str, item: &T) -> Result<String, StoreError> {

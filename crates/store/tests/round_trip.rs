@@ -188,3 +188,24 @@ fn a_deleted_run_is_gone_and_its_number_does_not_come_back() {
     let left = std::fs::metadata(file).unwrap().len();
     assert!(left < 100_000, "{left} bytes after 500 trials were deleted");
 }
+
+#[test]
+fn a_whole_run_is_stored_or_nothing_of_it() {
+    let (_dir, store) = new_store();
+    let mut recorder = store.recorder().unwrap();
+    let whole = |id: &str| {
+        record(&store, &[Event::Run(header(id)), Event::Pass(pass(0)), Event::End(ending("finished"))]);
+        store.load(id).unwrap().run
+    };
+    let (mut first, second) = (whole("first"), whole("second"));
+    // The id of another run, with more passes: nothing of them is kept.
+    "second".clone_into(&mut first.header.id);
+    first.passes.push(pass(1));
+    assert!(matches!(recorder.record_run(&first), Err(StoreError::IdTaken { .. })));
+    assert_eq!(store.load("second").unwrap().run, second);
+    let late = recorder.record(&Event::Pass(pass(2))).unwrap_err();
+    assert!(matches!(late, StoreError::NotStarted { .. }), "{late}");
+    "third".clone_into(&mut first.header.id);
+    recorder.record_run(&first).unwrap();
+    assert_eq!(store.load("third").unwrap().run, first);
+}

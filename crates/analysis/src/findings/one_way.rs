@@ -7,11 +7,12 @@ use model::{Finding, FindingKind, OneWay, Outcome};
 pub(super) fn of_directions(outcome: &Outcome) -> Option<Finding> {
     let one_way = outcome.summary.one_way.as_ref()?;
     let statement = format!(
-        "The median one-way delay is {} outbound and {} return, by two clocks: {}. By the shortest delays the far clock is {}.{}",
+        "The median one-way delay is {} outbound and {} return, by two clocks: {}. By the shortest delays the far clock is {}.{}{}",
         signed(one_way.outbound.p50_ns),
         signed(one_way.return_trip.p50_ns),
         accuracy(one_way),
         ahead(one_way.offset_ns),
+        contradiction(outcome, one_way).map_or(String::new(), |what| format!(" That is impossible: {what}.")),
         losses(one_way),
     );
     Some(Finding {
@@ -44,6 +45,42 @@ fn accuracy(one_way: &OneWay) -> String {
     }
 }
 
+/// Why the clocks' difference cannot be what the delays say: no delay is negative, so within a trial the lower bound of the difference
+/// is below the upper one, one difference fits all trials, and it is no larger than both hosts report. `None` if all of this holds.
+fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<String> {
+    let trials = || {
+        let ends = |trial: &'_ model::Trial| trial.near.one_way.clone().or_else(|| trial.far.one_way.clone());
+        outcome.trials.iter().filter_map(ends)
+    };
+    let crossed = |(least, most): (i64, i64)| least > most;
+    let within = trials().filter(|trial| crossed(trial.offset_ns)).count().max(usize::from(crossed(all.offset_ns)));
+    if within > 0 {
+        let trials = if within == 1 { "a trial".to_owned() } else { format!("{within} trials") };
+        return Some(format!(
+            "the shortest delays of {trials} add up to less than nothing, so a clock was set meanwhile; only the RTT is certain"
+        ));
+    }
+    let offsets = || trials().map(|trial| trial.offset_ns);
+    let common = (offsets().map(|offset| offset.0).max(), offsets().map(|offset| offset.1).min());
+    if let (Some(least), Some(most)) = common
+        && crossed((least, most))
+    {
+        let apart = seconds(least.abs_diff(most) as f64);
+        return Some(format!(
+            "no difference of the clocks fits all trials (they are {apart} apart), so a clock was set or drifts; only the RTT is certain"
+        ));
+    }
+    let error_ns = i64::try_from(all.clock_error_ns?).ok()?;
+    let (least, most) = all.offset_ns;
+    let beyond = least.saturating_sub(error_ns).max(most.saturating_neg().saturating_sub(error_ns));
+    (beyond > 0).then(|| {
+        let (reported, apart) = (seconds(error_ns as f64), seconds((beyond + error_ns) as f64));
+        format!(
+            "the hosts report a difference of at most {reported}, and it is at least {apart}; only the RTT is certain"
+        )
+    })
+}
+
 /// The range of the far clock's offset from the near one.
 fn ahead((least, most): (i64, i64)) -> String {
     format!("{} to {} ahead of the near one", signed(least), signed(most))
@@ -70,7 +107,7 @@ fn signed(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Delays, Spec, Summary, WallClock};
+    use model::{Delays, EndTally, Ledger, Spec, Summary, Trial, WallClock};
 
     fn one_way(outbound: i64, return_trip: i64, follows_utc: [bool; 2], clock_error_ns: Option<u64>) -> OneWay {
         let of = |ns| {
@@ -93,13 +130,35 @@ mod tests {
     }
 
     fn said(one_way: Option<OneWay>) -> String {
+        said_of(one_way, &[])
+    }
+
+    /// What is said of an outcome with these differences of the clocks in its trials.
+    fn said_of(one_way: Option<OneWay>, offsets: &[(i64, i64)]) -> String {
+        let trial = |(pass, offset_ns): (u32, &(i64, i64))| {
+            let near = EndTally {
+                one_way: one_way.clone().map(|one_way| OneWay { offset_ns: *offset_ns, ..one_way }),
+                ..EndTally::default()
+            };
+            Trial {
+                cell: 0,
+                pass,
+                position: 0,
+                near,
+                far: EndTally::default(),
+                ledger: Ledger::default(),
+                value: None,
+                verdicts: Vec::new(),
+            }
+        };
+        let trials = (0..).zip(offsets).map(trial).collect();
         let outcome = Outcome {
             cell: 0,
             spec: Spec::new("udp", "rr"),
             summary: Summary { one_way, ..Summary::default() },
             estimate: None,
             histogram: None,
-            trials: Vec::new(),
+            trials,
         };
         of_directions(&outcome).map_or(String::new(), |finding| finding.statement)
     }
@@ -118,6 +177,28 @@ mod tests {
         let inaccurate = said(Some(one_way(10 * ms, 30 * ms, [true; 2], Some(10 * ms as u64))));
         assert!(inaccurate.contains("may differ by 10.0 ms, more than one of the delays"), "{inaccurate}");
         assert!(inaccurate.contains("the direction of losses is unknown"), "{inaccurate}");
+    }
+
+    #[test]
+    fn impossible_differences_of_the_clocks_are_named() {
+        let ms = 1_000_000;
+        let of = |outbound: i64, return_trip: i64, error: Option<i64>| {
+            one_way(outbound * ms, return_trip * ms, [true; 2], error.map(|error| (error * ms) as u64))
+        };
+        let possible = of(10, 30, Some(1));
+        assert!(!said_of(Some(possible.clone()), &[possible.offset_ns; 2]).contains("impossible"));
+        // -20 ms outbound and 5 ms return: together less than nothing.
+        let crossed = said(Some(of(-20, 5, Some(1))));
+        assert!(crossed.contains("is -5.00 ms to -20.0 ms ahead of the near one. That is impossible: the shortest delays of a trial add up"), "{crossed}");
+        let crossed = said_of(Some(of(10, 30, None)), &[(5 * ms, -ms), (6 * ms, -ms)]);
+        assert!(crossed.contains("the shortest delays of 2 trials add up"), "{crossed}");
+        let between = said_of(Some(of(10, 30, None)), &[(-30 * ms, 10 * ms), (15 * ms, 40 * ms)]);
+        assert!(between.contains("no difference of the clocks fits all trials (they are 5.00 ms apart)"), "{between}");
+        // A delay of -7 ms, where the hosts claim 1 ms.
+        let claimed = said(Some(of(-7, 90, Some(1))));
+        assert!(claimed.contains("at most 1.00 ms, and it is at least 7.00 ms; only the RTT"), "{claimed}");
+        assert!(said(Some(of(90, -7, Some(1)))).contains("at least 7.00 ms"));
+        assert!(!said(Some(of(-1, 90, Some(1)))).contains("impossible"), "within the reported error");
     }
 
     #[test]

@@ -1,23 +1,30 @@
-//! A matrix of hosts as CSV: senders down, receivers across, and the unit in the corner.
+//! A table of two factors as CSV: a level of one in each row, of the other in each column, and the unit in the first cell.
 //!
-//! Columns are separated by commas, semicolons or tabs; `-` and empty cells were not measured.
+//! The first cell names the factors (`MTU \ system, Mbit/s`). Without names they are hosts: senders down, receivers across. Columns are
+//! separated by commas, semicolons or tabs; `-` and empty cells were not measured.
 
 use std::collections::BTreeSet;
 
-use model::{Factor, Plan, Spec, Verdict};
+use model::{Factor, FactorKind, Plan, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{lines, number, rate_unit, resolution, time_unit};
 
-/// Matrices.
-pub(super) const FORMAT: Format =
-    Format { name: "matrix", help: "a matrix of hosts as CSV, its unit in the corner", detect, read };
+/// Tables of two factors.
+pub(super) const FORMAT: Format = Format {
+    name: "matrix",
+    help: "a table of hosts or of two other factors as CSV, its unit in the first cell",
+    detect,
+    read,
+};
 
-/// The largest number of hosts.
-const MAX_HOSTS: usize = 200;
+/// The largest number of rows and of columns.
+const MOST: usize = 200;
 /// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.05;
+/// The name of the columns' factor if the first cell does not have it.
+const UNNAMED: &str = "column";
 
 fn detect(text: &str) -> Confidence {
     let all: Vec<(u32, &str)> = lines(text).collect();
@@ -25,15 +32,51 @@ fn detect(text: &str) -> Confidence {
     if (0..all.len()).any(found) { Confidence::Possible } else { Confidence::No }
 }
 
-/// The cells of a line.
+/// The cells of a line. Within quotes a separator is text.
 fn cells(line: &str) -> Option<Vec<&str>> {
-    let separator = ['\t', ';', ','].into_iter().find(|separator| line.contains(*separator))?;
-    Some(line.split(separator).map(|cell| cell.trim().trim_matches('"')).collect())
+    let outside = |separator: char| {
+        let mut quoted = false;
+        move |c: char| {
+            quoted ^= c == '"';
+            c == separator && !quoted
+        }
+    };
+    let separator = ['\t', ';', ','].into_iter().find(|separator| line.contains(outside(*separator)))?;
+    Some(line.split(outside(separator)).map(|cell| cell.trim().trim_matches('"').trim()).collect())
 }
 
-/// A head of receivers' names, and rows of a sender's name and figures.
+/// What the first cell says: `MTU \ system, Mbit/s`, `from \ to, Mbit/s`, `MTU (Mbit/s)` or `Mbit/s`.
+#[derive(Debug, PartialEq)]
+struct Corner {
+    /// The factors of rows and columns; `None` for hosts.
+    factors: Option<[String; 2]>,
+    /// Whether it is a rate, and its size in bit/s or ns.
+    unit: Option<(bool, f64)>,
+}
+
+impl Corner {
+    fn of(text: &str) -> Self {
+        let edge = |c: char| c.is_whitespace() || ",()[]".contains(c);
+        let word = text.split(edge).rfind(|word| !word.is_empty()).unwrap_or_default();
+        let unit = rate_unit(word).map(|scale| (true, scale)).or_else(|| time_unit(word).map(|scale| (false, scale)));
+        let names = match unit {
+            Some(_) => text.rsplit_once(word).map_or("", |(names, _)| names),
+            None => text,
+        };
+        // A name is compared with those of plans, which are in small letters.
+        let name = |text: &str| text.trim_matches(edge).to_lowercase();
+        let factors = match names.split_once('\\') {
+            Some((row, column)) => Some([name(row), name(column)]),
+            None => Some([name(names), UNNAMED.to_owned()]),
+        };
+        let hosts = |[row, column]: &[String; 2]| row.is_empty() || (row == Factor::FROM && column == Factor::TO);
+        Self { factors: factors.filter(|factors| !hosts(factors)), unit }
+    }
+}
+
+/// A head with the levels of the columns, and rows of a level and figures.
 struct Table<'a> {
-    corner: &'a str,
+    corner: Corner,
     names: Vec<&'a str>,
     rows: Vec<(u32, &'a str, Vec<&'a str>)>,
 }
@@ -41,27 +84,27 @@ struct Table<'a> {
 fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
     let head = cells(all.first()?.1)?;
     let (corner, names) = head.split_first()?;
+    let corner = Corner::of(corner);
     let names: Vec<&str> = names.to_vec();
-    let named = |name: &&str| !name.is_empty() && number(name).is_none();
-    let several = (2..=MAX_HOSTS).contains(&names.len()) && names.iter().all(named);
-    let corner_fits = corner.is_empty() || unit(corner).is_some();
-    (several && corner_fits).then_some(())?;
+    // A host's name is no number; a level may be one where the first cell says of what.
+    let named = |name: &&str| !name.is_empty() && (number(name).is_none() || corner.factors.is_some());
+    let several = (2..=MOST).contains(&names.len()) && names.iter().all(named);
+    // Without a unit, levels across are words: a line of numbers is no head.
+    let words = corner.unit.is_some() || names.iter().all(|name| number(name).is_none());
+    (several && words).then_some(())?;
     let row = |(at, line): &(u32, &'a str)| {
         let cells = cells(line)?;
         let value = |cell: &&str| number(cell).is_some();
         let absent = |cell: &str| cell.is_empty() || cell == "-";
-        let fits = cells[1..].iter().any(value) || cells[1..].iter().all(|cell| absent(cell));
+        let fits = match corner.unit {
+            Some(_) => cells[1..].iter().any(value) || cells[1..].iter().all(|cell| absent(cell)),
+            None => cells[1..].iter().all(|cell| value(cell) || absent(cell)),
+        };
         (fits && cells.len() > 1 && named(&cells[0])).then_some((*at, *line, cells))
     };
-    let rows: Vec<_> = all[1..].iter().map_while(row).take(MAX_HOSTS).collect();
+    let rows: Vec<_> = all[1..].iter().map_while(row).take(MOST).collect();
     let some = rows.iter().any(|(.., cells)| cells[1..].iter().any(|cell| number(cell).is_some()));
     (rows.len() >= 2 && some).then_some(Table { corner, names, rows })
-}
-
-/// The unit in a corner such as `Mbit/s` or `from \ to, Mbit/s`: whether it is a rate, and its size in bit/s or ns.
-fn unit(corner: &str) -> Option<(bool, f64)> {
-    let word = corner.split([' ', ',', '(', ')']).rfind(|word| !word.is_empty())?;
-    rate_unit(word).map(|scale| (true, scale)).or_else(|| time_unit(word).map(|scale| (false, scale)))
 }
 
 fn read(text: &str) -> Reading {
@@ -75,36 +118,59 @@ fn read(text: &str) -> Reading {
         };
         let at = all[index].0;
         index += table.rows.len() + 1;
-        match unit(table.corner) {
+        match table.corner.unit {
             Some((rate, scale)) => of_table(&table, rate, scale, &mut reading),
-            None => reading.refuse(at, "the matrix has no unit: write it into the first cell, such as Mbit/s or ms"),
+            None => {
+                let names = table.corner.factors.as_ref().map_or("from \\ to".to_owned(), |[row, column]| {
+                    format!("{row} \\ {}", if column == UNNAMED { "system" } else { column })
+                });
+                reading.refuse(
+                    at,
+                    format!("the table has no unit: write it into the first cell, with the names of the factors, such as '{names} (Mbit/s)'"),
+                );
+            }
         }
     }
     reading
 }
 
 fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
+    let hosts = table.corner.factors.is_none();
+    let factors = table.corner.factors.clone().unwrap_or([Factor::FROM, Factor::TO].map(str::to_owned));
+    let [down, across] = &factors;
     let mut rows: Vec<Row> = Vec::new();
     let mut remark_columns = BTreeSet::new();
     for (at, line, cells) in &table.rows {
-        let from = cells[0];
-        for (to, cell) in table.names.iter().zip(&cells[1..]) {
+        let level = cells[0];
+        if !hosts && cells.len() != table.names.len() + 1 {
+            reading.refuse(*at, format!("{} cells, the first line has {}", cells.len(), table.names.len() + 1));
+            continue;
+        }
+        for (column, (other, cell)) in (1..).zip(table.names.iter().zip(&cells[1..])) {
             if cell.is_empty() || *cell == "-" {
                 continue;
             }
             let Some(value) = number(cell).filter(|value| *value > 0.0) else {
-                // A column of words is a remark on the row, not a host.
-                if table.rows.iter().any(|(.., cells)| cells.first() == Some(to)) {
-                    reading.refuse(*at, format!("'{cell}' from {from} to {to} is not a number"));
+                // A column of words is a remark on the row, not a host or a level.
+                let measured = match hosts {
+                    true => table.rows.iter().any(|(.., cells)| cells.first() == Some(other)),
+                    false => table
+                        .rows
+                        .iter()
+                        .any(|(.., cells)| cells.get(column).is_some_and(|cell| number(cell).is_some())),
+                };
+                if measured {
+                    reading
+                        .refuse(*at, format!("'{cell}' at {down} {level} and {across} {other} is no number above 0"));
                 } else {
-                    remark_columns.insert(*to);
+                    remark_columns.insert(*other);
                 }
                 continue;
             };
             let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
             let mut row = Row::new(spec, value * scale, *at, line);
-            row.levels.insert(Factor::FROM.into(), from.to_owned());
-            row.levels.insert(Factor::TO.into(), (*to).to_owned());
+            row.levels.insert(down.clone(), level.to_owned());
+            row.levels.insert(across.clone(), (*other).to_owned());
             row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);
             if resolution(cell) > COARSE {
                 row.flag(Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
@@ -115,21 +181,65 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     if rows.is_empty() {
         return;
     }
-    let level = |name: &str, names: Vec<&str>| -> Vec<String> {
+    let levels = |name: &String, all: Vec<&str>| -> Vec<String> {
         let has = |level: &&str| rows.iter().any(|row| row.levels.get(name).is_some_and(|own| own == level));
-        names.into_iter().filter(has).map(str::to_owned).collect()
+        let mut levels: Vec<String> = Vec::new();
+        for level in all.into_iter().filter(has) {
+            if !levels.iter().any(|known| known == level) {
+                levels.push(level.to_owned());
+            }
+        }
+        levels
     };
-    let from = level(Factor::FROM, table.rows.iter().map(|(.., cells)| cells[0]).collect());
-    let plan = Plan { from, to: level(Factor::TO, table.names.clone()), ..Plan::default() };
+    let down_levels = levels(down, table.rows.iter().map(|(.., cells)| cells[0]).collect());
+    let across_levels = levels(across, table.names.clone());
+    let plan = if hosts {
+        Plan { from: down_levels, to: across_levels, ..Plan::default() }
+    } else {
+        // The table does not say which fields and settings a level stands for.
+        let factor = |name: &String, levels| Factor {
+            name: name.clone(),
+            key: name.clone(),
+            kind: FactorKind::Set,
+            levels,
+            ..Factor::default()
+        };
+        Plan { factors: vec![factor(down, down_levels), factor(across, across_levels)], ..Plan::default() }
+    };
     let assumed = if rate { "TCP streams are assumed" } else { "ICMP echoes are assumed" };
+    let [rows_are, columns_are] = if hosts { ["senders".to_owned(), "receivers".to_owned()] } else { factors };
+    let mut notes = vec![format!("rows are {rows_are}, columns are {columns_are}; {assumed}")];
+    if columns_are == UNNAMED {
+        notes.push(format!("the first cell does not name the columns: '{rows_are} \\ NAME' would"));
+    }
     reading.imported.push(Imported {
         tool: "matrix".into(),
         kind: "run".into(),
         rows,
         plan: Some(plan),
         assumed: vec!["transport", "block", "stop"],
-        notes: vec![format!("rows are senders, columns are receivers; {assumed}")],
+        notes,
         unknown: remark_columns.into_iter().map(str::to_owned).collect(),
         ..Imported::default()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_cell_names_factors_and_unit() {
+        let named = |text: &str| (Corner::of(text).factors, Corner::of(text).unit);
+        let factors = |row: &str, column: &str| Some([row.to_owned(), column.to_owned()]);
+        for text in ["MTU \\ System, Mbit/s", "MTU\\system (Mbit/s)", "mtu \\ system [Mbit/s]"] {
+            assert_eq!(named(text), (factors("mtu", "system"), Some((true, 1e6))), "{text}");
+        }
+        assert_eq!(named("MTU (ms)"), (factors("mtu", UNNAMED), Some((false, 1e6))));
+        assert_eq!(named("MTU"), (factors("mtu", UNNAMED), None));
+        for text in ["Mbit/s", "from \\ to, Mbit/s"] {
+            assert_eq!(named(text), (None, Some((true, 1e6))), "{text}");
+        }
+        assert_eq!(cells("\"a, b\",c"), Some(vec!["a, b", "c"]));
+    }
 }

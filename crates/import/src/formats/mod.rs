@@ -17,12 +17,15 @@ mod mtr;
 mod netperf;
 mod netpipe;
 mod netstat;
+mod nstat;
 mod nttcp;
 mod nuttcp;
 mod ping;
 mod qperf;
 mod rapid;
+mod sar;
 mod sockperf;
+mod ss;
 mod sysctl;
 mod throughline;
 mod traceroute;
@@ -64,6 +67,9 @@ pub const FORMATS: &[Format] = &[
     mtr::FORMAT,
     sysctl::FORMAT,
     vmstat::FORMAT,
+    sar::FORMAT,
+    nstat::FORMAT,
+    ss::FORMAT,
     lshw::FORMAT,
     ifconfig::FORMAT,
     netstat::FORMAT,

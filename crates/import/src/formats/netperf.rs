@@ -6,12 +6,12 @@
 
 mod omni;
 
-use model::{Count, Direction, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, FlowTally, SocketFacts, Spec, Stop, Verdict};
 
 use self::omni::Omni;
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, block, lines, median, ns, number, numbers};
+use crate::text::{MAX_ROWS, block, half_digit, lines, median, ns, number, whole};
 
 /// netperf.
 pub(super) const FORMAT: Format =
@@ -24,6 +24,15 @@ fn detect(text: &str) -> Confidence {
     if bare_rows(text).is_some() { Confidence::Possible } else { Confidence::No }
 }
 
+/// The numbers of a line that consists of numbers, as [`crate::text::numbers`] reads it; -1, which netperf prints for what it does
+/// not know, is not a number.
+fn numbers(line: &str) -> Option<Vec<f64>> {
+    let unknown = |word: &str| word.strip_prefix("-1").is_some_and(|rest| rest.chars().all(|c| c == '.' || c == '0'));
+    let figure = |word: &str| if unknown(word) { Some(f64::NAN) } else { number(word) };
+    let all: Option<Vec<f64>> = line.split_whitespace().map(figure).collect();
+    all.filter(|all| !all.is_empty())
+}
+
 /// A line of numbers, with its line number and its text.
 type Numbers<'a> = (u32, &'a str, Vec<f64>);
 
@@ -34,8 +43,8 @@ fn bare_rows(text: &str) -> Option<(Title, Vec<Numbers<'_>>)> {
         rows.push((at, line, numbers(line)?));
     }
     // The remote end's socket sizes follow in a line of their own after round trips.
-    let whole = |value: f64| value.fract() == 0.0;
-    let sizes = |row: &[f64], count: usize| row.iter().take(count).all(|size| whole(*size) && *size > 0.0);
+    let sizes =
+        |row: &[f64], count: usize| row.iter().take(count).all(|size| whole(*size).is_some_and(|size| size > 0));
     let is_stream =
         |row: &[f64]| matches!(row.len(), 5 | 7 | 9) && sizes(row, 3) && row[0] >= 1024.0 && row[1] >= 1024.0;
     let is_trip =
@@ -127,8 +136,8 @@ fn read(text: &str) -> Reading {
     let mut listing: Vec<(Title, [u64; 2], Imported)> = Vec::new();
     let mut omni: Option<Omni<'_>> = None;
     // A UDP stream has a second line, of the receiver.
-    let mut sender: Option<(u32, Vec<f64>)> = None;
-    let mut count = 0;
+    let mut sender: Option<Sender> = None;
+    let (mut count, mut latest) = (0, 0);
     if let Some((title, rows)) = bare_rows(text) {
         of_bare_rows(&title, &rows, &mut reading);
         return reading;
@@ -180,11 +189,22 @@ fn read(text: &str) -> Reading {
         }
         match row(title, *units, &all, number_of_line, line, &mut sender) {
             Ok(Some((sizes, row))) => {
-                let same = |(other, own, _): &&mut (Title, [u64; 2], Imported)| other == title && *own == sizes;
-                match listing.iter_mut().find(same) {
-                    Some((_, _, imported)) => imported.rows.push(row),
-                    None => listing.push((title.clone(), sizes, started(title, sizes, row))),
+                let same = |(other, own, _): &(Title, [u64; 2], Imported)| other == title && *own == sizes;
+                match listing.iter().position(same) {
+                    Some(at) => {
+                        listing[at].2.rows.push(row);
+                        latest = at;
+                    }
+                    None => {
+                        latest = listing.len();
+                        listing.push((title.clone(), sizes, started(title, sizes, row)));
+                    }
                 }
+            }
+            // The second line of a request/response row.
+            Ok(None) if title.pattern != "stream" => {
+                let latest = listing.get_mut(latest).and_then(|(_, _, imported)| imported.rows.last_mut());
+                latest.into_iter().for_each(|row| remote_buffers(row, &all));
             }
             Ok(None) => {}
             Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
@@ -211,7 +231,10 @@ fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
                 Some(imported) => imported.rows.push(row),
                 None => imported = Some(started(title, sizes, row)),
             },
-            Ok(None) => {}
+            Ok(None) => {
+                let latest = imported.as_mut().and_then(|imported| imported.rows.last_mut());
+                latest.into_iter().for_each(|row| remote_buffers(row, all));
+            }
             Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", line.trim())),
         }
     }
@@ -224,14 +247,71 @@ fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
 
 fn started(title: &Title, sizes: [u64; 2], row: Row) -> Imported {
     let kind = if title.pattern == "stream" { "stream" } else { "rr" };
+    let [first, second] = sizes.map(|bytes| if bytes == 0 { "unknown".to_owned() } else { format!("{bytes} bytes") });
+    // A time that is printed as zero does not tell how long the test was asked to run.
+    let unknown = row.figures.get("elapsed_ns") == Some(&0.0);
     Imported {
         tool: "netperf".into(),
         kind: kind.into(),
         target: title.target.clone(),
-        notes: vec![format!("socket sizes in the first two columns: {} and {} bytes", sizes[0], sizes[1])],
+        notes: vec![format!("socket sizes in the first two columns: {first} and {second}")],
         rows: vec![row],
+        assumed: if unknown { vec!["stop"] } else { Vec::new() },
         ..Imported::default()
     }
+}
+
+/// The sender's line of a UDP stream: its number, and its columns.
+type Sender = (u32, Vec<f64>);
+
+/// The columns of CPU use, which follow the others with -c and -C.
+const STREAM_CPU: [&str; 4] =
+    ["send_cpu_percent", "receive_cpu_percent", "send_us_per_kibibyte", "receive_us_per_kibibyte"];
+const TRANSACTION_CPU: [&str; 4] =
+    ["local_cpu_percent", "remote_cpu_percent", "local_us_per_transaction", "remote_us_per_transaction"];
+
+fn cpu(row: &mut Row, names: [&str; 4], figures: &[f64]) {
+    names.iter().zip(figures).for_each(|(name, figure)| row.figure(name, *figure));
+}
+
+/// The receive and the send buffer of one end's socket; nothing if both are unknown.
+fn buffers(receive: f64, send: f64) -> Vec<FlowTally> {
+    let size = |bytes: f64| whole(bytes).filter(|bytes| *bytes > 0);
+    let socket = SocketFacts { rcvbuf: size(receive), sndbuf: size(send), ..SocketFacts::default() };
+    if socket == SocketFacts::default() { Vec::new() } else { vec![FlowTally { socket, ..FlowTally::default() }] }
+}
+
+/// The buffers at the remote end of request/response: the second line of a row.
+fn remote_buffers(row: &mut Row, sizes: &[f64]) {
+    if let [send, receive] = sizes {
+        row.figure("remote_send_socket_bytes", *send);
+        row.figure("remote_receive_socket_bytes", *receive);
+        row.trial.far.flows = buffers(*receive, *send);
+    }
+}
+
+/// The time in `column` of a line, ns; 0 for one that is printed as zero, which is shorter than its last digit.
+fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, String> {
+    let ns = ns(seconds);
+    let word = text.split_whitespace().nth(column).unwrap_or_default();
+    if ns > 0 || (seconds == 0.0 && half_digit(word) < 0.5) {
+        Ok(ns)
+    } else {
+        Err(format!("the duration is {seconds} s"))
+    }
+}
+
+/// Sets the length of a row whose time is `ns`, at the end that measured it.
+fn lasted(row: &mut Row, ns: u64, count: Count) {
+    row.figure("elapsed_ns", ns as f64);
+    if ns == 0 {
+        row.flag(Verdict::ResolutionLimited, "the time has too few digits: it is printed as zero");
+        return;
+    }
+    row.spec.stop = Stop::TimeNs(ns);
+    // Round trips are timed at the near end, streams at the receiver.
+    let near = row.spec.direction == Direction::Reverse || ["rr", "crr"].contains(&row.spec.pattern.as_str());
+    if near { &mut row.trial.near } else { &mut row.trial.far }.report(count, ns);
 }
 
 /// A row of a table with its socket sizes; `None` if it continues in the next line, or belongs to the previous one.
@@ -241,24 +321,18 @@ fn row(
     all: &[f64],
     line: u32,
     text: &str,
-    sender: &mut Option<(u32, Vec<f64>)>,
+    sender: &mut Option<Sender>,
 ) -> Result<Option<([u64; 2], Row)>, String> {
     let mut spec = title.spec();
-    let time = |seconds: f64| {
-        let ns = ns(seconds);
-        if ns > 0 { Ok(ns) } else { Err(format!("the duration is {seconds} s")) }
-    };
     let size = |bytes: f64| block(bytes).ok_or_else(|| format!("the block size is {bytes} bytes"));
+    // What is unknown, NaN, is 0.
     let sizes = |a: f64, b: f64| [a as u64, b as u64];
     match (title.pattern, title.transport, all) {
-        ("stream", "udp", [_, _, _, _, _, _]) => {
-            *sender = Some((line, all.to_vec()));
-            Ok(None)
-        }
-        ("stream", "udp", [receiver, seconds, okay, throughput]) => {
+        ("stream", "udp", [receiver, seconds, okay, throughput, rest @ ..])
+            if matches!((&sender, rest), (Some(_), []) | (Some((_, _)), [_, _])) =>
+        {
             let (first, sent) = sender.take().ok_or("receiver's line without a sender's line")?;
             spec.block = size(sent[1])?;
-            spec.stop = Stop::TimeNs(time(sent[2])?);
             let mut row = Row::new(spec, throughput * units, line, text);
             row.remarks.push(format!("the sender's figures are in line {first}"));
             row.figure("sender_messages", sent[3]);
@@ -266,39 +340,64 @@ fn row(
             row.figure("sender_rate_bps", sent[5] * units);
             row.figure("receiver_messages", *okay);
             row.figure("receiver_rate_bps", throughput * units);
-            row.trial.near.report(Count::SendingNs, time(sent[2])?);
-            row.trial.far.report(Count::ReceivingNs, time(*seconds)?);
+            row.figure("send_socket_bytes", sent[0]);
+            row.figure("receive_socket_bytes", *receiver);
+            if let ([.., send_percent, send_us], [receive_percent, receive_us]) = (&sent[..], rest)
+                && sent.len() == 8
+            {
+                cpu(&mut row, STREAM_CPU, &[*send_percent, *receive_percent, *send_us, *receive_us]);
+            }
+            let counts = [sent[3], *okay].map(whole);
+            lasted(&mut row, elapsed(text, 1, *seconds)?, Count::ReceivingNs);
+            if ns(sent[2]) > 0 {
+                row.trial.near.report(Count::SendingNs, ns(sent[2]));
+                row.spec.stop = Stop::TimeNs(ns(sent[2]));
+            }
+            if let [Some(sent), Some(received)] = counts {
+                let bytes = [sent, received].map(|messages| messages.checked_mul(row.spec.block));
+                if let [Some(sent), Some(received)] = bytes {
+                    row.trial.near.report(Count::BytesSent, sent);
+                    row.trial.far.report(Count::BytesReceived, received);
+                }
+                row.trial.near.datagrams = Some(DatagramTally { sent, ..DatagramTally::default() });
+                row.trial.far.datagrams = Some(DatagramTally { received, ..DatagramTally::default() });
+            }
+            row.trial.near.flows = buffers(f64::NAN, sent[0]);
+            row.trial.far.flows = buffers(*receiver, f64::NAN);
             if okay < &sent[3] {
                 row.flag(Verdict::Loss, "the receiver counted fewer messages than the sender");
             }
             Ok(Some((sizes(sent[0], *receiver), row)))
         }
+        ("stream", "udp", [_, _, seconds, _, _, _] | [_, _, seconds, _, _, _, _, _]) => {
+            elapsed(text, 2, *seconds)?;
+            *sender = Some((line, all.to_vec()));
+            Ok(None)
+        }
+        ("stream", "udp", [_, _, _, _] | [_, _, _, _, _]) => Err("receiver's line without a sender's line".into()),
         ("stream", "tcp", [receive, send, message, seconds, throughput, rest @ ..]) => {
             spec.block = size(*message)?;
-            let elapsed = time(*seconds)?;
-            spec.stop = Stop::TimeNs(elapsed);
+            let reverse = spec.direction == Direction::Reverse;
             let mut row = Row::new(spec, throughput * units, line, text);
-            row.trial.far.report(Count::ReceivingNs, elapsed);
-            row.figure("elapsed_ns", elapsed as f64);
+            lasted(&mut row, elapsed(text, 3, *seconds)?, Count::ReceivingNs);
             row.figure("throughput_bps", throughput * units);
             row.figure("receive_socket_bytes", *receive);
             row.figure("send_socket_bytes", *send);
-            let names = ["send_cpu_percent", "receive_cpu_percent", "send_us_per_kibibyte", "receive_us_per_kibibyte"];
-            names.iter().zip(rest).for_each(|(name, figure)| row.figure(name, *figure));
+            cpu(&mut row, STREAM_CPU, rest);
+            let [receiver, sender] = [buffers(*receive, f64::NAN), buffers(f64::NAN, *send)];
+            (row.trial.near.flows, row.trial.far.flows) = if reverse { (receiver, sender) } else { (sender, receiver) };
             Ok(Some((sizes(*receive, *send), row)))
         }
         ("rr" | "crr", _, [send, receive, request, response, seconds, rate, rest @ ..]) => {
             spec.block = size(*request)?;
             spec.reply = Some(size(*response)?).filter(|reply| *reply != spec.block);
-            let elapsed = time(*seconds)?;
-            spec.stop = Stop::TimeNs(elapsed);
             let mut row = Row::new(spec, *rate, line, text);
-            row.trial.near.report(Count::ReceivingNs, elapsed);
-            row.figure("elapsed_ns", elapsed as f64);
+            lasted(&mut row, elapsed(text, 4, *seconds)?, Count::ReceivingNs);
             row.figure("transactions_per_s", *rate);
-            let names =
-                ["local_cpu_percent", "remote_cpu_percent", "local_us_per_transaction", "remote_us_per_transaction"];
-            names.iter().zip(rest).for_each(|(name, figure)| row.figure(name, *figure));
+            row.figure("local_send_socket_bytes", *send);
+            row.figure("local_receive_socket_bytes", *receive);
+            cpu(&mut row, TRANSACTION_CPU, rest);
+            row.trial.near.flows = buffers(*receive, *send);
             Ok(Some((sizes(*send, *receive), row)))
         }
         // The second line of a request/response row: the remote end's socket sizes.
@@ -312,7 +411,8 @@ fn row(
 /// about the usual length get the same nominal length.
 fn flag_stalled_rows(rows: &mut [Row]) {
     let length = |row: &Row| row.figures.get("elapsed_ns").copied();
-    let Some(usual) = median(rows.iter().filter_map(length)).filter(|_| rows.len() >= 3) else { return };
+    let usual = median(rows.iter().filter_map(length)).filter(|usual| rows.len() >= 3 && *usual > 0.0);
+    let Some(usual) = usual else { return };
     let Some(middle) = median(rows.iter().filter_map(|row| row.trial.value)) else { return };
     for row in rows.iter_mut() {
         let Some((ns, value)) = length(row).zip(row.trial.value) else { continue };
@@ -327,6 +427,9 @@ fn flag_stalled_rows(rows: &mut [Row]) {
                     value / middle * 100.0
                 ),
             );
+        }
+        if ns == 0.0 {
+            continue;
         }
         // 9.99 s and 10.00 s are the same request.
         let nominal = if (ns / usual - 1.0).abs() < 0.01 { usual } else { ns };

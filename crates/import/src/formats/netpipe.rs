@@ -120,7 +120,9 @@ impl Point {
             },
             _ => return None,
         };
-        (point.rate >= 0.0 && point.time > 0.0 && point.agrees()).then_some(point)
+        // A block of less than 5 ns has the time 0.00000000.
+        let timed = point.time > 0.0 || (point.rate > 0.0 && point.version == "3" && words[2].len() > 9);
+        (point.rate >= 0.0 && timed && point.agrees()).then_some(point)
     }
 
     /// A line on the screen: `0:  1 bytes  11600 times -->  0.77 Mbps in  9.96 usec`, of 5.x
@@ -167,8 +169,10 @@ impl Point {
 
     /// Whether bytes over time are the rate, within rounding errors.
     fn agrees(&self) -> bool {
-        let rounding = self.rate_rounding + self.time_rounding;
-        !rounding.is_finite() || (self.bytes as f64 * 8.0 / self.time / self.rate).ln().abs() <= 1.1 * rounding + 1e-6
+        let most = 1.1 * (self.rate_rounding + self.time_rounding) + 1e-6;
+        let ratio = self.bytes as f64 * 8.0 / self.time / self.rate;
+        // A rate of one digit may be twice the exact one.
+        !most.is_finite() || ratio.ln().abs() <= most || (ratio - 1.0).abs() <= most
     }
 
     /// Seconds, from the rate or the time, whichever has more digits.

@@ -1,13 +1,14 @@
-//! nttcp 1.47: its table, with a line `l` of the local end and a line `1` of the remote one.
+//! nttcp 1.47: its table, with a line `l` of the local end and a line `1` of the remote one, and with -v the lines about the session:
+//! the socket buffers of each end (`nttcp-l: send window size = 16384`) and which end sent.
 //!
 //! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). A count of nine or more
 //! digits touches the end's mark: `l134217728`, and `1134217728` for the remote end.
 
-use model::{Count, Spec, Stop, Verdict};
+use model::{Count, Direction, FlowTally, SocketFacts, Spec, Spent, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, resolution, whole};
 
 /// nttcp.
 pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
@@ -25,6 +26,20 @@ fn is_head(line: &str) -> bool {
     line.contains("Real-MBit/s") && line.contains("CPU-MBit/s") && line.contains("Bytes")
 }
 
+/// The host in `HOST: "HOST" (=...`, which may be an IPv6 address.
+fn peer(rest: &str) -> Option<&str> {
+    rest.split(": \"").next().filter(|host| *host != rest).or_else(|| rest.split(':').next())
+}
+
+/// The end, 0 for its send and 1 for its receive buffer, and the bytes of `nttcp-1: receive window size = 87380`.
+fn window(line: &str) -> Option<(char, usize, u64)> {
+    let rest = line.trim().strip_prefix("nttcp-")?;
+    let (end, rest) = (rest.chars().next()?, rest.get(1..)?.strip_prefix(": ")?);
+    let (what, bytes) = rest.split_once(" window size = ")?;
+    let index = ["send", "receive"].iter().position(|name| *name == what)?;
+    Some((end, index, bytes.trim().parse().ok()?))
+}
+
 /// A line of the table.
 struct Line {
     number: u32,
@@ -37,6 +52,8 @@ struct Line {
     cpu_bps: f64,
     calls: u64,
     columns_touch: bool,
+    /// Real and CPU time, s, each from the column with more digits.
+    finer_s: [f64; 2],
 }
 
 impl Line {
@@ -45,13 +62,16 @@ impl Line {
     fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, String> {
         let rest = text.trim_start().strip_prefix(mark).ok_or("no mark of an end")?;
         let columns_touch = rest.starts_with(|c: char| c.is_ascii_digit());
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let words = columns(rest);
         let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
             return Err(format!("{} columns instead of 8", words.len()));
         };
         let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
         let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is not an integer"));
-        let (bytes, real_s, bps) = (count(bytes)?, read(real)?, read(bps)? * 1e6);
+        let bytes = count(bytes)?;
+        let [own, of_cpu] = [(real, bps), (cpu, cpu_bps)].map(|(time, rate)| finer(bytes, time, rate));
+        let finer_s = [own.ok_or("no time")?, of_cpu.ok_or("no CPU time")?];
+        let (real_s, bps) = (read(real)?, read(bps)? * 1e6);
         let line = Self {
             number: number_of_line,
             text: text.to_owned(),
@@ -63,6 +83,7 @@ impl Line {
             cpu_bps: read(cpu_bps)? * 1e6,
             calls: count(calls)?,
             columns_touch,
+            finer_s,
         };
         // The rate is computed from a finer time than the printed one; they must agree within the printed digits.
         let exact = bytes as f64 * 8.0 / bps;
@@ -73,9 +94,38 @@ impl Line {
     }
 
     fn ns(&self) -> u64 {
-        ns(self.bytes as f64 * 8.0 / self.bps)
+        ns(self.finer_s[0])
+    }
+
+    /// CPU time of the end's process.
+    fn cpu_ns(&self) -> u64 {
+        ns(self.finer_s[1])
     }
 }
+
+/// The columns of a line. Ten million calls and more touch the rate before them, which has four decimals.
+fn columns(line: &str) -> Vec<&str> {
+    let mut columns = Vec::new();
+    for word in line.split_whitespace() {
+        let end = word.find('.').map_or(word.len(), |point| point + 5);
+        match word.split_at_checked(end) {
+            Some((rate, calls)) if columns.len() == 4 && !calls.is_empty() => columns.extend([rate, calls]),
+            _ => columns.push(word),
+        }
+    }
+    columns
+}
+
+/// The time in `time`, or that of `bytes` at the rate in `megabits`, whichever has more digits.
+fn finer(bytes: u64, time: &str, megabits: &str) -> Option<f64> {
+    match number(megabits).filter(|rate| *rate > 0.0 && resolution(megabits) < resolution(time)) {
+        Some(rate) => Some(bytes as f64 * 8.0 / (rate * 1e6)),
+        None => number(time),
+    }
+}
+
+/// Send and receive buffer of an end, bytes.
+type Windows = [Option<u64>; 2];
 
 /// The facts in the lines before a table.
 #[derive(Default, Clone)]
@@ -85,6 +135,10 @@ struct Session {
     block: Option<u64>,
     count: Option<u64>,
     udp: bool,
+    /// The local end received.
+    reverse: bool,
+    local: Windows,
+    remote: Windows,
 }
 
 #[derive(Default)]
@@ -104,7 +158,7 @@ fn read(text: &str) -> Reading {
             flush(table.take(), &mut imported, &mut reading);
             // Another far end begins another listing.
             session = Session { version: Some(version.trim().to_owned()), ..Session::default() };
-        } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(|rest| rest.split(':').next()) {
+        } else if let Some(host) = line.strip_prefix("nttcp-l: from ").and_then(peer) {
             if imported.target.as_deref().is_some_and(|target| target != host) {
                 close(&mut imported, &mut reading);
             }
@@ -117,6 +171,10 @@ fn read(text: &str) -> Reading {
                 whole(number(word.strip_prefix(" bufcnt=").or_else(|| word.strip_prefix("bufcnt="))?)?)
             });
             session.udp = line.contains("/udp");
+        } else if let Some((end, index, bytes)) = window(line) {
+            (if end == 'l' { &mut session.local } else { &mut session.remote })[index] = Some(bytes);
+        } else if line.starts_with("nttcp-l: received ") {
+            session.reverse = true;
         } else if is_head(line) {
             flush(table.take(), &mut imported, &mut reading);
             table = Some(Table { session: std::mem::take(&mut session), ..Table::default() });
@@ -147,10 +205,14 @@ fn read(text: &str) -> Reading {
 /// Makes a row of a table.
 fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
     let Some(Table { session, local, remote }) = table else { return };
-    let Some(line) = remote.as_ref().or(local.as_ref()) else { return };
-    if let Some(expected) = session.block.zip(session.count).and_then(|(block, count)| block.checked_mul(count))
+    let receiver = if session.reverse { [&local, &remote] } else { [&remote, &local] };
+    let Some(line) = receiver.into_iter().flatten().next() else { return };
+    let requested = session.block.zip(session.count);
+    let requested = requested.and_then(|(block, count)| Some((block, block.checked_mul(count)?)));
+    if let Some((block, expected)) = requested
         && !session.udp
-        && line.bytes != expected
+        // A time limit of this program's ends in the last buffer.
+        && (line.bytes > expected || line.bytes + block <= expected)
     {
         reading.refuse(line.number, format!("{} bytes instead of the requested {expected}", line.bytes));
         return;
@@ -158,6 +220,9 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
     let transport = if session.udp { "udp" } else { "tcp" };
     let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, "stream") };
     spec.block = session.block.unwrap_or(4096);
+    if session.reverse {
+        spec.direction = Direction::Reverse;
+    }
     let mut row = Row::new(spec, line.bps, line.number, &line.text);
     for (end, line) in [("local", &local), ("remote", &remote)] {
         let Some(line) = line else { continue };
@@ -171,16 +236,32 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
             row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were separated", line.bytes));
         }
     }
-    if let Some(line) = &local {
-        row.trial.near.report(Count::BytesSent, line.bytes);
-        row.trial.near.report(Count::CallsSent, line.calls);
-        row.trial.near.report(Count::SendingNs, line.ns());
+    let windows = [("local", session.local), ("remote", session.remote)];
+    for (end, [send, receive]) in windows {
+        for (name, bytes) in [("send", send), ("receive", receive)] {
+            bytes.into_iter().for_each(|bytes| row.figure(&format!("{end}_{name}_window_bytes"), bytes as f64));
+        }
     }
-    if let Some(line) = &remote {
-        row.trial.far.report(Count::BytesReceived, line.bytes);
-        row.trial.far.report(Count::CallsReceived, line.calls);
-        row.trial.far.report(Count::ReceivingNs, line.ns());
-    } else {
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    for (end, line, windows, sends) in
+        [(near, &local, session.local, !session.reverse), (far, &remote, session.remote, session.reverse)]
+    {
+        let [sndbuf, rcvbuf] = windows;
+        if sndbuf.or(rcvbuf).is_some() {
+            let socket = SocketFacts { sndbuf, rcvbuf, ..SocketFacts::default() };
+            end.flows = vec![FlowTally { socket, ..FlowTally::default() }];
+        }
+        let Some(line) = line else { continue };
+        let counts = match sends {
+            true => [Count::BytesSent, Count::CallsSent, Count::SendingNs],
+            false => [Count::BytesReceived, Count::CallsReceived, Count::ReceivingNs],
+        };
+        for (count, value) in counts.into_iter().zip([line.bytes, line.calls, line.ns()]) {
+            end.report(count, value);
+        }
+        end.spent = Some(Spent { process_ns: line.cpu_ns(), ..Spent::default() });
+    }
+    if remote.is_none() && !session.reverse {
         row.remarks.push("the remote end's line is missing: a sender's rate, not a receiver's".into());
     }
     if line.real_s < MIN_STEPS * line.real_step_s {

@@ -7,7 +7,7 @@ use model::{EndPass, HostSeries, Observed, Pass, SeriesLine};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
-use crate::text::{MAX_ROWS, lines, number};
+use crate::text::{MAX_ROWS, clock, lines, number};
 
 /// vmstat.
 pub(super) const FORMAT: Format =
@@ -44,13 +44,6 @@ fn head(line: &str) -> Option<Vec<&str>> {
     let names: Vec<&str> = line.split_whitespace().collect();
     let has = |name: &str| names.contains(&name);
     (names.first() == Some(&"r") && ["swpd", "free", "cs", "us", "id"].into_iter().all(has)).then_some(names)
-}
-
-/// Seconds of the day of `13:57:34`.
-fn clock(word: &str) -> Option<u64> {
-    let mut parts = word.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    (parts.next().is_none() && hour < 24 && minute < 60 && second < 61).then(|| (hour * 60 + minute) * 60 + second)
 }
 
 struct Listing<'a> {

@@ -47,7 +47,8 @@ fn variance(outcome: &Outcome) -> f64 {
         outcome.trials.iter().filter_map(|trial| trial.value).filter(|value| *value > 0.0).map(seconds).collect();
     let count = times.len().max(1) as f64;
     let mean = times.iter().sum::<f64>() / count;
-    times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / count
+    // The sum of nothing is -0.
+    times.iter().map(|time| (time - mean).powi(2)).sum::<f64>().abs() / count
 }
 
 /// Accepts only curves.

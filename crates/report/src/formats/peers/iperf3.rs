@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
 use super::series::MergedInterval;
-use super::test::{Amount, Datagrams, DirectionResult, Share, Test};
+use super::test::{Amount, Datagrams, DirectionResult, Share, TcpRange, Test};
 use super::{IPERF3, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -133,7 +133,9 @@ fn opening(id: &str, role: &str, start_ns: u64, amount: Amount) -> String {
 
 /// All connections of a direction as one.
 fn all_connections(direction: &DirectionResult) -> Share {
-    Share { sent: direction.sent.bytes, received: direction.received.bytes, retransmits: direction.retransmits }
+    let mut tcp = TcpRange::default();
+    direction.shares.iter().for_each(|share| tcp.join(share.tcp));
+    Share { sent: direction.sent.bytes, received: direction.received.bytes, retransmits: direction.retransmits, tcp }
 }
 
 /// The connections that have a line. A single one has the sums of its direction. The counts of several include the warm-up, so

@@ -167,6 +167,16 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
                 if let Some(count) = share.retransmits {
                     sender.insert("retransmits".into(), json!(count));
                 }
+                if let Some(mean_ns) = share.tcp.mean_rtt_ns() {
+                    // Bytes and µs, as iperf3 has them.
+                    let (min_ns, max_ns) = share.tcp.rtt_ns;
+                    sender.extend(object(json!({
+                        "max_snd_cwnd": share.tcp.cwnd_bytes,
+                        "max_rtt": max_ns / 1000,
+                        "min_rtt": min_ns / 1000,
+                        "mean_rtt": mean_ns / 1000,
+                    })));
+                }
                 json!({ "sender": sender, "receiver": receiver })
             });
         }
@@ -291,5 +301,27 @@ mod tests {
         assert_eq!(end["cpu_utilization_percent"]["host_total"], Value::Null);
         assert!(end["sum_sent"].get("retransmits").is_none(), "{}", end["sum_sent"]);
         assert_eq!(document["start"]["connected"].as_array().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_sender_has_the_range_of_its_rtt_and_its_largest_window() {
+        let (mut run, _) = recorded::iperf3("two-flows");
+        let flows = &mut run.outcomes[0].trials[0].near.flows;
+        let sample = |at_ns: u64, rtt_ns: u64, cwnd: u32| model::TcpSample {
+            at_ns,
+            rtt_ns,
+            cwnd,
+            mss: 1448,
+            ..model::TcpSample::default()
+        };
+        // The reading at the start is of the handshake.
+        flows[0].tcp = vec![sample(0, 9_000_000, 999), sample(100, 30_000, 20), sample(200, 90_000, 10)];
+        flows[1].tcp.clear();
+        let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
+        let senders: Vec<&Value> =
+            document["end"]["streams"].as_array().unwrap().iter().map(|stream| &stream["sender"]).collect();
+        let keys = ["min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd"];
+        assert_eq!(keys.map(|key| senders[0][key].as_u64()), [Some(30), Some(60), Some(90), Some(28_960)]);
+        assert_eq!(keys.map(|key| senders[1].get(key)), [None; 4]);
     }
 }

@@ -109,7 +109,7 @@ fn each_test(
     view: &View<'_>,
     format: &Format,
     between: &str,
-    text: impl Fn(&Test<'_>) -> Result<String, String>,
+    mut text: impl FnMut(&Test<'_>) -> Result<String, String>,
 ) -> Result<Vec<Piece>, ReportError> {
     view.some_run(format.name)?;
     let mut texts = Vec::new();
@@ -128,5 +128,7 @@ fn each_test(
     Ok(vec![Piece::new(stem(view.runs), format.extensions[0], texts.join(between).into_bytes())])
 }
 
+#[cfg(test)]
+mod printed;
 #[cfg(test)]
 mod round_trip;

@@ -1,7 +1,9 @@
 //! netperf 2.7's classic tables, as recorded from the program.
 //!
 //! Throughputs are the outcome's value, the one with the interval; times and messages are means over the trials. Connections are
-//! summed. An unreported socket size is -1, as in netperf. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`.
+//! summed. An unreported socket size is -1, as in netperf. The columns of CPU use are those of -c -C; they are there if both ends' use is
+//! known. Tests of one kind that follow each other have one head, as users' tables and netperf's own scripts, which call it with `-P 0`
+//! after the first. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`, `doc/examples`; its manual.
 
 use core::net::SocketAddr;
 
@@ -13,7 +15,16 @@ use super::{NETPERF, each_test};
 use crate::{Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    each_test(view, &NETPERF, "\n", text)
+    let mut last = String::new();
+    each_test(view, &NETPERF, "", |test| {
+        let (head, rows) = table(test)?;
+        if head == last {
+            return Ok(rows);
+        }
+        let between = if last.is_empty() { "" } else { "\n" };
+        last.clone_from(&head);
+        Ok(format!("{between}{head}{rows}"))
+    })
 }
 
 /// Accepts what netperf has a test for.
@@ -46,6 +57,17 @@ pub(super) struct Figures {
     pub(super) buffers: [i64; 2],
     /// Of transactions, the far end's.
     pub(super) far_buffers: [i64; 2],
+    /// CPU use of the hosts: of the sender and the receiver of a stream, of the near and the far end of transactions.
+    pub(super) cpu: Option<[CpuUse; 2]>,
+}
+
+/// A host's CPU use in a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CpuUse {
+    /// Busy time of all cores, percent of their time.
+    pub(super) percent: f64,
+    /// CPU time for each KiB of payload, or for each transaction, µs.
+    pub(super) demand_us: f64,
 }
 
 impl Figures {
@@ -70,8 +92,58 @@ impl Figures {
             let end = if kind == Kind::Transactions { requester } else { ends(trial, !reverse).1 };
             super::test::arrived(end).ns
         });
-        Ok(Self { kind, elapsed_ns: times.sum::<u64>() / trials.max(1), value, buffers, far_buffers: far })
+        let elapsed_ns = times.sum::<u64>() / trials.max(1);
+        let cpu = imported_cpu(test, kind).or_else(|| measured_cpu(test, kind, value));
+        Ok(Self { kind, elapsed_ns, value, buffers, far_buffers: far, cpu })
     }
+}
+
+/// CPU use as an imported table printed it.
+fn imported_cpu(test: &Test<'_>, kind: Kind) -> Option<[CpuUse; 2]> {
+    let rows = &test.run.header.origin.as_ref()?.rows;
+    let row = rows.iter().find(|row| row.cell == test.outcome.cell)?;
+    let of = |percent: &str, demand: &str| {
+        let figure = |name: &str| row.figures.get(name).copied();
+        Some(CpuUse { percent: figure(percent)?, demand_us: figure(demand)? })
+    };
+    let [first, second] = match kind {
+        Kind::Transactions => {
+            [of("local_cpu_percent", "local_us_per_transaction"), of("remote_cpu_percent", "remote_us_per_transaction")]
+        }
+        _ => [of("send_cpu_percent", "send_us_per_kibibyte"), of("receive_cpu_percent", "receive_us_per_kibibyte")],
+    };
+    Some([first?, second?])
+}
+
+/// The shortest trial, in ticks of the kernel, over which a host's CPU use is shown.
+const MIN_TICKS: u64 = 20;
+
+/// CPU use by the busy time of all cores of a host around the trials.
+fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> {
+    let reverse = test.spec().direction == Direction::Reverse && kind != Kind::Transactions;
+    let of = |near: bool| {
+        let host = if near { &test.run.header.near } else { &test.run.header.far };
+        let cores = f64::from(host.cores.filter(|cores| *cores > 0)?);
+        let (mut busy, mut ns) = (0, 0);
+        for trial in &test.trials {
+            let spent = (if near { &trial.near } else { &trial.far }).spent.as_ref()?;
+            let length = [&trial.near, &trial.far].map(|end| end.sending_ns.max(end.receiving_ns)).into_iter().max()?;
+            // The kernel counts busy time in ticks, so that a share of a few of them says nothing.
+            if spent.host_resolution_ns.is_some_and(|tick| length < MIN_TICKS * tick) {
+                return None;
+            }
+            busy += spent.host_ns?;
+            ns += length;
+        }
+        let (busy_us, elapsed_s) = (busy as f64 / 1e3, seconds(ns));
+        let work = if kind == Kind::Transactions { value } else { value / 8.0 / 1024.0 } * elapsed_s;
+        (work > 0.0).then(|| CpuUse {
+            percent: (busy_us / (elapsed_s * 1e6 * cores) * 100.0).min(100.0),
+            demand_us: busy_us / work,
+        })
+    };
+    let (first, second) = (of(!reverse)?, of(reverse)?);
+    Some([first, second])
 }
 
 /// Receive and send buffer.
@@ -80,53 +152,107 @@ fn buffers(facts: Option<&SocketFacts>) -> [i64; 2] {
     facts.map_or([-1, -1], |facts| [size(facts.rcvbuf), size(facts.sndbuf)])
 }
 
-fn text(test: &Test<'_>) -> Result<String, String> {
+/// The head of a test's table, and its rows.
+fn table(test: &Test<'_>) -> Result<(String, String), String> {
     let (spec, figures) = (test.spec(), Figures::of(test)?);
     let time = seconds(figures.elapsed_ns);
     let [receive, send] = figures.buffers;
     let megabits = figures.value / 1e6;
-    Ok(match figures.kind {
-        Kind::Stream => format!(
-            "{}Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
-             Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n\
-             {receive:6} {send:6} {:6}    {time:<6.2}   {megabits:7.2}   \n",
-            title(test, stream_name(spec)),
-            spec.block
-        ),
+    let head = format!("{}{}", title(test, name(figures.kind, spec)), columns(figures.kind, figures.cpu.is_some()));
+    let rows = match figures.kind {
+        Kind::Stream => {
+            let start = format!("{receive:6} {send:6} {:6}    {time:<6.2}", spec.block);
+            match figures.cpu {
+                None => format!("{start}   {megabits:7.2}   \n"),
+                Some([sender, receiver]) => format!(
+                    "{start}     {megabits:7.2}   {:<6.2}   {:<6.2}   {:<6.3}  {:<6.3} \n",
+                    sender.percent, receiver.percent, sender.demand_us, receiver.demand_us
+                ),
+            }
+        }
         Kind::Datagrams => {
             let directions = test.directions()?;
             let [sent, received] = messages(test, &directions[0]);
             let sender = test.outcome.summary.sender_bps.unwrap_or(0.0) / 1e6;
+            let cpu = |at: usize| match figures.cpu {
+                None => String::new(),
+                Some(both) => format!("     {:<6.2}   {:<6.3}", both[at].percent, both[at].demand_us),
+            };
             format!(
-                "{}Socket  Message  Elapsed      Messages                \n\
-                 Size    Size     Time         Okay Errors   Throughput\n\
-                 bytes   bytes    secs            #      #   10^6bits/sec\n\n\
-                 {send:6}  {:6}   {:<6.2}   {sent:8}      0    {sender:7.2}\n\
-                 {receive:6}           {time:<6.2}   {received:8}           {megabits:7.2}\n\n",
-                title(test, "MIGRATED UDP STREAM"),
+                "{send:6}  {:6}   {:<6.2}   {sent:8}      0    {sender:7.2}{}\n\
+                 {receive:6}           {time:<6.2}   {received:8}           {megabits:7.2}{}\n\n",
                 spec.block,
                 seconds(directions[0].sent.ns / test.trials.len() as u64),
+                cpu(0),
+                cpu(1),
             )
         }
         Kind::Transactions => {
-            let name = match (spec.transport.as_str(), spec.pattern.as_str()) {
-                ("udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
-                (_, "crr") => "MIGRATED TCP Connect/Request/Response",
-                _ => "MIGRATED TCP REQUEST/RESPONSE",
-            };
             let [far_receive, far_send] = figures.far_buffers;
+            let cpu = figures.cpu.map_or_else(
+                || "   ".to_owned(),
+                |[near, far]| {
+                    format!(
+                        " {:<6.2} {:<6.2} {:<6.3}  {:<6.3} ",
+                        near.percent, far.percent, near.demand_us, far.demand_us
+                    )
+                },
+            );
             format!(
-                "{}Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
-                 Send   Recv   Size     Size    Time     Rate         \n\
-                 bytes  Bytes  bytes    bytes   secs.    per sec   \n\n\
-                 {send:<6} {receive:<6} {:<6}   {:<6}  {time:<6.2}   {:<8.2}   \n{far_send:<6} {far_receive:<6}\n",
-                title(test, name),
+                "{send:<6} {receive:<6} {:<6}   {:<6}  {time:<6.2}   {:<8.2}{cpu}\n{far_send:<6} {far_receive:<6}\n",
                 spec.block,
                 spec.reply_bytes(),
                 figures.value,
             )
         }
-    })
+    };
+    Ok((head, rows))
+}
+
+/// The names of the columns, without or with those of CPU use.
+fn columns(kind: Kind, cpu: bool) -> &'static str {
+    match (kind, cpu) {
+        (Kind::Stream, false) => {
+            "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
+             Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n"
+        }
+        (Kind::Stream, true) => {
+            "Recv   Send    Send                          Utilization       Service Demand\n\
+             Socket Socket  Message  Elapsed              Send     Recv     Send    Recv\n\
+             Size   Size    Size     Time     Throughput  local    remote   local   remote\n\
+             bytes  bytes   bytes    secs.    10^6bits/s  % S      % S      us/KB   us/KB\n\n"
+        }
+        (Kind::Datagrams, false) => {
+            "Socket  Message  Elapsed      Messages                \n\
+             Size    Size     Time         Okay Errors   Throughput\n\
+             bytes   bytes    secs            #      #   10^6bits/sec\n\n"
+        }
+        (Kind::Datagrams, true) => {
+            "Socket  Message  Elapsed      Messages                   CPU      Service\n\
+             Size    Size     Time         Okay Errors   Throughput   Util     Demand\n\
+             bytes   bytes    secs            #      #   10^6bits/sec % SS     us/KB\n\n"
+        }
+        (Kind::Transactions, false) => {
+            "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
+             Send   Recv   Size     Size    Time     Rate         \n\
+             bytes  Bytes  bytes    bytes   secs.    per sec   \n\n"
+        }
+        (Kind::Transactions, true) => {
+            "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.   CPU    CPU    S.dem   S.dem\n\
+             Send   Recv   Size     Size    Time     Rate     local  remote local   remote\n\
+             bytes  bytes  bytes    bytes   secs.    per sec  % S    % S    us/Tr   us/Tr\n\n"
+        }
+    }
+}
+
+fn name(kind: Kind, spec: &Spec) -> &'static str {
+    match (kind, spec.transport.as_str(), spec.pattern.as_str()) {
+        (Kind::Stream, ..) => stream_name(spec),
+        (Kind::Datagrams, ..) => "MIGRATED UDP STREAM",
+        (Kind::Transactions, "udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
+        (Kind::Transactions, _, "crr") => "MIGRATED TCP Connect/Request/Response",
+        (Kind::Transactions, ..) => "MIGRATED TCP REQUEST/RESPONSE",
+    }
 }
 
 fn stream_name(spec: &Spec) -> &'static str {
@@ -167,5 +293,61 @@ mod tests {
             let (run, text) = recorded::netperf(name);
             assert_eq!(rendered("netperf", &run), text, "{name}");
         }
+    }
+
+    #[test]
+    fn tests_of_one_kind_have_one_head() {
+        let (mut run, text) = recorded::netperf("TCP_STREAM");
+        let mut second = run.outcomes[0].clone();
+        second.spec.block = 4096;
+        let mut reverse = recorded::netperf("TCP_MAERTS").0.outcomes.remove(0);
+        (second.cell, reverse.cell) = (1, 2);
+        run.outcomes.extend([second, reverse]);
+        let table = rendered("netperf", &run);
+        let row = text.lines().last().unwrap();
+        assert!(
+            table
+                .starts_with(&format!("{text}{}\n\nMIGRATED TCP MAERTS TEST", row.replace(" 16384    ", "  4096    "))),
+            "{table}"
+        );
+        let read = import::read(table.as_bytes(), None).unwrap();
+        let blocks: Vec<u64> = read.imported.iter().flat_map(|one| &one.rows).map(|row| row.spec.block).collect();
+        assert_eq!((blocks, read.refused.len()), (vec![16_384, 4_096, 16_384], 0));
+    }
+
+    #[test]
+    fn a_table_with_cpu_use_is_written_as_it_was() {
+        let text = include_str!("../../../../import/tests/data/netperf27_classic_table.txt");
+        let imported = import::read(text.as_bytes(), None).unwrap().imported.remove(0);
+        let run = import::assemble(imported, &import::Source::default(), &[]);
+        let table = rendered("netperf", &run);
+        // The title has no word of the confidence that was asked for.
+        let rows = |text: &str| text.lines().skip(1).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(rows(&table), rows(text));
+        let keys = rendered("netperf-k", &run);
+        assert!(keys.contains("LOCAL_CPU_UTIL=89.56\nLOCAL_SD=0.864\n"), "{keys}");
+        // Of one end alone there are no columns.
+        let alone = text.replace("89.56    0.864   0.864", "-1.00    0.864   -1.000");
+        let imported = import::read(alone.as_bytes(), None).unwrap().imported.remove(0);
+        assert_eq!(imported.rows[0].figures.get("receive_cpu_percent"), None);
+        let run = import::assemble(imported, &import::Source::default(), &[]);
+        assert!(!rendered("netperf", &run).contains("Utilization"));
+    }
+
+    #[test]
+    fn cpu_use_is_that_of_the_hosts() {
+        let (mut run, _) = recorded::netperf("TCP_RR");
+        (run.header.near.cores, run.header.far.cores) = (Some(2), Some(4));
+        let trial = &mut run.outcomes[0].trials[0];
+        for (end, host_ns) in [(&mut trial.near, 500_000_000), (&mut trial.far, 2_000_000_000)] {
+            end.spent = Some(model::Spent { host_ns: Some(host_ns), ..model::Spent::default() });
+        }
+        let table = rendered("netperf", &run);
+        // A second: half a core of two, two of four; by 48,719.35 transactions.
+        assert!(table.contains("48719.35 25.00  50.00  10.263  41.051"), "{table}");
+        let read = import::read(table.as_bytes(), None).unwrap();
+        let row = &read.imported[0].rows[0];
+        assert_eq!((row.figures["remote_cpu_percent"], row.figures["local_us_per_transaction"]), (50.0, 10.263));
+        assert_eq!(row.trial.far.flows[0].socket.sndbuf, Some(16_384), "the second line's");
     }
 }

@@ -85,6 +85,13 @@ fn keys(test: &Test<'_>, figures: &Figures, unit: &str, throughput: f64) -> Vec<
         keys.push(("LOCAL_SEND_SIZE", block(outbound)));
         keys.push(("REMOTE_SEND_SIZE", block(!outbound)));
     }
+    let stream = [("LOCAL_CPU_UTIL", "LOCAL_SD"), ("REMOTE_CPU_UTIL", "REMOTE_SD")];
+    // The local end of a reverse stream is its receiver.
+    let names = if direction == "Receive" { [stream[1], stream[0]] } else { stream };
+    for ((percent, demand), cpu) in names.into_iter().zip(figures.cpu.into_iter().flatten()) {
+        keys.push((percent, Some(format!("{:.2}", cpu.percent))));
+        keys.push((demand, Some(format!("{:.3}", cpu.demand_us))));
+    }
     let sum = |count: fn(&Trial) -> u64| {
         let sum: u64 = test.trials.iter().map(|trial| count(trial)).sum();
         (sum > 0).then(|| sum.to_string())

@@ -1,12 +1,14 @@
-//! The lines of nttcp 1.47 with -T and -v: for each trial the request, the titles, and a line of each end.
+//! The lines of nttcp 1.47 with -T and -v: for each trial the lines about the session, the titles, and a line of each end.
 //!
-//! The format is nttcp's default, `%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr`, with MBit of 10^6 bit. CPU seconds are
-//! those of the measuring processes; without them the run is refused, because nttcp always prints them. Of its session lines only
-//! the version and the line of buffer length, count and protocol are written.
+//! The table is nttcp's default format, `%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr`, with MBit of 10^6 bit. CPU seconds are
+//! those of the measuring processes; without them the run is refused, because nttcp always prints them. The session lines have the
+//! order of the published ones of 2012. Left out are process numbers, the option line, and the lines about waiting for the other end,
+//! whose places depend on time.
 
+use core::net::SocketAddr;
 use std::fmt::Write as _;
 
-use model::{EndTally, SocketFacts, Trial};
+use model::{EndTally, SocketFacts};
 
 use super::quantity::seconds;
 use super::test::{Test, ends};
@@ -26,34 +28,70 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     test.directions()?;
     let mut text = String::new();
     for trial in &test.trials {
-        text.push_str(&session_lines(test, trial));
-        text.push_str(TITLES);
         let outbound = test.outbound_flags() == [true];
         let (sender, receiver) = ends(trial, outbound);
-        let lines = [
-            (sender, (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
-            (receiver, (receiver.bytes_received, receiver.receiving_ns, receiver.calls_received)),
+        let port = port(receiver);
+        let counted = [
+            (sender, "transmitted", (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
+            (receiver, "received", (receiver.bytes_received, receiver.receiving_ns, receiver.calls_received)),
         ];
         let [local, remote] = if outbound { [0, 1] } else { [1, 0] };
+        text.push_str("nttcp-l: nttcp, version 1.47\n");
+        if outbound {
+            // The receiver announces its port.
+            let host = test.host();
+            let _ = writeln!(text, "nttcp-l: from {host}: \"{host}\" (=dataport: {port})");
+        }
         for (mark, at) in [('l', local), ('1', remote)] {
-            let (end, (bytes, ns, calls)) = lines[at];
+            text.push_str(&session_lines(test, mark, counted[at].0, receiver, (sender.bytes_sent, port)));
+        }
+        text.push('\n');
+        for (mark, at) in [('l', local), ('1', remote)] {
+            let (end, what, (bytes, ns, calls)) = counted[at];
+            let _ = writeln!(text, "nttcp-{mark}: {what} {bytes} bytes");
+            if test.spec().transport == "udp" && at == 1 {
+                let _ = writeln!(text, "nttcp-{mark}: got EOF");
+            }
+            if mark == 'l' {
+                text.push_str(TITLES);
+            }
             text.push_str(&line(mark, bytes, seconds(ns), cpu(end)?, calls));
         }
+        text.push_str("nttcp-1: exiting\n\n");
     }
     Ok(text)
 }
 
-/// `nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp`, with the receiver's port.
-fn session_lines(test: &Test<'_>, trial: &Trial) -> String {
+/// The port of the end's first socket; 0 if unknown.
+fn port(end: &EndTally) -> u16 {
+    let socket: Option<&SocketFacts> = end.flows.first().map(|flow| &flow.socket);
+    socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse().ok()).unwrap_or(0)
+}
+
+/// What an end says of its socket: at the receiver where the connection came from, the buffers if they are known, and the request.
+fn session_lines(
+    test: &Test<'_>,
+    mark: char,
+    end: &EndTally,
+    receiver: &EndTally,
+    (bytes, port): (u64, u16),
+) -> String {
     let spec = test.spec();
-    let outbound = test.outbound_flags() == [true];
-    let (sender, receiver) = ends(trial, outbound);
-    let socket: Option<&SocketFacts> = receiver.flows.first().map(|flow| &flow.socket);
-    let port = socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse::<u16>().ok()).unwrap_or(0);
-    let protocol = if spec.transport == "udp" { "udp" } else { "tcp" };
-    let count = sender.bytes_sent.div_ceil(spec.block);
-    let mut text = String::from("nttcp-l: nttcp, version 1.47\n");
-    let _ = writeln!(text, "nttcp-l: buflen={}, bufcnt={count}, dataport={port}/{protocol}", spec.block);
+    let mut text = String::new();
+    let socket = end.flows.first().map(|flow| &flow.socket);
+    let udp = spec.transport == "udp";
+    let from = socket.and_then(|socket| socket.peer.as_ref()?.parse::<SocketAddr>().ok());
+    if let Some(from) = from.filter(|_| core::ptr::eq(end, receiver) && !udp) {
+        let _ = writeln!(text, "nttcp-{mark}: accept from {}", from.ip().to_canonical());
+    }
+    let sizes = socket.map_or([None; 2], |socket| [socket.sndbuf, socket.rcvbuf]);
+    for (what, size) in ["send", "receive"].into_iter().zip(sizes) {
+        if let Some(size) = size {
+            let _ = writeln!(text, "nttcp-{mark}: {what} window size = {size}");
+        }
+    }
+    let (count, protocol) = (bytes.div_ceil(spec.block), if udp { "udp" } else { "tcp" });
+    let _ = writeln!(text, "nttcp-{mark}: buflen={}, bufcnt={count}, dataport={port}/{protocol}", spec.block);
     text
 }
 
@@ -105,5 +143,52 @@ mod tests {
         let trial = &mut run.outcomes[0].trials[0];
         std::mem::swap(&mut trial.near, &mut trial.far);
         assert!(rendered("nttcp", &run).contains("\nl     2000") && rendered("nttcp", &run).contains("\n1     3000"));
+    }
+
+    #[test]
+    fn the_session_has_the_lines_of_the_published_one() {
+        let mut run = with_cpu(sample::stream());
+        run.header.target = Some("10.0.0.229:6280".into());
+        let outcome = &mut run.outcomes[0];
+        outcome.trials.truncate(1);
+        outcome.spec.block = 4096;
+        let trial = &mut outcome.trials[0];
+        let socket = |local: &str, peer: &str| model::FlowTally {
+            socket: SocketFacts {
+                local: Some(local.into()),
+                peer: Some(peer.into()),
+                sndbuf: Some(16_384),
+                rcvbuf: Some(87_380),
+                ..SocketFacts::default()
+            },
+            ..model::FlowTally::default()
+        };
+        let (near, far) = ("10.0.0.150:40000", "10.0.0.229:5038");
+        (trial.near.flows, trial.far.flows) = (vec![socket(near, far)], vec![socket(far, near)]);
+        (trial.near.bytes_sent, trial.far.bytes_received) = (8_388_608, 8_388_608);
+        let text = rendered("nttcp", &run);
+        let lines: Vec<&str> = text.lines().collect();
+        let published = [
+            "nttcp-l: nttcp, version 1.47",
+            "nttcp-l: from 10.0.0.229: \"10.0.0.229\" (=dataport: 5038)",
+            "nttcp-l: send window size = 16384",
+            "nttcp-l: receive window size = 87380",
+            "nttcp-l: buflen=4096, bufcnt=2048, dataport=5038/tcp",
+            "nttcp-1: accept from 10.0.0.150",
+            "nttcp-1: send window size = 16384",
+            "nttcp-1: receive window size = 87380",
+            "nttcp-1: buflen=4096, bufcnt=2048, dataport=5038/tcp",
+            "",
+            "nttcp-l: transmitted 8388608 bytes",
+        ];
+        assert_eq!(lines[..published.len()], published);
+        assert_eq!(format!("{}\n", lines[11]), TITLES);
+        assert!(lines[12].starts_with("l  8388608 "), "{text}");
+        assert_eq!((lines[13], lines[15]), ("nttcp-1: received 8388608 bytes", "nttcp-1: exiting"));
+        assert!(lines[14].starts_with("1  8388608 "), "{text}");
+        // The record's own lines, without those that are left out, in their order.
+        let record = include_str!("../../../../import/tests/data/2012-nttcp-verbose.txt");
+        let record: Vec<&str> = record.lines().filter(|line| published.contains(line)).take(published.len()).collect();
+        assert_eq!(record, published);
     }
 }

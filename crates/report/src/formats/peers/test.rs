@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Direction, EndTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
+use model::{Direction, EndTally, FlowTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
 
 /// Bytes and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +41,48 @@ pub(super) struct Share {
     pub(super) received: u64,
     /// Segments retransmitted; `None` if the kernel does not report them.
     pub(super) retransmits: Option<u64>,
+    /// TCP at the sender over the test.
+    pub(super) tcp: TcpRange,
+}
+
+/// The range of TCP's readings at a sender; empty where there is no series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct TcpRange {
+    /// Largest congestion window, bytes.
+    pub(super) cwnd_bytes: u64,
+    /// Shortest and longest smoothed RTT, ns.
+    pub(super) rtt_ns: (u64, u64),
+    /// The sum of the smoothed RTTs, ns, and the number of readings.
+    sums: (u64, u64),
+}
+
+impl TcpRange {
+    /// Adds a connection's readings after the warm-up. At its start there is none of the test yet.
+    fn add(&mut self, spec: &Spec, flow: &FlowTally) {
+        for sample in flow.tcp.iter().filter(|sample| sample.at_ns > spec.warmup_ns && sample.rtt_ns > 0) {
+            self.join(Self {
+                cwnd_bytes: u64::from(sample.cwnd) * u64::from(sample.mss),
+                rtt_ns: (sample.rtt_ns, sample.rtt_ns),
+                sums: (sample.rtt_ns, 1),
+            });
+        }
+    }
+
+    /// The range of both.
+    pub(super) fn join(&mut self, other: Self) {
+        self.cwnd_bytes = self.cwnd_bytes.max(other.cwnd_bytes);
+        self.rtt_ns = match (self.sums.1, other.sums.1) {
+            (_, 0) => self.rtt_ns,
+            (0, _) => other.rtt_ns,
+            _ => (self.rtt_ns.0.min(other.rtt_ns.0), self.rtt_ns.1.max(other.rtt_ns.1)),
+        };
+        self.sums = (self.sums.0.saturating_add(other.sums.0), self.sums.1 + other.sums.1);
+    }
+
+    /// Mean of the smoothed RTTs, ns; `None` without readings.
+    pub(super) fn mean_rtt_ns(self) -> Option<u64> {
+        self.sums.0.checked_div(self.sums.1)
+    }
 }
 
 /// One direction, with all trials joined end to end.
@@ -127,6 +169,7 @@ impl<'a> Test<'a> {
                 let share = shares.entry(flow.flow).or_insert(start);
                 share.sent += flow.bytes_sent;
                 share.retransmits = share.retransmits.zip(flow.socket.retransmits).map(|(sum, own)| sum + own);
+                share.tcp.add(self.spec(), flow);
             }
             for flow in receiver.flows.iter().filter(|flow| flow.bytes_received > 0) {
                 shares.entry(flow.flow).or_insert(start).received += flow.bytes_received;

@@ -1,0 +1,186 @@
+//! nstat of iproute2: increases of the kernel's counters, as text or JSON.
+//!
+//! The text is `#kernel` and a line for each counter: its name, the increase since nstat's last use (with `-a` the counter itself, since
+//! the host started) and a rate that only nstat's daemon computes. Counters that did not change are left out. nstat joins the name of
+//! a group and of its counter (`Tcp` and `RetransSegs`).
+
+use std::collections::BTreeMap;
+
+use model::{EndPass, Observed, Pass};
+use serde_json::Value;
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading};
+use crate::text::lines;
+
+/// nstat.
+pub(super) const FORMAT: Format =
+    Format { name: "nstat", help: "nstat as text (also -a, -z) or JSON: the near host's counters", detect, read };
+
+/// Groups of /proc/net/netstat and /proc/net/snmp with their source, longer names first. Names in /proc/net/snmp6 have no groups.
+const GROUPS: [(&str, &str); 9] = [
+    ("MPTcpExt", "netstat"),
+    ("TcpExt", "netstat"),
+    ("IpExt", "netstat"),
+    ("IcmpMsg", "snmp"),
+    ("UdpLite", "snmp"),
+    ("Icmp", "snmp"),
+    ("Tcp", "snmp"),
+    ("Udp", "snmp"),
+    ("Ip", "snmp"),
+];
+/// The beginnings of names in /proc/net/snmp6.
+const IPV6: [&str; 4] = ["Ip6", "Icmp6", "Udp6", "UdpLite6"];
+/// Most counters of a listing.
+const MOST: usize = 10_000;
+
+/// The name of a counter as this program's observers have it: `TcpRetransSegs` is `snmp.Tcp.RetransSegs`.
+fn counter(name: &str) -> Option<String> {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return None;
+    }
+    if IPV6.iter().any(|group| name.starts_with(group)) {
+        return Some(format!("snmp6.{name}"));
+    }
+    GROUPS.iter().find_map(|(group, source)| {
+        let own = name.strip_prefix(group).filter(|own| !own.is_empty())?;
+        Some(format!("{source}.{group}.{own}"))
+    })
+}
+
+/// `#kernel`, or `#12345.678 sampling_interval=5 time_const=60` of its daemon.
+fn is_head(line: &str) -> bool {
+    line.trim_end() == "#kernel" || (line.starts_with('#') && line.contains("sampling_interval="))
+}
+
+/// A line `TcpRetransSegs    1    0.0`.
+fn entry(line: &str) -> Result<(String, i64), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, increase, rate] = words.as_slice() else {
+        return Err(format!("{} columns instead of 3", words.len()));
+    };
+    let counter = counter(name).ok_or_else(|| format!("'{name}' is no counter of the kernel's protocols"))?;
+    let increase = increase.parse().map_err(|_| format!("'{increase}' is not an integer"))?;
+    rate.parse::<f64>().map_err(|_| format!("'{rate}' is not a rate"))?;
+    Ok((counter, increase))
+}
+
+fn detect(text: &str) -> Confidence {
+    if text.trim_start().starts_with('{') && text.contains("\"kernel\"") && document(text).is_ok() {
+        return Confidence::WholeText;
+    }
+    let mut after = lines(text).skip_while(|(_, line)| !is_head(line)).skip(1);
+    let first = after.next();
+    // A host without any traffic since the last use prints the head alone.
+    let alone = text.trim() == "#kernel";
+    if alone || first.is_some_and(|(_, line)| entry(line).is_ok()) { Confidence::Certain } else { Confidence::No }
+}
+
+fn document(text: &str) -> Result<serde_json::Map<String, Value>, String> {
+    let mut document: Value = serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
+    match document["kernel"].take() {
+        Value::Object(counters) => Ok(counters),
+        _ => Err("no object 'kernel'".into()),
+    }
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    if text.trim_start().starts_with('{') {
+        match document(text) {
+            Ok(all) => of_document(&all, &mut reading),
+            Err(reason) => reading.refuse(1, reason),
+        }
+        return reading;
+    }
+    let mut open: Option<Counters> = None;
+    for (at, line) in lines(text) {
+        if is_head(line) {
+            reading.imported.extend(open.take().map(imported));
+            open = Some(Counters::new());
+            continue;
+        }
+        let Some(counters) = &mut open else { continue };
+        if line.trim().is_empty() {
+            continue;
+        }
+        match entry(line) {
+            Ok(_) if counters.len() >= MOST => {
+                reading.refuse(at, format!("more than {MOST} counters; the others were not imported"));
+                break;
+            }
+            Ok((name, value)) => add(counters, name, value).unwrap_or_else(|reason| reading.refuse(at, reason)),
+            // A word that stands alone belongs to what follows in the text.
+            Err(_) if !line.contains(char::is_whitespace) && counter(line.trim()).is_none() => {
+                reading.imported.extend(open.take().map(imported));
+            }
+            Err(reason) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+        }
+    }
+    reading.imported.extend(open.map(imported));
+    reading
+}
+
+type Counters = BTreeMap<String, i64>;
+
+fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), String> {
+    match counters.get(&name) {
+        Some(own) if *own != value => Err(format!("{name} is {own} in a line above and {value} here")),
+        _ => {
+            counters.insert(name, value);
+            Ok(())
+        }
+    }
+}
+
+fn of_document(all: &serde_json::Map<String, Value>, reading: &mut Reading) {
+    let mut counters = Counters::new();
+    for (name, value) in all.iter().take(MOST) {
+        match (counter(name), value.as_i64()) {
+            (Some(name), Some(value)) => {
+                counters.insert(name, value);
+            }
+            (None, _) => reading.refuse(1, format!("'{name}' is no counter of the kernel's protocols")),
+            (_, None) => reading.refuse(1, format!("{name}: {value} is not an integer")),
+        }
+    }
+    reading.imported.push(imported(counters));
+}
+
+/// A listing; counters that did not change are not kept, as in this program's own readings.
+fn imported(mut counters: Counters) -> Imported {
+    counters.retain(|_, value| *value != 0);
+    let changed = counters.len();
+    let sources = ["snmp", "snmp6", "netstat"].map(str::to_owned).to_vec();
+    let observed = Observed { sources, counters, ..Observed::default() };
+    let near = EndPass { observed: Some(observed), ..EndPass::default() };
+    let noun = if changed == 1 { "counter" } else { "counters" };
+    Imported {
+        tool: "nstat".into(),
+        kind: "environment".into(),
+        passes: vec![Pass { near, ..Pass::default() }],
+        notes: vec![format!(
+            "{changed} {noun} changed since the last nstat, or with -a since the host started; the text does not say how long ago"
+        )],
+        ..Imported::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_the_names_of_the_kernels_files() {
+        let names = ["TcpRetransSegs", "TcpExtTCPTimeouts", "IpExtInOctets", "Ip6InReceives", "UdpLite6InErrors"];
+        let own = [
+            "snmp.Tcp.RetransSegs",
+            "netstat.TcpExt.TCPTimeouts",
+            "netstat.IpExt.InOctets",
+            "snmp6.Ip6InReceives",
+            "snmp6.UdpLite6InErrors",
+        ];
+        assert_eq!(names.map(counter), own.map(|name| Some(name.to_owned())));
+        assert_eq!(["Tcp", "SctpCurrEstab", "Tcp-x"].map(counter), [const { None }; 3]);
+    }
+}

@@ -1,0 +1,350 @@
+//! sar and mpstat (sysstat): host activity, as a series.
+//!
+//! A table begins with a clock and the names of its columns; its rows are a clock, for some tables a core or a device, and numbers. The
+//! names of the series are those of this program's observers. kB are 1024 bytes (sar's manual). Rows of `Average:` end a listing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::source::counter;
+use model::{EndPass, HostSeries, Inventory, Observed, Pass, SeriesLine, units};
+
+use super::Format;
+use crate::listing::{Confidence, Imported, Reading};
+use crate::text::{MAX_ROWS, clock, lines, number};
+
+/// sar.
+pub(super) const FORMAT: Format = Format {
+    name: "sar",
+    help: "sar -u, -P, -n DEV, EDEV, TCP, ETCP, UDP, and mpstat: the near host's series",
+    detect,
+    read,
+};
+
+/// A column's head, the last part of the series' name, its unit, and the factor of its values.
+type Column = (&'static str, &'static str, &'static str, f64);
+
+/// Shares of a core's time: `cpu.CORE.NAME`.
+const CORES: [Column; 13] = [
+    ("%user", "user", "ratio", 0.01),
+    ("%usr", "user", "ratio", 0.01),
+    ("%nice", "nice", "ratio", 0.01),
+    ("%system", "system", "ratio", 0.01),
+    ("%sys", "system", "ratio", 0.01),
+    ("%iowait", "iowait", "ratio", 0.01),
+    ("%steal", "steal", "ratio", 0.01),
+    ("%irq", "irq", "ratio", 0.01),
+    ("%soft", "softirq", "ratio", 0.01),
+    ("%guest", "guest", "ratio", 0.01),
+    ("%gnice", "guest_nice", "ratio", 0.01),
+    ("%idle", "idle", "ratio", 0.01),
+    ("intr/s", "interrupts", "1/s", 1.0),
+];
+
+/// Of an interface, by the kernel's names: `dev.DEVICE.NAME`.
+const DEVICES: [Column; 17] = [
+    ("rxpck/s", "rx_packets", "1/s", 1.0),
+    ("txpck/s", "tx_packets", "1/s", 1.0),
+    ("rxkB/s", "rx_bytes", "B/s", 1024.0),
+    ("txkB/s", "tx_bytes", "B/s", 1024.0),
+    ("rxcmp/s", "rx_compressed", "1/s", 1.0),
+    ("txcmp/s", "tx_compressed", "1/s", 1.0),
+    ("rxmcst/s", "multicast", "1/s", 1.0),
+    ("%ifutil", "utilization", "ratio", 0.01),
+    ("rxerr/s", "rx_errors", "1/s", 1.0),
+    ("txerr/s", "tx_errors", "1/s", 1.0),
+    ("coll/s", "collisions", "1/s", 1.0),
+    ("rxdrop/s", "rx_dropped", "1/s", 1.0),
+    ("txdrop/s", "tx_dropped", "1/s", 1.0),
+    ("txcarr/s", "tx_carrier_errors", "1/s", 1.0),
+    ("rxfram/s", "rx_frame_errors", "1/s", 1.0),
+    ("rxfifo/s", "rx_fifo_errors", "1/s", 1.0),
+    ("txfifo/s", "tx_fifo_errors", "1/s", 1.0),
+];
+
+/// Of the protocols, by the kernel's names: `snmp.NAME`.
+const PROTOCOLS: [Column; 13] = [
+    ("active/s", "Tcp.ActiveOpens", "1/s", 1.0),
+    ("passive/s", "Tcp.PassiveOpens", "1/s", 1.0),
+    ("iseg/s", "Tcp.InSegs", "1/s", 1.0),
+    ("oseg/s", "Tcp.OutSegs", "1/s", 1.0),
+    ("atmptf/s", "Tcp.AttemptFails", "1/s", 1.0),
+    ("estres/s", "Tcp.EstabResets", "1/s", 1.0),
+    ("retrans/s", "Tcp.RetransSegs", "1/s", 1.0),
+    ("isegerr/s", "Tcp.InErrs", "1/s", 1.0),
+    ("orsts/s", "Tcp.OutRsts", "1/s", 1.0),
+    ("idgm/s", "Udp.InDatagrams", "1/s", 1.0),
+    ("odgm/s", "Udp.OutDatagrams", "1/s", 1.0),
+    ("noport/s", "Udp.NoPorts", "1/s", 1.0),
+    ("idgmerr/s", "Udp.InErrors", "1/s", 1.0),
+];
+
+/// How far the shares of a core's time may be from 100 %, by their rounding.
+const ROUNDING_PERCENT: f64 = 0.5;
+const DAY_S: u64 = 86_400;
+
+/// What the rows of a table are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Host,
+    Core,
+    Device,
+}
+
+/// A table that is open.
+struct Table<'a> {
+    of: Of,
+    heads: Vec<&'a str>,
+    /// Seconds of the last row since the listing began.
+    last: u64,
+}
+
+impl Table<'_> {
+    fn known(&self) -> &'static [Column] {
+        match self.of {
+            Of::Host => &PROTOCOLS,
+            Of::Core => &CORES,
+            Of::Device => &DEVICES,
+        }
+    }
+
+    /// The column below `head`, if it is imported.
+    fn column(&self, head: &str) -> Option<&'static Column> {
+        self.known().iter().find(|(known, ..)| *known == head)
+    }
+}
+
+/// The words of a line after its clock, and the clock's seconds of the day: `21:06:26 ...` or `09:06:26 PM ...`.
+fn timed(line: &str) -> Option<(u64, Vec<&str>)> {
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    let mut at = clock(words.first()?)?;
+    words.remove(0);
+    if let Some(half @ ("AM" | "PM")) = words.first().copied() {
+        words.remove(0);
+        at = at % (DAY_S / 2) + if half == "PM" { DAY_S / 2 } else { 0 };
+    }
+    Some((at, words))
+}
+
+/// The table that a line begins: it has names only.
+fn head(line: &str) -> Option<(u64, Table<'_>)> {
+    let (at, mut heads) = timed(line)?;
+    let named = |word: &&str| word.contains(['/', '%', '-']) || word.starts_with(|c: char| c.is_ascii_alphabetic());
+    if heads.len() < 2 || heads.iter().any(|word| number(word).is_some()) || !heads.iter().all(named) {
+        return None;
+    }
+    let of = match heads[0] {
+        "CPU" => Of::Core,
+        "IFACE" => Of::Device,
+        _ => Of::Host,
+    };
+    if of != Of::Host {
+        heads.remove(0);
+    }
+    Some((at, Table { of, heads, last: 0 }))
+}
+
+fn detect(text: &str) -> Confidence {
+    let known =
+        |line: &str| head(line).is_some_and(|(_, table)| table.heads.iter().any(|head| table.column(head).is_some()));
+    if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
+}
+
+/// `Linux 6.1.0 (host)  2026-11-25  _x86_64_  (2 CPU)`.
+fn facts(line: &str) -> Option<Inventory> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ["Linux", kernel, host, .., arch, cores, "CPU)"] = words.as_slice() else { return None };
+    Some(Inventory {
+        kernel: Some((*kernel).to_owned()),
+        hostname: Some(host.strip_prefix('(')?.strip_suffix(')')?.to_owned()),
+        arch: Some(arch.strip_prefix('_')?.strip_suffix('_')?.to_owned()),
+        cores: cores.strip_prefix('(')?.parse().ok(),
+        ..Inventory::default()
+    })
+}
+
+/// One listing, up to the next head of the program or a restart of the host.
+#[derive(Default)]
+struct Listing {
+    host: Inventory,
+    /// The clock of its first head: its first interval began then.
+    start: Option<u64>,
+    /// The values of each series by the seconds since the start, and the order of the series.
+    series: BTreeMap<String, (usize, &'static str, BTreeMap<u64, f64>)>,
+    unknown: BTreeSet<String>,
+    rows: usize,
+    last_line: u32,
+    averaged: bool,
+}
+
+fn read(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    let mut listing = Listing::default();
+    let mut table: Option<Table<'_>> = None;
+    for (at, line) in lines(text) {
+        if let Some(host) = facts(line) {
+            std::mem::take(&mut listing).close(&mut reading);
+            (listing.host, table) = (host, None);
+        } else if line.contains("LINUX RESTART") {
+            let host = listing.host.clone();
+            // The counters of the host began again: sar prints no averages over a restart.
+            listing.averaged = true;
+            std::mem::take(&mut listing).close(&mut reading);
+            (listing.host, table) = (host, None);
+        } else if let Some((began, mut begun)) = head(line) {
+            begun.last = listing.since(began);
+            let unknown = begun.heads.iter().filter(|head| begun.column(head).is_none());
+            listing.unknown.extend(unknown.map(|head| (*head).to_owned()));
+            table = Some(begun);
+        } else if line.trim().is_empty() {
+            table = None;
+        } else if let Some(open) = &mut table {
+            if line.split_whitespace().next().is_some_and(|first| first.ends_with(':')) {
+                listing.averaged = true;
+            } else if listing.rows == MAX_ROWS {
+                reading.refuse(at, format!("more than {MAX_ROWS} rows; the others were not imported"));
+                break;
+            } else if let Err(reason) = listing.row(open, at, line) {
+                reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+            }
+        } else if line.starts_with("Average:") {
+            listing.averaged = true;
+        }
+    }
+    listing.close(&mut reading);
+    reading
+}
+
+impl Listing {
+    /// Seconds from its start to a clock; the clock wraps at midnight.
+    fn since(&mut self, at: u64) -> u64 {
+        (at + DAY_S - *self.start.get_or_insert(at)) % DAY_S
+    }
+
+    /// Takes a row.
+    fn row(&mut self, table: &mut Table<'_>, line: u32, text: &str) -> Result<(), String> {
+        self.last_line = line;
+        let (at, mut words) = timed(text).ok_or("a row without a time")?;
+        let at = self.since(at);
+        if at < table.last {
+            return Err("its time is before that of the row above".into());
+        }
+        let of = if table.of == Of::Host { "" } else { words.first().copied().ok_or("a row without a name")? };
+        if table.of != Of::Host {
+            words.remove(0);
+        }
+        if words.len() != table.heads.len() {
+            return Err(format!("{} numbers, the table has {}", words.len(), table.heads.len()));
+        }
+        let mut values = Vec::new();
+        for (head, word) in table.heads.iter().zip(&words) {
+            let Some((_, name, unit, factor)) = table.column(head) else { continue };
+            let value = number(word).ok_or_else(|| format!("'{word}' is not a number"))?;
+            values.push((series_name(table.of, of, name), *unit, value * factor));
+        }
+        if table.of == Of::Core && table.heads.contains(&"%idle") {
+            let shares = table.heads.iter().zip(&words).filter(|(head, _)| head.starts_with('%'));
+            let percent: f64 = shares.filter_map(|(_, word)| number(word)).sum();
+            // A core that is offline has no shares.
+            if percent != 0.0 && (percent - 100.0).abs() > ROUNDING_PERCENT {
+                return Err(format!("the shares of the time add up to {percent:.2} %"));
+            }
+        }
+        let known = |(name, _, value): &&(String, &str, f64)| {
+            self.series.get(name).and_then(|(_, _, all)| all.get(&at)).is_some_and(|own| own != value)
+        };
+        if let Some((name, ..)) = values.iter().find(known) {
+            return Err(format!("a second value of {name} at the same time"));
+        }
+        for (name, unit, value) in values {
+            let next = self.series.len();
+            self.series.entry(name).or_insert((next, unit, BTreeMap::new())).2.insert(at, value);
+        }
+        table.last = at;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Ends it.
+    fn close(self, reading: &mut Reading) {
+        let times: BTreeSet<u64> = self.series.values().flat_map(|(_, _, values)| values.keys().copied()).collect();
+        if times.is_empty() {
+            if !self.unknown.is_empty() {
+                let columns = self.unknown.into_iter().collect::<Vec<_>>().join(", ");
+                reading.refuse(self.last_line, format!("no table that is imported; columns: {columns}"));
+            }
+            return;
+        }
+        if !self.averaged {
+            reading.refuse(self.last_line, "the listing ends without its averages: it is cut, or still runs");
+        }
+        let mut series: Vec<_> = self.series.into_iter().collect();
+        series.sort_by_key(|(_, (order, ..))| *order);
+        let lines: Vec<SeriesLine> = series
+            .into_iter()
+            .map(|(name, (_, unit, values))| SeriesLine {
+                name,
+                unit: unit.to_owned(),
+                values: times.iter().map(|at| values.get(at).copied()).collect(),
+            })
+            .collect();
+        let at_ns: Vec<u64> = times.iter().map(|second| second * 1_000_000_000).collect();
+        let window_ns = at_ns.last().copied().unwrap_or(0);
+        let notes = means(&lines, at_ns.len());
+        let series = Some(HostSeries { at_ns, lines });
+        let observed = Observed { window_ns, sources: vec!["sar".into()], series, ..Observed::default() };
+        let near = EndPass { observed: Some(observed), ..EndPass::default() };
+        reading.imported.push(Imported {
+            tool: "sysstat".into(),
+            kind: "environment".into(),
+            near: self.host,
+            passes: vec![Pass { near, duration_ns: window_ns, ..Pass::default() }],
+            notes,
+            unknown: self.unknown.into_iter().collect(),
+            ..Imported::default()
+        });
+    }
+}
+
+fn series_name(of: Of, which: &str, name: &str) -> String {
+    match of {
+        Of::Host => format!("snmp.{name}"),
+        Of::Core => format!("cpu.{which}.{name}"),
+        Of::Device => format!("dev.{which}.{name}"),
+    }
+}
+
+/// Sentences of the means: all cores, each interface with traffic, TCP.
+fn means(lines: &[SeriesLine], readings: usize) -> Vec<String> {
+    let mean = |name: &str| {
+        let values: Vec<f64> = lines.iter().find(|line| line.name == name)?.values.iter().flatten().copied().collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let of = if readings == 1 { "the only reading".to_owned() } else { format!("means of {readings} readings") };
+    let mut notes = Vec::new();
+    let percent = |name: &str| mean(&format!("cpu.all.{name}")).map(|share| format!("{name} {:.0} %", share * 100.0));
+    let shares: Vec<String> =
+        ["user", "system", "softirq", "iowait", "steal", "idle"].into_iter().filter_map(percent).collect();
+    if !shares.is_empty() {
+        notes.push(format!("all cores, {of}: {}", shares.join(", ")));
+    }
+    for line in lines {
+        let Some(device) = line.name.strip_prefix("dev.").and_then(|rest| rest.strip_suffix(".rx_bytes")) else {
+            continue;
+        };
+        let column = |name: &str| mean(&format!("dev.{device}.{name}")).unwrap_or(0.0);
+        let rates = ["rx_bytes", "tx_bytes"].map(column);
+        if rates != [0.0; 2] {
+            let [received, sent] = rates.map(|rate| units::bits_per_second(rate * 8.0));
+            let [received_packets, sent_packets] = ["rx_packets", "tx_packets"].map(column);
+            notes.push(format!(
+                "{device}, {of}: received {received} in {received_packets:.0} packets/s, sent {sent} in {sent_packets:.0} packets/s"
+            ));
+        }
+    }
+    if let Some(sent) = mean(counter::TCP_OUT_SEGMENTS) {
+        let again = mean(counter::TCP_RETRANSMITTED)
+            .map_or(String::new(), |rate| format!(", {rate:.1} segments/s retransmitted"));
+        notes.push(format!("TCP, {of}: {sent:.0} segments/s sent{again}"));
+    }
+    notes
+}

@@ -1,0 +1,239 @@
+//! Listings of a host's activity, as sysstat 12.6 and iproute2 6.1 printed them.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use import::{Imported, Reading, Source, assemble, read};
+use model::{Observed, SeriesLine};
+
+fn reading(name: &str) -> Reading {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    read(&std::fs::read(path).unwrap(), None).unwrap()
+}
+
+fn only(name: &str) -> Imported {
+    let Reading { imported, refused } = reading(name);
+    assert_eq!(refused, [], "{name}");
+    let [one] = <[Imported; 1]>::try_from(imported).unwrap();
+    assert_eq!(one.kind, "environment", "{name}");
+    one
+}
+
+fn observed(imported: &Imported) -> &Observed {
+    imported.passes[0].near.observed.as_ref().unwrap()
+}
+
+/// The values of a series.
+fn series<'a>(imported: &'a Imported, name: &str) -> &'a SeriesLine {
+    let lines = &observed(imported).series.as_ref().unwrap().lines;
+    lines.iter().find(|line| line.name == name).unwrap_or_else(|| panic!("{name} is not in {lines:?}"))
+}
+
+fn is_near(line: &SeriesLine, expected: &[f64]) {
+    let values: Vec<f64> = line.values.iter().map(|value| value.unwrap()).collect();
+    let near = values.len() == expected.len() && values.iter().zip(expected).all(|(a, b)| (a - b).abs() <= b * 1e-9);
+    assert!(near, "{line:?} is not {expected:?}");
+}
+
+#[test]
+fn interfaces_processors_and_tcp_of_sar() {
+    let interfaces = only("sar_dev.txt");
+    assert_eq!((interfaces.tool.as_str(), interfaces.near.kernel.as_deref()), ("sysstat", Some("6.18.44")));
+    assert_eq!((interfaces.near.hostname.as_deref(), interfaces.near.cores), (Some("host"), Some(2)));
+    let seen = observed(&interfaces);
+    assert_eq!(
+        (seen.window_ns, &seen.series.as_ref().unwrap().at_ns[..]),
+        (3_000_000_000, &[1, 2, 3].map(|s| s * 1_000_000_000)[..])
+    );
+    // kB are 1024 bytes.
+    let bytes = series(&interfaces, "dev.lo.rx_bytes");
+    assert_eq!(bytes.unit, "B/s");
+    is_near(bytes, &[23_847.56 * 1024.0, 24_245.02 * 1024.0, 24_486.85 * 1024.0]);
+    is_near(series(&interfaces, "dev.lo.tx_packets"), &[779.0, 767.33, 765.0]);
+    assert!(
+        interfaces.notes.iter().any(|note| note.starts_with("lo, means of 3 readings: received 198 Mbit/s")),
+        "{:?}",
+        interfaces.notes
+    );
+    assert!(!interfaces.notes.iter().any(|note| note.starts_with("eth0")), "an interface without traffic");
+
+    let processors = only("sar_u.txt");
+    is_near(series(&processors, "cpu.all.user"), &[0.5578, 0.5327, 0.4677]);
+    assert!(processors.notes[0].contains("user 52 %, system 18 %"), "{:?}", processors.notes);
+    let tcp = only("sar_tcp.txt");
+    is_near(series(&tcp, "snmp.Tcp.RetransSegs"), &[0.0, 1.0, 0.0]);
+    is_near(series(&tcp, "snmp.Tcp.OutSegs"), &[789.0, 774.0, 765.0]);
+}
+
+#[test]
+fn several_tables_at_once_each_core_and_mpstat() {
+    let several = only("sar_multi.txt");
+    for name in ["cpu.all.softirq", "dev.eth0.rx_bytes", "dev.lo.rx_fifo_errors", "snmp.Tcp.InSegs"] {
+        assert_eq!(series(&several, name).values.len(), 2, "{name}");
+    }
+    for (name, user) in [("sar_cores.txt", [0.2000, 0.8600]), ("mpstat.txt", [0.3333, 0.2353])] {
+        let cores = only(name);
+        for (core, expected) in (0..).zip(user) {
+            assert_eq!(
+                series(&cores, &format!("cpu.{core}.user")).values.last(),
+                Some(&Some(expected * 0.01 / 0.01)),
+                "{name}"
+            );
+        }
+    }
+    // Memory is no table that is imported, and its columns are named.
+    let memory = only("sar_mem.txt");
+    assert!(memory.unknown.contains(&"kbmemfree".to_owned()), "{:?}", memory.unknown);
+    assert_eq!(series(&memory, "cpu.all.idle").values.len(), 2);
+}
+
+#[test]
+fn clocks_of_twelve_hours_midnight_and_a_restart() {
+    let head = "Linux 5.4.0 (host)  03/04/20  _x86_64_  (8 CPU)\n\n";
+    let table = |rows: &str| {
+        format!("{head}11:59:59 PM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n{rows}")
+    };
+    let row = |clock: &str| format!("{clock}     all     10.00      0.00      5.00      0.00      0.00     85.00\n");
+    let average = row("Average:");
+    let night = table(&format!("{}{}{average}", row("12:00:00 AM"), row("12:00:01 AM")));
+    let reading = read(night.as_bytes(), None).unwrap();
+    assert_eq!(reading.refused, []);
+    assert_eq!(observed(&reading.imported[0]).series.as_ref().unwrap().at_ns, [1_000_000_000, 2_000_000_000]);
+    let again = "12:00:09 AM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n";
+    let restarted = table(&format!(
+        "{}\n12:00:05 AM       LINUX RESTART\t(8 CPU)\n\n{again}{}{average}",
+        row("12:00:00 AM"),
+        row("12:00:10 AM")
+    ));
+    let reading = read(restarted.as_bytes(), None).unwrap();
+    assert_eq!((reading.imported.len(), reading.refused.len()), (2, 0), "{:?}", reading.refused);
+}
+
+#[test]
+fn rows_of_sar_that_are_cut_or_contradict_are_refused_with_their_line() {
+    let text = std::fs::read_to_string(format!("{}/tests/data/sar_u.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let refused = |text: &str| {
+        let reading = read(text.as_bytes(), None).unwrap();
+        (
+            reading.refused.iter().map(|part| (part.line, part.reason.clone())).collect::<Vec<_>>(),
+            reading.imported.len(),
+        )
+    };
+    let (reasons, kept) = refused(&text.replace("     55.78     34.67", "     65.78     34.67"));
+    assert!(
+        kept == 1 && reasons.len() == 1 && reasons[0].0 == 4 && reasons[0].1.contains("add up to 110.00 %"),
+        "{reasons:?}"
+    );
+    let (reasons, _) = refused(&text.replace("21:06:28", "21:06:26"));
+    assert!(
+        reasons.iter().any(|(line, reason)| *line == 5 && reason.contains("before that of the row above")),
+        "{reasons:?}"
+    );
+    let (reasons, _) = refused(&text.replace("21:06:28", "21:06:27"));
+    assert!(reasons.iter().any(|(_, reason)| reason.contains("a second value of cpu.all.user")), "{reasons:?}");
+    // In the middle of the third row.
+    let (reasons, kept) = refused(&text[..text.find("46.77").unwrap() + 5]);
+    assert!(kept == 1 && reasons[0].0 == 6 && reasons[0].1.contains("1 numbers, the table has 6"), "{reasons:?}");
+    let (reasons, kept) = refused(&text[..text.find("21:06:29").unwrap()]);
+    assert!(kept == 1 && reasons.len() == 1 && reasons[0].1.contains("ends without its averages"), "{reasons:?}");
+}
+
+#[test]
+fn counters_of_nstat_as_text_and_as_json() {
+    let text = only("nstat.txt");
+    let counters = &observed(&text).counters;
+    assert_eq!((counters["snmp.Tcp.RetransSegs"], counters["snmp.Tcp.OutSegs"]), (1, 9_532));
+    assert_eq!((counters["netstat.TcpExt.DelayedACKLost"], counters["snmp6.Ip6OutOctets"]), (24, 880));
+    assert_eq!(observed(&text).grew("snmp.Udp.RcvbufErrors"), Some(0), "what is not listed did not change");
+    let json = only("nstat_a.json");
+    assert_eq!(observed(&json).counters["snmp.Ip.InReceives"], 14_758);
+    let quiet = read(b"{\"kernel\":{}}\n\n", None).unwrap();
+    assert_eq!((quiet.imported.len(), quiet.refused.len()), (1, 0));
+    assert!(quiet.imported[0].notes[0].starts_with("0 counters changed"));
+}
+
+#[test]
+fn lines_of_nstat_that_are_cut_or_contradict_are_refused() {
+    let text = "#kernel\nIpInReceives                    14747              0.0\nTcpOutSegs                      9532               0.0\n";
+    let refused = |text: &str| read(text.as_bytes(), None).unwrap().refused;
+    let cut = refused(&text[..text.len() - 5]);
+    assert!(cut[0].line == 3 && cut[0].reason.contains("2 columns instead of 3"), "{cut:?}");
+    let twice = refused(&format!("{text}TcpOutSegs    9533    0.0\n"));
+    assert!(twice[0].line == 4 && twice[0].reason.contains("9532 in a line above and 9533 here"), "{twice:?}");
+    let unknown = refused(&text.replace("TcpOut", "TzpOut"));
+    assert!(unknown[0].reason.contains("'TzpOutSegs' is no counter"), "{unknown:?}");
+    let json = read(b"{\"kernel\":{\"TcpOutSegs\":1.5,\"TcpInSegs\":2}}", None).unwrap();
+    assert!(
+        json.imported.len() == 1 && json.refused[0].reason.contains("TcpOutSegs: 1.5 is not an integer"),
+        "{json:?}"
+    );
+}
+
+#[test]
+fn connections_of_ss_with_and_without_memory_in_one_line_and_in_two() {
+    for (name, connections) in [("ss_ti.txt", 4), ("ss_tin.txt", 4), ("ss_tmi.txt", 4), ("ss_tOin.txt", 4)] {
+        let listing = only(name);
+        assert_eq!(listing.rows.len(), connections, "{name}");
+        let row = &listing.rows[1];
+        let flow = &row.trial.near.flows[0];
+        let socket = &flow.socket;
+        assert_eq!(
+            (socket.local.as_deref(), socket.peer.as_deref()),
+            (Some("127.0.0.1:48294"), Some("127.0.0.1:7301")),
+            "{name}"
+        );
+        assert_eq!((socket.cc.as_deref(), socket.mss, socket.wscale), (Some("bbr"), Some(65_483), Some((10, 10))));
+        assert_eq!(
+            (socket.retransmits, socket.bytes_retransmitted, socket.min_rtt_ns),
+            (Some(1), Some(106), Some(4_000))
+        );
+        // The first one is of a moment earlier.
+        let (sent, rtt_ns) = if name == "ss_ti.txt" { (49_676_431, 282_000.0) } else { (49_807_503, 256_000.0) };
+        assert_eq!((flow.bytes_sent, row.figures["busy_ns"], row.figures["rtt_ns"]), (sent, 16e6, rtt_ns));
+        assert_eq!((flow.tcp[0].cwnd, flow.tcp[0].mss), (18, 65_483));
+        // -n prints whole numbers, otherwise three digits.
+        assert!((row.figures["delivery_bps"] / 104.77e9 - 1.0).abs() < 3e-3, "{:?}", row.figures);
+        let remark = "127.0.0.1:48294 to 127.0.0.1:7301: RTT ";
+        assert!(row.remarks[0].starts_with(remark) && row.remarks[0].ends_with(", 1 segment retransmitted"), "{row:?}");
+        let memory = name == "ss_tmi.txt";
+        assert_eq!(socket.sndbuf, memory.then_some(3_939_840), "{name}");
+        assert_eq!(row.trial.value, None, "nothing was measured");
+        let run = assemble(listing, &Source::default(), &[]);
+        assert_eq!((run.outcomes.len(), run.outcomes[0].summary.goodput_bps), (4, None));
+    }
+}
+
+#[test]
+fn connections_of_ss_that_are_cut_or_contradict_are_refused() {
+    let text = std::fs::read_to_string(format!("{}/tests/data/ss_tin.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let refused = |text: &str| {
+        let reading = read(text.as_bytes(), None).unwrap();
+        (reading.refused, reading.imported.iter().map(|one| one.rows.len()).sum::<usize>())
+    };
+    let last = text.rfind("\n\t").unwrap();
+    let (cut, kept) = refused(&text[..last]);
+    assert!(kept == 3 && cut[0].reason.contains("without its details"), "{cut:?}");
+    let (wrong, kept) = refused(&text.replace("bytes_acked:49807398", "bytes_acked:59807398"));
+    assert!(
+        kept == 3 && wrong[0].line == 4 && wrong[0].reason.contains("bytes_acked 59807398 contradicts bytes_sent"),
+        "{wrong:?}"
+    );
+    let (wrong, _) = refused(&text.replace("rtt:0.256/0.318", "rtt:0.256/"));
+    assert!(wrong[0].reason.contains("'rtt:0.256/' has no number"), "{wrong:?}");
+    // Without its column of states, of a filter; a listener has no connection.
+    let filtered = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n0 0 192.0.2.1:22 192.0.2.2:50000\n\t ts sack cubic wscale:7,7 rto:204 \
+                    rtt:3.5/1 mss:1448 cwnd:10 ssthresh:7 bytes_sent:10 bytes_acked:10\nLISTEN 0 128 0.0.0.0:22 0.0.0.0:*\n\t cubic cwnd:10\n";
+    let reading = read(filtered.as_bytes(), None).unwrap();
+    let socket = &reading.imported[0].rows[0].trial.near.flows[0].socket;
+    assert_eq!(
+        (&socket.negotiated[..], socket.cc.as_deref(), reading.refused.len()),
+        (&["timestamps", "sack", "wscale"].map(str::to_owned)[..], Some("cubic"), 0)
+    );
+}
+
+#[test]
+fn prose_is_no_listing_of_activity() {
+    for name in ["sar", "nstat", "ss"] {
+        let text = "At 21:06:26 the CPU was busy.\n#kernel panic\nESTAB is a state, 0 0 a:1 b:2\nIFACE eth0\n";
+        let reading = (import::format(name).unwrap().read)(text);
+        assert!(reading.imported.is_empty(), "{name}: {reading:?}");
+    }
+}
