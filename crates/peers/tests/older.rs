@@ -237,8 +237,15 @@ fn invalid_nuttcp_input_is_refused_and_the_server_keeps_running() {
 #[test]
 fn invalid_iperf2_input_does_no_harm() {
     let served = Served::start("iperf2");
-    let requested =
-        Header { threads: 1, port: 5001, bytes: 100, amount: Amount::Bytes(1000), reverse: true, rate_bps: 0 };
+    let requested = Header {
+        threads: 1,
+        port: 5001,
+        bytes: 100,
+        amount: Amount::Bytes(1000),
+        reverse: true,
+        rate_bps: 0,
+        full_duplex: false,
+    };
     let header = requested.to_bytes();
     let mut back = header;
     back[0] |= 0x80;

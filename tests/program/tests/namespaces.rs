@@ -175,8 +175,9 @@ fn data_takes_the_addresses_that_it_is_given() {
         paths_are(&doc, ["198.18.99.2", "198.18.99.1"]);
     }
     // Each alone is allowed too. The return path goes to the address that the route to the data has.
-    let alone =
-        |half| pair.measure(&[&["stream", "--time", "50ms", "--trials", "1"], half, &[pair.agent.host()]].concat());
+    let alone = |half: &[&str]| {
+        pair.measure(&[&["stream", "--time", "50ms", "--trials", "1"][..], half, &[pair.agent.host()]].concat())
+    };
     paths_are(&alone(&there[..2]), ["198.18.99.2", "198.18.99.1"]);
     alone(&there[2..]);
 }

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use model::FindingKind;
 use program::peers::{free_port, iperf3};
-use program::{Agent, Process, Sandbox, check, skip};
+use program::process::Process;
+use program::{Agent, Sandbox, check, skip};
 
 /// An agent and iperf3 at the far end.
 fn systems(agent: &Agent, port: &str) -> String {
