@@ -221,11 +221,12 @@ impl PlanRun {
         if self.schedule.plan.schedule.is_some() {
             return;
         }
-        let most = state.header.stopping.max_trials;
+        let (least, most) = (state.header.stopping.min_trials, state.header.stopping.max_trials);
         let rounds = |cell: u32| self.rounds_done.get(&self.schedule.first_of(cell)).copied().unwrap_or(0);
         let ids: Vec<u32> = state.cells.open().map(|cell| cell.cell.id).collect();
-        let over: Vec<u32> =
-            ids.into_iter().filter(|id| rounds(*id) >= most || state.cells.is_converged(*id)).collect();
+        // Another program may repeat a size within a round: those trials are no further rounds.
+        let is_over = |id: &u32| rounds(*id) >= most || rounds(*id) >= least && state.cells.is_converged(*id);
+        let over: Vec<u32> = ids.into_iter().filter(is_over).collect();
         over.into_iter().for_each(|id| state.finish(id, false));
     }
 

@@ -75,7 +75,7 @@ fn curves_with_nptcp_are_cells_of_a_plan() {
 fn what_another_program_cannot_do_is_refused_before_the_plan_begins() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (line, part) in [("pattern = \"rr\"\n", "with iperf3"), ("find-no-loss = true\nudp = true\n", "find-no-loss")] {
-        let plan = systems(&agent, "1").replace("[base]\n", &format!("[base]\n{line}"));
+        let plan = systems(&agent, "1").replace("64KiB", "1KiB").replace("[base]\n", &format!("[base]\n{line}"));
         std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
         let said = sandbox.run(&["run", "plan.toml", "--quiet"]).ended_with(2).message();
         assert!(said.contains("system theirs") && said.contains(part), "{said}");

@@ -163,7 +163,7 @@ fn specs(
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;
             return Err(wrong(&format!(
-                "{key} is a property of a lab's links: use `lab`, or write the factor as [[lab.factor]] to omit it elsewhere"
+                "{key} is a property of a lab's links: use --lab, or write the factor as [[lab.factor]] to omit it elsewhere"
             )));
         }
         let Some(spec) = specs.first() else {

@@ -415,7 +415,7 @@ fn a_lab_has_factors_of_its_own() {
     let rates: Vec<String> = within.specs.iter().map(|spec| spec.settings.links[0].to_string()).collect();
     assert_eq!(rates, ["link.rate=1Mbit", "link.rate=10Mbit"]);
     let said = wrong(&LINKS.replace("[[lab.factor]]", "[[factor]]"));
-    assert!(said.contains("link.rate is a property of a lab's links: use `lab`"), "{said}");
+    assert!(said.contains("link.rate is a property of a lab's links: use --lab"), "{said}");
     let path = std::path::Path::new("plan.toml");
     let topology = topology(path, &within).unwrap().unwrap();
     assert_eq!(topology.links[0].carrier(), lab::topology::Carrier::Emulator);
