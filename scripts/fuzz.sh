@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Coverage-guided tests (fuzz/): `fuzz.sh [SECONDS [TARGET...]]`, 60 s for each of all targets by default. As many run at once as there are
-# cores. Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins.
-# Prints for each target how many inputs ran, how many edges of the code all of them reach, and how many of these this run found. Fails on
-# an input that a target does not survive, with its file and the command that runs it again.
+# Coverage-guided tests (fuzz/): `fuzz.sh [--until-quiet] [SECONDS [TARGET...]]`, 60 s for each of all targets by default. As many run at
+# once as there are cores. With --until-quiet a target runs until SECONDS of its processor time bring no new edge.
+# Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins.
+# Prints for each target how many inputs ran, how many edges of our own code (scripts/instrumented.sh) all of them reach, how many of these
+# this run found, its processor time, and when in it the last edge was new. Fails on an input that a target does not survive, with its
+# file and the command that runs it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -11,34 +13,81 @@ cd "$(dirname "$0")/.."
 # Longest input, bytes; most time for one, s; most memory, MB.
 LONGEST=4096 SLOWEST=10 MEMORY=2048
 
+# The source that knows the words of the target $1, for formats of text.
+sources() {
+    case $1 in
+        frames | limits) echo crates/control/src/proto crates/model/src ;;
+        import) echo crates/import/src/formats ;;
+        inventory) echo crates/host/src/inventory ;;
+        plan | spec) echo crates/session/src/draft crates/session/src/plan ;;
+        rules) echo crates/stacks/src/rules.rs crates/model/src/stack_rule.rs ;;
+        texts) echo crates/model/src/units.rs crates/session/src/values.rs ;;
+        topology) echo crates/session/src/topology crates/lab/src/topology ;;
+        peer_*) echo "crates/peer-wire/src/${1#peer_}"* ;;
+    esac
+}
+
+# A dictionary of libFuzzer for the target $1: short literals and names of fields.
+dictionary() {
+    local -a files
+    # An empty file is refused.
+    echo "# short literals and names of fields of $1"
+    read -ra files < <(sources "$1") || return 0
+    grep -rhoE '"[][A-Za-z0-9_.,:()/%= -]{2,32}"|^ *(pub )?[a-z_0-9]+:' "${files[@]}" | sed -E 's/^ *(pub )?([a-z_0-9]+):$/"\2"/' | sort -u
+}
+
 # The value of a statistic that libFuzzer prints at the end of the log $1.
 statistic() { sed -n "s/^stat::$2: *//p" "$1" | tail -n 1; }
 
 # The edges in the last line of the log $1 that matches $2.
 edges() { grep -E "$2" "$1" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1; }
 
-# run_target TARGET SECONDS: one target, with one line of result.
+# watch_target PID LOG SECONDS: ends the process when so much processor time brought no new edge; without SECONDS it only watches. Keeps in
+# LOG.times the time, s, at which the last edge was new, and the time until now.
+watch_target() {
+    local reached known='' now last=0
+    while now=$(ps -o cputimes= -p "$1"); do
+        reached=$(tail -n 50 "$2" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1)
+        [ "$reached" = "$known" ] || known=$reached last=$now
+        printf '%d %d\n' "$last" "$now" >"$2.times"
+        # It prints its figures and ends with code 0.
+        [ -z "$3" ] || [ $((now - last)) -lt "$3" ] || kill -USR1 "$1"
+        sleep 1
+    done
+}
+
+# run_target TARGET SECONDS [until-quiet]: one target, with one line of result.
 run_target() {
     local target=$1 seconds=$2 log=target/fuzz/$1.log artifacts=target/fuzz/artifacts/$1
-    local known reached
+    local fuzzer watcher known reached last total limit=$2 quiet=''
+    [ -z "${3:-}" ] || limit=0 quiet=$seconds
     mkdir -p "target/fuzz/corpus/$target" "$artifacts"
+    dictionary "$target" >"target/fuzz/$target.dict"
     # libFuzzer's own output says more than is read here.
-    if ! "$programs/$target" -max_total_time="$seconds" -max_len=$LONGEST -timeout=$SLOWEST -rss_limit_mb=$MEMORY \
-        -print_final_stats=1 -artifact_prefix="$artifacts/" "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1; then
+    "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST -rss_limit_mb=$MEMORY -print_final_stats=1 \
+        -dict="target/fuzz/$target.dict" -artifact_prefix="$artifacts/" "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1 &
+    fuzzer=$!
+    watch_target "$fuzzer" "$log" "$quiet" &
+    watcher=$!
+    if ! wait "$fuzzer"; then
         printf '%-14s FAILED\n' "$target"
         grep -m 1 -A 1 'panicked at' "$log" || tail -n 3 "$log"
         sed -n 's/.*Test unit written to /input: /p' "$log"
         sed -n "s/.*Test unit written to \(.*\)/again: cargo fuzz run --release --sanitizer none $target \1/p" "$log"
         return 1
     fi
+    wait "$watcher"
     known=$(edges "$log" 'INITED')
     reached=$(edges "$log" ' cov: ')
-    printf '%-14s %11s inputs, %6s edges, %5s new\n' "$target" "$(statistic "$log" number_of_executed_units)" \
-        "${reached:-0}" "$((${reached:-0} - ${known:-0}))"
+    read -r last total <"$log.times"
+    printf '%-14s %11s inputs, %6s edges, %5s new, the last after %s of %s s\n' "$target" "$(statistic "$log" number_of_executed_units)" \
+        "${reached:-0}" "$((${reached:-0} - ${known:-0}))" "$last" "$total"
 }
 
+quiet=''
+[ "${1:-}" != --until-quiet ] || { quiet=until-quiet && shift; }
 seconds=${1:-60}
-[[ $seconds =~ ^[0-9]+$ ]] || die "usage: scripts/fuzz.sh [SECONDS [TARGET...]]"
+[[ $seconds =~ ^[0-9]+$ ]] || die "usage: scripts/fuzz.sh [--until-quiet] [SECONDS [TARGET...]]"
 [ $# -eq 0 ] || shift
 mapfile -t all < <(cd fuzz/fuzz_targets && printf '%s\n' *.rs | sed 's/\.rs$//')
 targets=("$@")
@@ -51,16 +100,16 @@ scripts/setup.sh fuzz
 find_rust || exit 1
 find_tools
 host=$(rustc -vV | sed -n 's/^host: //p')
-export CARGO_TARGET_DIR=$PWD/target/fuzzing
+export CARGO_TARGET_DIR=$PWD/target/fuzz/build RUSTC_WRAPPER=$PWD/scripts/instrumented.sh
 programs=$CARGO_TARGET_DIR/$host/release
 # Without a sanitizer it works with every toolchain. Safe Rust needs none; overflows are checked (fuzz/Cargo.toml).
 say "building the targets with instrumentation (the first time takes minutes)"
 cargo fuzz build --release --sanitizer none --target "$host"
 
 mkdir -p target/fuzz
-say "$seconds s for each of ${#targets[@]} targets, $(nproc) at once"
-export -f run_target statistic edges
-export programs LONGEST SLOWEST MEMORY
+say "$seconds s ${quiet:+without a new edge }for each of ${#targets[@]} targets, $(nproc) at once"
+export -f run_target watch_target sources dictionary statistic edges
+export programs LONGEST SLOWEST MEMORY quiet
 # shellcheck disable=SC2016 # the inner shell expands its arguments
-printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'run_target "$1" "$2"' run_target '{}' "$seconds" ||
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'run_target "$1" "$2" "$quiet"' run_target '{}' "$seconds" ||
     die "a target did not survive an input"

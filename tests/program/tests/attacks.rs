@@ -6,5 +6,6 @@ mod hostile_agent;
 mod hostile_client;
 mod local_user;
 mod on_path;
+mod other_programs;
 mod privileges;
 mod units;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use super::gate::{self, Gate};
+use super::budget;
+use super::gate::Gate;
 use super::limits::Limits;
 use super::queue::{Queue, QueuePosition};
 use crate::proto::frame::Decoder;
@@ -69,7 +70,7 @@ pub fn gate(bytes: &[u8]) {
             2 => now += Duration::from_millis(u64::from(*much)),
             _ => {
                 let more = (0..=*much).filter(|_| gate.may_shake_hands(peer, begun + now)).count();
-                *begun_by.entry(gate::network(peer)).or_default() += more as u64;
+                *begun_by.entry(budget::network(peer)).or_default() += more as u64;
             }
         }
         gate.check((FILES / 2) as usize);

@@ -1,18 +1,20 @@
 //! Limits on unauthenticated connections, and which one is closed when a limit is reached.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
+
+use super::budget::{Budget, network};
 
 /// Most unauthenticated connections, if the process may open twice as many files.
 const MAX_TOTAL: usize = 4_096;
 
 /// TLS handshakes of one address: so many at once, and so many in a second after that. One costs some tenths of a millisecond of
 /// the agent's thread.
-const HANDSHAKES: f64 = 2_000.0;
+const HANDSHAKES: u32 = 2_000;
 const HANDSHAKES_PER_SECOND: f64 = 200.0;
 
 /// The unauthenticated connections at one agent's port.
@@ -23,14 +25,12 @@ pub(super) struct Gate {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     next: u64,
     count: usize,
     /// Dropping a connection's sender closes it. Numbers grow, so the first one is the oldest.
     unauthenticated: HashMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
-    /// The handshakes that an address has left, and when they were counted. An address without an entry has all.
-    handshakes: HashMap<IpAddr, (f64, Instant)>,
+    handshakes: Budget,
 }
 
 /// One unauthenticated connection; dropping it makes room for another.
@@ -49,7 +49,9 @@ impl Gate {
     }
 
     fn bounded(max_total: usize) -> Arc<Self> {
-        Arc::new(Self { max_total, max_per_source: max_total / 2, state: Mutex::default() })
+        let handshakes = Budget::new(HANDSHAKES, HANDSHAKES_PER_SECOND);
+        let state = State { next: 0, count: 0, unauthenticated: HashMap::new(), handshakes };
+        Arc::new(Self { max_total, max_per_source: max_total / 2, state: Mutex::new(state) })
     }
 
     /// Admits a connection. At a limit, the oldest connection of its address is closed, or of the address with most connections.
@@ -73,24 +75,7 @@ impl Gate {
 
     /// Whether `peer` may begin a TLS handshake now; it counts as begun.
     pub(super) fn may_shake_hands(&self, peer: IpAddr, now: Instant) -> bool {
-        let mut state = self.lock();
-        let left = |(left, at): (f64, Instant)| {
-            let since = now.saturating_duration_since(at).as_secs_f64();
-            (left + since * HANDSHAKES_PER_SECOND).min(HANDSHAKES)
-        };
-        let from = network(peer);
-        if state.handshakes.len() >= MAX_TOTAL && !state.handshakes.contains_key(&from) {
-            state.handshakes.retain(|_, counted| left(*counted) < HANDSHAKES);
-            // A flood from so many networks is not bounded by address, but its memory is.
-            if state.handshakes.len() >= MAX_TOTAL {
-                state.handshakes.clear();
-            }
-        }
-        let entry = state.handshakes.entry(from).or_insert((HANDSHAKES, now));
-        let available = left(*entry);
-        let allowed = available >= 1.0;
-        *entry = (available - f64::from(u8::from(allowed)), now);
-        allowed
+        self.lock().handshakes.spend(peer, now)
     }
 
     /// Panics if more than `most` connections are counted, or the memory is not bounded.
@@ -100,7 +85,7 @@ impl Gate {
         let held = state.unauthenticated.values().map(BTreeMap::len).collect::<Vec<_>>();
         assert!(state.count <= most && held.iter().sum::<usize>() == state.count, "{held:?}, {} counted", state.count);
         assert!(held.iter().all(|own| (1..=self.max_per_source).contains(own)), "{held:?}");
-        assert!(state.handshakes.len() <= MAX_TOTAL, "{} addresses", state.handshakes.len());
+        state.handshakes.check();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -144,18 +129,8 @@ impl Drop for Unauthenticated {
     }
 }
 
-/// The address that a connection from `peer` counts for: an IPv6 host can have a whole network of 64 bits.
-pub(super) fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn is_open(connection: &mut Unauthenticated) -> bool {
@@ -194,18 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_budget_of_handshakes_that_grows_with_time() {
-        let (gate, peer, other) = (Gate::bounded(8), "192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        let begun = Instant::now();
-        let count = |peer, at| (0..10_000).filter(|_| gate.may_shake_hands(peer, at)).count();
-        assert_eq!(count(peer, begun), 2_000);
-        assert_eq!(count(other, begun), 2_000, "each has its own");
-        assert_eq!(count(peer, begun + Duration::from_millis(500)), 100);
-        assert_eq!(count(peer, begun + Duration::from_secs(3_600)), 2_000, "no more than at first");
-        for host in 0..3 * MAX_TOTAL as u32 {
-            assert!(gate.may_shake_hands(IpAddr::V4(host.into()), begun));
-        }
-        assert!(gate.lock().handshakes.len() <= MAX_TOTAL, "many networks take no more memory");
+    fn an_address_has_a_budget_of_handshakes() {
+        let (gate, peer, now) = (Gate::bounded(8), "192.0.2.1".parse().unwrap(), Instant::now());
+        assert_eq!((0..10_000).filter(|_| gate.may_shake_hands(peer, now)).count(), 2_000);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It is a supervisor and measures nothing itself: each measurement runs in worker processes that do nothing else.
 
 mod addresses;
+mod budget;
 mod data_acceptor;
 mod facts;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -51,6 +52,7 @@ pub use packets::Captures;
 pub use pool::{WorkerLimits, Workers};
 pub use queue::Machine;
 use queue::Queue;
+use reach::Challenges;
 use session::Session;
 pub use tuning::Tuning;
 
@@ -108,6 +110,7 @@ pub(crate) struct Shared {
     /// Addresses that the agent listens on.
     listening: Vec<SocketAddr>,
     gate: Arc<Gate>,
+    challenges: Challenges,
     /// Authenticated coordinators that are connected.
     clients: AtomicUsize,
     welcomes: SharedReading<Welcome>,
@@ -183,6 +186,7 @@ impl Shared {
             port: listening.first().map(SocketAddr::port),
             listening,
             gate: Gate::new(file_limit()),
+            challenges: Challenges::default(),
             clients: AtomicUsize::new(0),
             welcomes: SharedReading::default(),
             served: Notify::new(),

@@ -8,7 +8,7 @@ use model::Path;
 use tokio::task::JoinHandle;
 
 use super::addresses::Addresses;
-use super::reach::{is_known, may_be_named};
+use super::reach::{Challenges, may_be_named};
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken};
 
 /// Time limit for another agent to connect and to prove that it knows a reachability token.
@@ -21,6 +21,7 @@ impl PathProbe {
     /// Measures the traffic first and only then sends packets, to `requested` if that is allowed. `addresses` are those of the
     /// control connection.
     pub(super) fn start(
+        challenges: Challenges,
         requested: Option<IpAddr>,
         addresses: Addresses,
         reach_token: Option<ReachabilityToken>,
@@ -31,7 +32,7 @@ impl PathProbe {
             std::thread::sleep(Duration::from_nanos(probe.left_ns(&sys)));
             let traffic = probe.finish(&sys);
             let path = requested.or(addresses.peer).map(|peer| {
-                if may_probe(peer, addresses, reach_token.as_ref()) {
+                if may_probe(&challenges, peer, addresses, reach_token.as_ref()) {
                     host::probe_path(&sys, peer)
                 } else {
                     refusal(peer)
@@ -50,12 +51,18 @@ impl PathProbe {
 /// Whether this agent may send packets to `peer` on a coordinator's request. `peer` must be part of the session: the
 /// coordinator's host, this host, or a host whose agent knows the reachability token. A coordinator in this process is the user
 /// and may probe any host.
-fn may_probe(peer: IpAddr, addresses: Addresses, reach_token: Option<&ReachabilityToken>) -> bool {
+fn may_probe(
+    challenges: &Challenges,
+    peer: IpAddr,
+    addresses: Addresses,
+    reach_token: Option<&ReachabilityToken>,
+) -> bool {
     let Some(coordinator) = addresses.peer else { return true };
     peer.to_canonical() == coordinator.to_canonical()
         || host::capture::is_own(peer)
         || reach_token.is_some_and(|reach_token| {
-            may_be_named(peer, addresses.here) && is_known(SocketAddr::new(peer, 0), reach_token, REACH_TOKEN_LIMIT)
+            let host = SocketAddr::new(peer, 0);
+            may_be_named(peer, addresses.here) && challenges.is_known(coordinator, host, reach_token, REACH_TOKEN_LIMIT)
         })
 }
 
@@ -87,7 +94,8 @@ mod tests {
             (coordinator, Some(mapped), true),
             (IpAddr::from([127, 0, 0, 1]), Some(coordinator), true),
         ] {
-            assert_eq!(may_probe(peer, Addresses { here: None, peer: from }, None), may, "{peer} for {from:?}");
+            let addresses = Addresses { here: None, peer: from };
+            assert_eq!(may_probe(&Challenges::default(), peer, addresses, None), may, "{peer} for {from:?}");
         }
         assert!(refusal(elsewhere).missing[0].contains("reachability token"));
     }

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, transport};
 use model::Role;
@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::addresses::Addresses;
+use super::budget::Budget;
 use super::data_acceptor::Registration;
 use super::{GREETING_LIMIT, Shared};
 use crate::proto::auth;
@@ -29,15 +30,21 @@ const MAX_EXTRA_ADDRESSES: usize = 8;
 /// Most connections to one of them that are answered at the same time.
 const MAX_CHALLENGES: usize = 16;
 
+/// Challenges that may fail for one client: so many at once, and so many in a second after that. By the time that a refusal takes,
+/// a client that names hosts and ports at random would learn what is there.
+const FAILURES: u32 = 32;
+const FAILURES_PER_SECOND: f64 = 0.1;
+
 /// Hosts whose agents have proved themselves while a coordinator has the machine: each is challenged once.
 #[derive(Default)]
 pub(super) struct ProvenHosts(HashSet<SocketAddr>);
 
 impl ProvenHosts {
     /// Why this agent refuses to connect to the addresses of `prepare`, if it does. The text does not depend on what is at an
-    /// address. A coordinator in this process is the user and is not restricted. `own` is the agent's folder of sockets.
-    pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses, own: &Path) -> Option<String> {
-        if prepare.role == Role::Passive || addresses.peer.is_none() || prepare.rendezvous.is_empty() {
+    /// address. A coordinator in this process is the user and is not restricted.
+    pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses, shared: &Shared) -> Option<String> {
+        let coordinator = addresses.peer?;
+        if prepare.role == Role::Passive || prepare.rendezvous.is_empty() {
             return None;
         }
         // An invalid spec is refused elsewhere, with a message of its own.
@@ -55,8 +62,11 @@ impl ProvenHosts {
         }
         for target in &prepare.rendezvous {
             let proven = match (transport.facts().one_host, &target.path, target.address) {
-                (true, Some(path), _) => is_worker_socket(path, own),
-                (false, _, Some(address)) => self.is_proven(address, prepare.reach_token.as_ref(), addresses).await,
+                (true, Some(path), _) => is_worker_socket(path, &shared.options.directory),
+                (false, _, Some(address)) if may_be_named(address.ip(), addresses.here) => {
+                    let challenges = shared.challenges.clone();
+                    self.is_proven(address, prepare.reach_token.as_ref(), coordinator, challenges).await
+                }
                 _ => false,
             };
             if !proven {
@@ -68,24 +78,53 @@ impl ProvenHosts {
 
     async fn is_proven(
         &mut self,
-        address: SocketAddr,
+        mut host: SocketAddr,
         reach_token: Option<&ReachabilityToken>,
-        addresses: Addresses,
+        coordinator: IpAddr,
+        challenges: Challenges,
     ) -> bool {
-        let mut host = address;
         host.set_port(0);
-        if !may_be_named(address.ip(), addresses.here) {
-            return false;
+        if self.0.contains(&host) {
+            return true;
         }
-        if !self.0.contains(&host) {
-            let Some(reach_token) = reach_token.cloned() else { return false };
-            let known = tokio::task::spawn_blocking(move || is_known(host, &reach_token, PROOF_LIMIT)).await;
-            if !known.unwrap_or(false) {
-                return false;
-            }
+        let Some(reach_token) = reach_token.cloned() else { return false };
+        let challenge = move || challenges.is_known(coordinator, host, &reach_token, PROOF_LIMIT);
+        let known = tokio::task::spawn_blocking(challenge).await.unwrap_or(false);
+        if known {
             self.0.insert(host);
         }
-        true
+        known
+    }
+}
+
+/// How often challenges for a client may fail.
+#[derive(Clone)]
+pub(super) struct Challenges(Arc<Mutex<Budget>>);
+
+impl Default for Challenges {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Budget::new(FAILURES, FAILURES_PER_SECOND))))
+    }
+}
+
+impl Challenges {
+    /// Whether an agent at `host` knows the token. Without a connection it is false if too many challenges for `coordinator` failed.
+    pub(super) fn is_known(
+        &self,
+        coordinator: IpAddr,
+        host: SocketAddr,
+        reach_token: &ReachabilityToken,
+        limit: Duration,
+    ) -> bool {
+        let failures = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !failures().spend(coordinator, Instant::now()) {
+            return false;
+        }
+        let known = is_known(host, reach_token, limit);
+        if known {
+            failures().give_back(coordinator);
+        }
+        known
     }
 }
 
@@ -149,7 +188,7 @@ fn is_worker_socket(path: &Path, own: &Path) -> bool {
 
 /// Whether an agent at that host knows the token. The challenge looks random without the token, and the coordinator chooses no
 /// byte of it.
-pub(super) fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, limit: Duration) -> bool {
+fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, limit: Duration) -> bool {
     let mut challenge = || -> Option<bool> {
         let cookie: Cookie = auth::unhex(&reach_token.cookie)?.try_into().ok()?;
         host.set_port(reach_token.port?);
@@ -270,6 +309,36 @@ mod tests {
         assert_ne!(challenges[0][8..], challenges[1][8..]);
         assert!(!known(&ReachabilityToken { port: None, ..reach_token.clone() }));
         assert!(!known(&ReachabilityToken { cookie: "no hex".into(), ..reach_token }), "no connection is made");
+    }
+
+    #[test]
+    fn a_client_whose_challenges_fail_has_no_more_of_them() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let host = listener.local_addr().unwrap();
+        let reach_token = ReachabilityToken { port: Some(host.port()), cookie: auth::hex(&[7; 16]) };
+        let challenges = Challenges(Arc::new(Mutex::new(Budget::new(3, 0.0))));
+        let [client, another] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        // Nobody answers.
+        let limit = Duration::from_millis(10);
+        let connections = |client| {
+            assert!(!(0..5).any(|_| challenges.is_known(client, host, &reach_token, limit)));
+            std::iter::from_fn(|| listener.accept().ok()).count()
+        };
+        assert_eq!([connections(client), connections(client), connections(another)], [3, 0, 3]);
+        // One that succeeds costs nothing.
+        let open = Challenges(Arc::new(Mutex::new(Budget::new(1, 0.0))));
+        listener.set_nonblocking(false).unwrap();
+        let agent = std::thread::spawn(move || {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut hello = [0; 32];
+                stream.read_exact(&mut hello).unwrap();
+                stream.write_all(&FlowHello::decode(&hello, [&[7; 16]]).unwrap().reach_proof()).unwrap();
+            }
+        });
+        assert!((0..2).all(|_| open.is_known(client, host, &reach_token, PROOF_LIMIT)));
+        agent.join().unwrap();
     }
 
     #[test]

@@ -11,8 +11,8 @@ use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::addresses::Addresses;
+use super::budget;
 use super::data_acceptor::{Registration, WorkerLinks};
-use super::gate;
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::path_probe::{self, PathProbe};
@@ -149,7 +149,7 @@ impl Session {
 
     /// The address, or network, that has a share of this agent; `None` for a client on no network.
     fn source(&self) -> Option<IpAddr> {
-        self.addresses.peer.map(gate::network)
+        self.addresses.peer.map(budget::network)
     }
 
     /// Waits in the queue, then serves measurements until the coordinator releases the machine.
@@ -242,7 +242,7 @@ impl Session {
                     ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
                     // One at a time; a second request during a probe is out of order.
                     ToAgent::ProbePath { peer, reach_token } if path_probe.is_none() => {
-                        path_probe = Some(PathProbe::start(peer, self.addresses, reach_token));
+                        path_probe = Some(PathProbe::start(self.shared.challenges.clone(), peer, self.addresses, reach_token));
                     }
                     ToAgent::IssueReachToken { at } => {
                         let reach_token = issued.reach_token(&self.shared, at).await?;
@@ -296,7 +296,7 @@ impl Session {
             return Err((Cause::Limits, reason));
         }
         check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
-        if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared.options.directory).await {
+        if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared).await {
             return Err((Cause::Limits, reason));
         }
         self.provide_stack(&mut prepare).await?;

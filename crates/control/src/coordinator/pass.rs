@@ -189,7 +189,7 @@ impl Pair {
                 () = tokio::time::sleep_until(deadline) => {
                     if aborted {
                         let name = if near.is_none() { &self.near.name } else { self.far.as_ref().map_or(&self.near.name, |far| &far.name) };
-                        return Err(ControlError::Trial { address: name.clone(), reason: "the trial did not end after an abort".into() });
+                        return Err(ControlError::Trial { address: name.clone(), reason: "the trial did not end after an abort: a measuring process there may be stopped (SIGSTOP), or its host overloaded".into() });
                     }
                     let late = if near.is_none() { "near" } else { "far" };
                     failure.get_or_insert_with(|| format!("the {late} end did not finish in time after the other end"));

@@ -142,6 +142,11 @@ fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
     assert!(refusal(known.clone(), "0.0.0.0:1".parse().unwrap()).contains("reachability token"));
     assert!(refusal(known, "169.254.169.254:80".parse().unwrap()).contains("reachability token"));
     assert_eq!(received.lock().unwrap().len(), 1);
+    // Whoever names addresses in turn learns what listens there from a few of them only.
+    for _ in 0..100 {
+        assert_eq!(refusal(json!({"port": address.port(), "cookie": chosen}), address), refused);
+    }
+    assert!(received.lock().unwrap().len() < 100, "{} connections", received.lock().unwrap().len());
 
     for transport in ["unix", "unix-dgram", "shm"] {
         let spec = Spec { transport: transport.into(), ..spec.clone() };
@@ -269,17 +274,22 @@ fn sink() -> SocketAddr {
 }
 
 #[test]
-fn a_capture_holds_the_trials_own_sockets_only() {
+fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_allowed() {
+    let test = "a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_allowed";
     let sandbox = Sandbox::with_token();
-    let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={},payload", sandbox.path("kept").display())]);
-    let wire = Wire::dial(agent.host());
-    wire.authenticate(client::TOKEN);
-    assert_eq!(wire.receive().unwrap()["say"], "welcome");
-    acquire(&wire, "a test");
     let (far, service) = (sink(), sink());
-    let known = reach_token(&wire);
     let capture = Some(CaptureSpec { snaplen: 65_535, folder: None, fetch_bytes: None });
-    for transport in ["tcp", "mptcp"] {
+    let folder = sandbox.path("kept").display().to_string();
+    for (transport, allowed) in
+        [("tcp", format!("{folder},payload")), ("mptcp", format!("{folder},payload")), ("tcp", folder)]
+    {
+        let whole = allowed.ends_with(",payload");
+        let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={allowed}")]);
+        let wire = Wire::dial(agent.host());
+        wire.authenticate(client::TOKEN);
+        assert_eq!(wire.receive().unwrap()["say"], "welcome");
+        acquire(&wire, "a test");
+        let known = reach_token(&wire);
         let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), ..spec(transport, "stream") };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
         let both = json!({"rendezvous": [rendezvous(far), rendezvous(service)], "reach_token": known});
@@ -287,7 +297,7 @@ fn a_capture_holds_the_trials_own_sockets_only() {
         let one = json!({"rendezvous": [rendezvous(far)], "reach_token": known});
         let armed = prepare(&wire, "active", &spec, &legs, &one);
         if armed["say"] == "failed" && transport == "mptcp" {
-            skip::skip("a_capture_holds_the_trials_own_sockets_only", reason(&armed));
+            skip::skip(test, reason(&armed));
             continue;
         }
         assert_eq!(armed["say"], "armed", "{armed}");
@@ -305,12 +315,13 @@ fn a_capture_holds_the_trials_own_sockets_only() {
         };
         let capture = &done["host"]["capture"];
         let Some(file) = capture["file"].as_str() else {
-            skip::skip("a_capture_holds_the_trials_own_sockets_only", &capture["missing"].to_string());
+            skip::skip(test, &capture["missing"].to_string());
             return;
         };
         let bytes = std::fs::read(file).unwrap();
         assert!(capture["packets"].as_u64().unwrap() > 10, "{capture}");
-        assert!(bytes.windows(8).any(|part| part == b"tttttttt"), "its own payload was captured");
+        let of_payload = bytes.windows(8).any(|part| part == b"tttttttt");
+        assert_eq!(of_payload, whole, "its own payload is captured if the agent allows it");
         assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{transport}");
         assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     }

@@ -66,3 +66,16 @@ fn the_units_serve_without_privileges_and_restore_settings() {
     assert_eq!(client.matches("\"how\":\"finished\"").count(), 4, "{printed}");
     assert!(!agent.contains("Landlock"), "the agent is not confined to its files: {printed}");
 }
+
+#[test]
+fn the_units_are_rated_at_most_3_of_10() {
+    if !skip::program("the_units_are_rated_at_most_3_of_10", "systemd-analyze", "systemd") {
+        return;
+    }
+    for unit in ["thru-agent.service", "thru-helper.service"] {
+        let mut rating = Command::new("systemd-analyze");
+        rating.args(["security", "--offline=true", "--threshold=30"]);
+        let output = rating.arg(binary::workspace().join("packaging").join(unit)).output().unwrap();
+        assert!(output.status.success(), "{unit}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

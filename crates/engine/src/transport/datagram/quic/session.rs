@@ -354,3 +354,41 @@ fn prepare(
     }
     Ok((cc, settings::transport(cc, mtu, peer.is_ipv6(), segments)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::certificate::Identity;
+
+    /// The next datagram that a connection sends.
+    fn said(connection: &mut Connection) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let transmit = connection.poll_transmit(Instant::now(), 1, &mut bytes).expect("something to send");
+        bytes.truncate(transmit.size);
+        bytes
+    }
+
+    #[test]
+    fn an_address_gets_one_datagram_no_longer_than_its_own_until_it_proves_itself() {
+        let [server, client, another] =
+            ["192.0.2.1:7000", "192.0.2.2:7000", "192.0.2.3:7000"].map(|address| address.parse().unwrap());
+        let identity = Identity::new().unwrap();
+        let config = settings::server(&identity).unwrap();
+        let transport = settings::transport("cubic", 1_500, false, false);
+        let wanted = settings::client(&identity.fingerprint(), transport).unwrap();
+        let mut endpoint = Endpoint::new(settings::endpoint(), None, true, None);
+        let (_, mut connection) = endpoint.connect(Instant::now(), wanted, server, certificate::NAME).unwrap();
+
+        let first = said(&mut connection);
+        let First::Retry(answer) = Session::first(client, &first, &config) else { panic!("no Retry") };
+        assert!(answer.len() <= first.len(), "{} bytes for {}", answer.len(), first.len());
+        let heard = endpoint.handle(Instant::now(), server, None, None, BytesMut::from(&answer[..]), &mut Vec::new());
+        let Some(DatagramEvent::ConnectionEvent(_, event)) = heard else { panic!("the client takes no Retry") };
+        connection.handle_event(event);
+        let second = said(&mut connection);
+        assert!(matches!(Session::first(client, &second, &config), First::Proved));
+        // The token is of no use at another address, and what is no QUIC gets nothing.
+        assert!(!matches!(Session::first(another, &second, &config), First::Proved));
+        assert!(matches!(Session::first(client, b"THRUsignal/1 and more", &config), First::Other));
+    }
+}
