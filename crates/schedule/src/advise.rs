@@ -48,7 +48,7 @@ const ROUND_TRIPS: u64 = 30;
 const SLOW_START: u64 = 12;
 const TRIAL_NS: (u64, u64) = (300_000_000, 2_000_000_000);
 /// Part of a trial that the rates leave out, at least and, for slow start, at most.
-const WARMUP: (f64, f64) = (0.3, 0.7);
+const WARMUP: (f64, f64) = (0.3, 0.5);
 /// Part of the remaining time that is planned for a confirmation, because trials differ in length.
 const PLANNED: f64 = 0.9;
 /// Trials of a round of the confirmation.
@@ -264,7 +264,9 @@ impl Advise {
         };
         self.search.start.stop = Stop::TimeNs(time);
         let [least, most] = [WARMUP.0, WARMUP.1].map(|part| (time as f64 * part) as u64);
-        self.search.start.warmup_ns = rtt.map_or(least, |ns| (ns * SLOW_START).clamp(least, most));
+        // A requested time may be too short for both: the rest of a trial would be a few round trips, whose rate a backlog raises.
+        let slow_start = rtt.filter(|_| !self.plan.fixed_time).map_or(least, |ns| ns * SLOW_START);
+        self.search.start.warmup_ns = slow_start.clamp(least, most);
         if self.search.start == first.spec {
             self.search.cells.insert(Default::default(), first.id);
         }
