@@ -81,7 +81,7 @@ if wants replay; then
         "${inside[@]}" env LEGS="$dir/legs" THRU="$thru" scripts/record-legs.sh "loopback-$name" 250 "$host" $flags
     done
     say "replaying them"
-    printf '| recording | passes | covered | later | ± | ± own |\n'
+    printf '| recording | passes | sizes | covered | later | ± | ± own |\n'
     THRU_LEGS="$dir/legs" cargo test --release --locked --quiet -p throughline-schedule --test replay -- --nocapture |
         grep '^|'
 fi
