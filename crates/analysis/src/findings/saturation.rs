@@ -31,7 +31,7 @@ pub(super) fn saturation(groups: &[Group]) -> Option<Finding> {
     let errors: Vec<f64> = groups.iter().map(|group| BRACKET_ERRORS * group.se.unwrap_or(0.0)).collect();
     let at = first_saturated(&rates, |_| 0.0);
     if groups.len() - at < MIN_GROUPS || (last.block as f64) < MIN_SPAN * groups[at].block as f64 {
-        return Some(not_reached(groups));
+        return Some(not_reached(groups, &rates));
     }
     // Rates two standard errors higher and lower give the bracket. Its low end is the block before the first saturated one, which
     // is still below saturation.
@@ -93,13 +93,16 @@ fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding
     }
 }
 
-fn not_reached(groups: &[Group]) -> Finding {
+fn not_reached(groups: &[Group], rates: &[f64]) -> Finding {
     let (first, last) = (&groups[0], &groups[groups.len() - 1]);
-    let statement = format!(
-        "No saturation between {} and {}: the rate still rises at the largest block.",
-        wording::size(first.block),
-        wording::size(last.block)
-    );
+    let highest = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let why = if rates.last().is_some_and(|rate| *rate >= highest + NEARLY.ln()) {
+        "the rate still rises at the largest block"
+    } else {
+        "the rates of large blocks differ by more than 11 %, up or down, to the end"
+    };
+    let statement =
+        format!("No saturation between {} and {}: {why}.", wording::size(first.block), wording::size(last.block));
     let cells = last.cells();
     Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells, comparison: None }
 }
@@ -156,6 +159,17 @@ mod tests {
         let found = of(&sizes, hockney(10_000.0, 1.0), 0.0, 1);
         assert_eq!((found.block, found.estimate.clone()), (None, None));
         assert!(found.statement.contains("still rises"), "{}", found.statement);
+    }
+
+    #[test]
+    fn rates_that_fall_and_rise_to_the_end_are_not_said_to_rise() {
+        let uneven = |block: u64| {
+            hockney(10_000.0, 1.0)(block) * if (2_000_000..7_000_000).contains(&block) { 6.0 } else { 1.0 }
+        };
+        let sizes: Vec<u64> = netpipe().into_iter().filter(|block| *block < 12_000_000).collect();
+        let found = of(&sizes, |block| uneven(block) * if block > 7_000_000 { 3.0 } else { 1.0 }, 0.0, 1);
+        assert_eq!(found.block, None, "{}", found.statement);
+        assert!(found.statement.contains("differ by more than 11 %"), "{}", found.statement);
     }
 
     proptest! {
