@@ -102,7 +102,8 @@ fn of_two_faults_the_one_that_binds_comes_first() {
     let small = path.stream(&["--cc", "cubic", "--rcvbuf", ",32KiB", "--sndbuf", "32KiB,"]);
     let why = why(&small);
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow, "{why:#?}");
-    assert!(why.statement.contains("; likely also send buffer: 64 KiB send buffer over 2"), "{}", why.statement);
+    let also = "; likely also send buffer: 64 KiB send buffer (SO_SNDBUF of 32 KiB, which the kernel doubles) over 2";
+    assert!(why.statement.contains(also), "{}", why.statement);
     let share = why.parts.iter().find(|part| part.of == LimiterKind::ReceiveWindow).expect("its clock").share;
     assert!(why.statement.contains(&format!("{:.0} % of the sender's time", 100.0 * share)), "{}", why.statement);
     // Losses that a link does not make itself hold Reno far below its rate.

@@ -18,7 +18,7 @@ pub(super) fn check(name: &str, specs: &[Spec], cell: &PlannedCell) -> Result<()
         return Err(format!("`from` with `speak {name}`: thru connects to {name} from this host; omit `from`"));
     }
     if cell.to.is_none() {
-        return Err(format!("`speak {name}` needs a far host: add to = [\"HOST\"] at the top, or the field `host`"));
+        return Err(format!("`speak {name}` needs a far host: add to = [\"HOST\"] at the top, or a host to the cell"));
     }
     if let Some(setting) = cell.settings.far.first() {
         return Err(format!(
