@@ -81,7 +81,8 @@ pub enum LabError {
     },
     /// A link cannot change while the lab is up.
     #[error(
-        "the kernel carries the link {link}, and only its MTU can change: run the plan with its own lab, or set          carrier = \"emulator\" in the topology"
+        "the kernel carries the link {link}, and only its MTU can change: run the plan with its own lab, or set \
+         carrier = \"emulator\" in the topology"
     )]
     Fixed {
         /// The link.
