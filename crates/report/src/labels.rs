@@ -153,10 +153,13 @@ pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
     Some(if width > Estimate::MOST_RELATIVE { "not determined".to_owned() } else { share(width) })
 }
 
-/// `±1.2 %`.
+/// `±1.2 %`. No measurement is exact: a width that rounds to nothing is `±<0.1 %`.
 pub(crate) fn share(width: f64) -> String {
-    let percent = width * 100.0;
-    if percent < 9.95 { format!("±{percent:.1} %") } else { format!("±{percent:.0} %") }
+    match width * 100.0 {
+        percent if percent < 0.05 => "±<0.1 %".to_owned(),
+        percent if percent < 9.95 => format!("±{percent:.1} %"),
+        percent => format!("±{percent:.0} %"),
+    }
 }
 
 /// `9.41 Gbit/s ±0.3 %`; without the interval if there is none.
@@ -183,4 +186,15 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
 /// The text on one line, with terminal control characters made visible.
 pub(crate) fn plain(text: &str) -> String {
     model::plain(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_width_is_nothing() {
+        let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996].map(share);
+        assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %"]);
+    }
 }

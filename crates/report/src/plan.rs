@@ -79,8 +79,8 @@ fn value(mean: &CellMean, unit: &str) -> String {
     let text = labels::quantity(mean.value, unit);
     match mean.low.zip(mean.high) {
         Some((low, high)) if mean.value > 0.0 => {
-            let arm = 100.0 * (high - mean.value).max(mean.value - low) / mean.value;
-            if arm < 9.95 { format!("{text} ±{arm:.1} %") } else { format!("{text} ±{arm:.0} %") }
+            let arm = (high - mean.value).max(mean.value - low) / mean.value;
+            format!("{text} {}", labels::share(arm))
         }
         _ => text,
     }

@@ -318,7 +318,8 @@ fn change(ln: f64, interval: Interval) -> String {
         return format!("{:+.0} %, {:+.0} to {:+.0} %", percent(ln), percent(interval.low), percent(interval.high));
     }
     let digits = usize::from(half < 0.95);
-    format!("{:+.digits$} % ± {half:.digits$} %", percent(ln))
+    let width = if half < 0.05 { "<0.1".to_owned() } else { format!("{half:.digits$}") };
+    format!("{:+.digits$} % ± {width} %", percent(ln))
 }
 
 #[cfg(test)]
