@@ -65,7 +65,10 @@ fn settings(text: &mut String, inventory: &Inventory) {
 
 fn interface_lines(text: &mut String, interface: &Interface) {
     heading(text, &format!("interface {}", labels::plain(&interface.name)));
-    let _ = writeln!(text, "  {}", labels::plain(&interface_line(interface)));
+    let known = interface_line(interface);
+    if !known.is_empty() {
+        let _ = writeln!(text, "  {}", labels::plain(&known));
+    }
     for (name, value) in interface.device.iter().flat_map(device_facts) {
         line(text, name, &value);
     }

@@ -326,3 +326,33 @@ fn a_user_reads_and_is_told_what_setting_needs() {
     assert!(refused.message().contains("needs root"), "{}", refused.message());
     assert_eq!(bench.value("a", "sysctl.net.ipv4.tcp_sack"), "1");
 }
+
+/// The sender's settings of 2003, with lines that are not of the network and one that a namespace does not have.
+#[test]
+fn a_file_of_sysctls_is_applied_on_either_host_as_far_as_it_has_them() {
+    let Some(bench) = TestBed::new("a_file_of_sysctls_is_applied_on_either_host_as_far_as_it_has_them") else { return };
+    let file = bench.sandbox.path("snv.conf");
+    let text = "kernel.core_uses_pid = 1\nnet.ipv4.tcp_rmem = 4096 87380 67108864\nnet.ipv4.tcp_mem = 8388608 8388608 67108864\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let agent = bench.agent("b", &["--allow-tuning"]);
+    let before = ["a", "b"].map(|host| bench.value(host, RMEM));
+    let far = [&["tune", "apply", file, agent.host(), "--keep"], &bench.sandbox.token_flags()[..]].concat();
+    for (host, of, args) in [("a", "this host", vec!["tune", "apply", file]), ("b", agent.host(), far)] {
+        let done = bench.run("a", &args).ok();
+        assert!(
+            done.stderr.contains("not applied, only net.* is: ") && done.stderr.contains("line 1: kernel."),
+            "{done:?}"
+        );
+        assert!(
+            done.stderr.contains(&format!("not applied, {of} has no such setting: {file}, net.ipv4.tcp_mem = 8388608")),
+            "{done:?}"
+        );
+        assert_eq!(bench.value(host, RMEM), "4096 87380 67108864", "{host}");
+        bench.run(host, &["tune", "revert"]).ok();
+    }
+    assert_eq!(["a", "b"].map(|host| bench.value(host, RMEM)), before);
+    std::fs::write(file, "net.ipv4.tcp_mem = 1 2 3\n").unwrap();
+    let refused = bench.run("a", &["tune", "apply", file]).ended_with(2);
+    assert!(refused.stderr.contains("this host has none of the network's settings in "), "{refused:?}");
+}

@@ -5,7 +5,8 @@ use std::path::Path;
 use control::ControlError;
 use control::coordinator::{End, Target};
 use control::helper::recover;
-use host::tune::{self, Allowance, Journal, RealBackend, Which};
+use control::proto::message::Obstacle;
+use host::tune::{self, Allowance, Journal, RealBackend, TuneError, Which};
 use model::{Family, JournalEntry, Reverted, SettingNow};
 
 use crate::failure::Failure;
@@ -34,6 +35,32 @@ impl Place<'_> {
             None => Ok(tune::show(&RealBackend, keys, &Allowance::All)?),
             Some(host) => self.at(host, purpose, async |end| end.show(keys).await),
         }
+    }
+
+    /// Which of the settings the host has, in order.
+    ///
+    /// # Errors
+    /// The host is not reached, or does not show one of them.
+    pub(super) fn has(&self, keys: &[String], purpose: &str) -> Result<Vec<bool>, Failure> {
+        let Some(host) = self.host else {
+            let shown = |key| match tune::show(&RealBackend, std::slice::from_ref(key), &Allowance::All) {
+                Ok(_) => Ok(true),
+                Err(TuneError::Unknown { .. }) => Ok(false),
+                Err(other) => Err(other.into()),
+            };
+            return keys.iter().map(shown).collect();
+        };
+        self.at(host, purpose, async |end| {
+            let mut known = Vec::new();
+            for key in keys {
+                known.push(match end.show(std::slice::from_ref(key)).await {
+                    Ok(_) => true,
+                    Err(ControlError::Tune { obstacle: Obstacle::Wrong, .. }) => false,
+                    Err(other) => return Err(other),
+                });
+            }
+            Ok(known)
+        })
     }
 
     /// The changes that are not restored yet.

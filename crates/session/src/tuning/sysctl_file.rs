@@ -2,6 +2,7 @@
 
 use model::Setting;
 
+use super::place::Place;
 use crate::failure::Failure;
 
 /// What a file of sysctls asks for.
@@ -9,8 +10,33 @@ use crate::failure::Failure;
 pub struct SysctlFile {
     /// Those of the network, the last of each name.
     pub settings: Vec<Setting>,
-    /// The other ones, as `line 3: vm.swappiness = 10`.
+    /// The other ones with the reason, as `only net.* is: FILE, line 3: vm.swappiness = 10`.
     pub left: Vec<String>,
+}
+
+impl SysctlFile {
+    /// The file `name` with only those settings that `place` has: kernels differ, and a network namespace lacks some.
+    ///
+    /// # Errors
+    /// The host is not reached, or has none of them.
+    pub fn of_host(mut self, name: &str, place: &Place<'_>) -> Result<Self, Failure> {
+        let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
+        let mut known = place.has(&keys, "tune apply")?.into_iter();
+        let host = place.host.unwrap_or("this host");
+        let left = &mut self.left;
+        self.settings.retain(|Setting { key, value }| {
+            let there = known.next().unwrap_or(true);
+            if !there {
+                let key = key.trim_start_matches("sysctl.");
+                left.push(format!("{host} has no such setting: {name}, {key} = {value}"));
+            }
+            there
+        });
+        if self.settings.is_empty() {
+            return Err(Failure::usage(format!("{host} has none of the network's settings in {name}")));
+        }
+        Ok(self)
+    }
 }
 
 /// The `net.*` settings in `text`, the content of the file `name`. A name may have slashes for dots; a line that begins with `-` may
@@ -32,7 +58,7 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
             return Err(wrong());
         }
         if !key.starts_with("net.") && !key.starts_with("net/") {
-            file.left.push(format!("line {number}: {key} = {value}"));
+            file.left.push(format!("only net.* is: {name}, line {number}: {key} = {value}"));
             continue;
         }
         let setting: Setting =
@@ -65,7 +91,7 @@ mod tests {
                 strings("sysctl.net.core.rmem_max", "2"),
             ]
         );
-        assert_eq!(file.left, ["line 5: vm.swappiness = 10"]);
+        assert_eq!(file.left, ["only net.* is: a.conf, line 5: vm.swappiness = 10"]);
     }
 
     #[test]

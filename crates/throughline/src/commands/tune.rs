@@ -129,9 +129,9 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
             let name = file.display().to_string();
             let text = std::fs::read_to_string(file)
                 .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-            let found = tuning::of_sysctl_file(&name, &text)?;
+            let found = tuning::of_sysctl_file(&name, &text)?.of_host(&name, &common.place(host.as_deref()))?;
             for line in &found.left {
-                errln!("thru: not applied, only net.* is: {name}, {line}");
+                errln!("thru: not applied, {line}");
             }
             how.change(found.settings, host.as_deref(), common)
         }
