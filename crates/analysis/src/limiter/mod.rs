@@ -76,7 +76,9 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     let statement = statement(limiter, &also, &parts, &evidence);
     let likely = |kind: &LimiterKind| self::grade(*kind, &evidence).is_some_and(|grade| grade >= Grade::Likely);
     let limiters: Vec<LimiterKind> = std::iter::once(limiter).chain(also.iter().copied().filter(likely)).collect();
-    let remedies = remedies::remedies(&observations, &limiters);
+    // On a full link a larger window only lengthens the queue.
+    let full = (limiter, grade) == (LimiterKind::Link, Some(Grade::Strong));
+    let remedies = if full { Vec::new() } else { remedies::remedies(&observations, &limiters) };
     Some(Why {
         limiter,
         grade,

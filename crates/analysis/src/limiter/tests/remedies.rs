@@ -46,3 +46,15 @@ fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
     assert_eq!(why.remedies[0].command, "thru tune set 'sysctl.net.ipv4.tcp_rmem=4096 131072 20971520'");
     assert!(why.remedies[0].statement.contains(" on the far host (now 6 MiB): "), "{:?}", why.remedies);
 }
+
+#[test]
+fn a_full_link_needs_no_larger_buffer() {
+    let mut case = RecordedCase::tcp(250, 20 * MS);
+    case.hosts[0].sysctl.insert("net.ipv4.tcp_wmem".into(), "4096 16384 524288".into());
+    case.trials(|trial| trial.near.flows[0].socket.sndbuf = Some(512 << 10));
+    case.samples(|_, one| (one.cwnd, one.min_rtt_ns, one.notsent_bytes) = (6_000, Some(10 * MS), Some(2 << 20)));
+    let why = case.why();
+    assert_eq!((why.limiter, why.grade), (LimiterKind::Link, Some(Grade::Strong)), "{why:#?}");
+    assert!(why.also.contains(&LimiterKind::SendBuffer), "{why:#?}");
+    assert!(why.remedies.is_empty(), "{:#?}", why.remedies);
+}
