@@ -135,9 +135,15 @@ fn is_block(factor: &Factor) -> bool {
     factor.kind == FactorKind::Field && factor.key == "block"
 }
 
-/// The names of the levels that a plan's cells have, in the plan's order; empty for other runs.
+/// The names of the levels that cells have: a plan's in its order, an imported listing's by name; empty for other runs.
 pub(super) fn level_names(run: &Run) -> Vec<String> {
-    let Some(plan) = &run.header.plan else { return Vec::new() };
+    let Some(plan) = &run.header.plan else {
+        // Rows of an imported listing, such as the connections of ss, have names and no plan.
+        let mut names: Vec<String> = run.header.cells.iter().flat_map(|cell| cell.levels.keys().cloned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        return if run.header.origin.is_some() { names } else { Vec::new() };
+    };
     let factors = plan.factors.iter().map(|factor| factor.name.clone());
     let hosts = [model::Factor::FROM, model::Factor::TO].map(str::to_owned);
     factors.chain(hosts).filter(|name| run.header.cells.iter().any(|cell| cell.levels.contains_key(name))).collect()
