@@ -43,6 +43,8 @@ pub struct RunRow {
     pub headline: Option<Estimate>,
     /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
     pub trust: Option<Trust>,
+    /// Number of its cells when it began.
+    pub cells: u64,
     /// What its first cell measures; `None` when it has no cell.
     #[serde(skip)]
     pub spec: Option<Spec>,
@@ -105,7 +107,7 @@ impl Store {
             self.connection
                 .prepare_cached(
                     "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
-                            json_extract(header, '$.cells[0].spec')
+                            json_extract(header, '$.cells[0].spec'), json_array_length(header, '$.cells')
                      FROM run ORDER BY number DESC LIMIT ?1",
                 )?
                 .query_map([limit], run_row)?
@@ -229,6 +231,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let started: i64 = row.get(5)?;
     let (headline, trust): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
     let spec: Option<String> = row.get(9)?;
+    let cells: Option<i64> = row.get(10)?;
     Ok(RunRow {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -240,6 +243,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
         headline: headline.and_then(|text| serde_json::from_str(&text).ok()),
         trust: trust.and_then(|text| serde_json::from_str(&text).ok()),
+        cells: cells.unwrap_or_default().unsigned_abs(),
         spec: spec.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }

@@ -75,10 +75,12 @@ pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory
     also.sort_by_key(|kind| std::cmp::Reverse(self::grade(*kind, &evidence)));
     let statement = statement(limiter, &also, &parts, &evidence);
     let likely = |kind: &LimiterKind| self::grade(*kind, &evidence).is_some_and(|grade| grade >= Grade::Likely);
-    let limiters: Vec<LimiterKind> = std::iter::once(limiter).chain(also.iter().copied().filter(likely)).collect();
-    // On a full link a larger window only lengthens the queue.
-    let full = (limiter, grade) == (LimiterKind::Link, Some(Grade::Strong));
-    let remedies = if full { Vec::new() } else { remedies::remedies(&observations, &limiters) };
+    let mut limiters: Vec<LimiterKind> = std::iter::once(limiter).chain(also.iter().copied().filter(likely)).collect();
+    // Where something else certainly limits, a larger buffer gains nothing: on a full link it lengthens the queue.
+    if grade == Some(Grade::Strong) {
+        limiters.truncate(1);
+    }
+    let remedies = remedies::remedies(&observations, &limiters);
     Some(Why {
         limiter,
         grade,
