@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
-use model::{Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units};
+use model::{Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units};
 
 use crate::grid::Grid;
 use crate::labels;
@@ -74,12 +74,15 @@ fn doubt(run: &Run, cell: u32) -> &'static str {
     }
 }
 
-/// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
+/// `941 Mbit/s ±0.4 %`, with the longer arm of the interval; `not determined` where that is longer than the value.
 fn value(mean: &CellMean, unit: &str) -> String {
     let text = labels::quantity(mean.value, unit);
     match mean.low.zip(mean.high) {
         Some((low, high)) if mean.value > 0.0 => {
             let arm = (high - mean.value).max(mean.value - low) / mean.value;
+            if arm > Estimate::MOST_RELATIVE {
+                return "not determined".to_owned();
+            }
             format!("{text} {}", labels::share(arm))
         }
         _ => text,
