@@ -94,7 +94,7 @@ pub struct Series {
     pub name: String,
     /// Points, in drawing order.
     pub points: Vec<Point>,
-    /// A reference for comparison (such as the memory ceiling), drawn thinner, in every panel.
+    /// A reference for comparison (such as the memory ceiling), drawn thinner.
     pub reference: bool,
     /// Whether its points are segments of bars, from `low` to `high`; `y` is their length.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -102,8 +102,16 @@ pub struct Series {
     /// Its colour and dashes; null for those of its position in the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,
-    /// Index of its panel.
-    pub panel: usize,
+    /// Index of its panel; null for every panel.
+    pub panel: Option<usize>,
+}
+
+impl Series {
+    /// Whether it is drawn in this panel.
+    #[must_use]
+    pub fn is_in(&self, panel: usize) -> bool {
+        self.panel.is_none_or(|own| own == panel)
+    }
 }
 
 /// What a series looks like: the same level of a factor has the same colour in all figures of a run.

@@ -92,8 +92,7 @@ fn lines(svg: &mut Svg, layout: &Layout, figure: &Figure, usage: Use) {
     for (panel, plot) in layout.plots.iter().enumerate() {
         let id = clip(svg, layout, figure, plot, panel);
         let place = Place { plot, figure, clip: &id, usage };
-        // A reference belongs to every panel.
-        let here = |index: &usize| figure.series[*index].panel == panel || figure.series[*index].reference;
+        let here = |index: &usize| figure.series[*index].is_in(panel);
         let all = 0..figure.series.len();
         if figure.context {
             all.clone().filter(|index| !here(index)).for_each(|index| series::faint(svg, place, index));

@@ -128,7 +128,7 @@ pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palett
         let level = own.iter().find(|(name, _)| name == lines).map_or("", |(_, level)| level);
         let colour = palette.colour(lines, level);
         series.look = Some(Look { colour, dash: if many { 0 } else { at } });
-        series.panel = if many { at } else { 0 };
+        series.panel = many.then_some(at);
         series.name = words(own, &|name| !many || name == lines);
     }
     if many {
@@ -155,7 +155,7 @@ pub(super) fn one_each(mut drawn: Drawn) -> Drawn {
     figure.context = true;
     figure.panels.clear();
     for series in figure.series.iter_mut().filter(|series| !series.reference) {
-        series.panel = figure.panels.len();
+        series.panel = Some(figure.panels.len());
         series.look = Some(Look::default());
         figure.panels.push(series.name.clone());
     }
@@ -168,7 +168,7 @@ fn limited(mut drawn: Drawn) -> Drawn {
     let count = figure.panels.len();
     if count > MOST_PANELS {
         let kept: Vec<bool> =
-            figure.series.iter().map(|series| series.reference || series.panel < MOST_PANELS).collect();
+            figure.series.iter().map(|series| series.panel.is_none_or(|panel| panel < MOST_PANELS)).collect();
         let mut keep = kept.iter();
         figure.series.retain(|_| keep.next() == Some(&true));
         let mut keep = kept.iter();
@@ -183,7 +183,7 @@ fn limited(mut drawn: Drawn) -> Drawn {
 /// quantities.
 pub(super) fn panel_for_each(figure: &mut Figure, groups: &[usize], names: &[String]) {
     for (series, group) in figure.series.iter_mut().zip(groups) {
-        series.panel = *group;
+        series.panel = Some(*group);
     }
     figure.panels = names.to_vec();
 }
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(colours(&few), [("a l0".to_owned(), 0), ("a l1".to_owned(), 1)]);
         assert!(colours(&many).contains(&("b l3".to_owned(), 5)), "{:?}", colours(&many));
         assert_eq!(many.panels, ["a l0", "a l1"], "the factor with more levels is the lines");
-        assert!(many.series.iter().enumerate().all(|(at, series)| series.panel == at / 4));
+        assert!(many.series.iter().enumerate().all(|(at, series)| series.panel == Some(at / 4)));
     }
 
     #[test]
@@ -237,12 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn a_lines_own_reference_stays_in_its_panel_and_a_common_one_is_in_all() {
+        let mut figure = drawn(&["a", "a's limit", "b", "b's limit"]).figure;
+        figure.series[1].reference = true;
+        figure.series[3].reference = true;
+        assert!(figure.series[3].is_in(0) && figure.series[3].is_in(1));
+        panel_for_each(&mut figure, &[0, 0, 1, 1], &["a", "b"].map(str::to_owned));
+        let shown = [0, 1].map(|panel| figure.series.iter().map(|one| one.is_in(panel)).collect::<Vec<_>>());
+        assert_eq!(shown, [[true, true, false, false], [false, false, true, true]].map(|row| row.to_vec()));
+    }
+
+    #[test]
     fn panels_are_in_the_order_of_the_plan() {
         let mut levels = crossed(2, 4);
         levels.rotate_left(5);
         let figure = by_levels(drawn(&["x"; 8]), &levels, &palette(&[("a", 2), ("b", 4)])).figure;
         assert_eq!(figure.panels, ["a l0", "a l1"]);
-        assert_eq!(figure.series[0].panel, 1);
+        assert_eq!(figure.series[0].panel, Some(1));
     }
 
     #[test]

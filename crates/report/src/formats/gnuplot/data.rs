@@ -47,7 +47,7 @@ impl DataFile {
 
     /// Writes a series and returns the index of its data set. An interval without a bound ends where the axis does.
     pub(super) fn append(&mut self, figure: &Figure, series: &Series, y_span: &Span) -> usize {
-        let panel = figure.panels.get(series.panel).filter(|_| !series.reference);
+        let panel = series.panel.and_then(|panel| figure.panels.get(panel));
         let name = panel.filter(|panel| **panel != series.name).map_or(String::new(), |panel| format!("{panel}, "));
         let data_set = self.begin(&figure.id, &format!("{name}{}", series.name));
         let (x, y) = (&figure.x, &figure.y);

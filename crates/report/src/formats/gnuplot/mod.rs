@@ -35,7 +35,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
             let data_set = file.append(figure, series, section.spans());
             sets.push((file.name.clone(), data_set));
             for (panel, plots) in plots.iter_mut().enumerate() {
-                if panel == series.panel || series.reference {
+                if series.is_in(panel) {
                     plots.extend(section.items(&file.name, data_set, index));
                 }
             }

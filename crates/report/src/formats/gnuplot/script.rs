@@ -114,7 +114,7 @@ impl<'a> Section<'a> {
         if !self.figure.context {
             return Vec::new();
         }
-        let other = |index: &usize| self.figure.series[*index].panel != panel && !self.figure.series[*index].reference;
+        let other = |index: &usize| !self.figure.series[*index].is_in(panel);
         let with = if joined(self.figure) { "lines" } else { "points pointtype 7 pointsize 0.3" };
         let item = |index: usize| {
             let (file, data_set) = sets.get(index)?;
@@ -288,7 +288,7 @@ impl<'a> Section<'a> {
     fn arrows(&self, panel: usize) -> String {
         let figure = self.figure;
         let mut text = String::new();
-        let here = |index: &usize| figure.series[*index].panel == panel || figure.series[*index].reference;
+        let here = |index: &usize| figure.series[*index].is_in(panel);
         for index in (0..figure.series.len()).filter(here) {
             for exit in exits(&self.layout.plots[panel], figure, index) {
                 let by = match exit.side {
