@@ -421,7 +421,7 @@ fn a_lab_has_factors_of_its_own() {
     assert_eq!(topology.links[0].carrier(), lab::topology::Carrier::Emulator);
     // 1000 bits each: a second and a tenth, and what is around a trial.
     let preview = crate::Preview::of(&within, Some(&topology)).unwrap();
-    assert_eq!((preview.untimed, preview.round_ns), (0, 1_100_000_000 + 2 * 150_000_000));
+    assert_eq!((preview.untimed, preview.round_ns), (0, 1_100_000_000 + 2 * 80_000_000));
     assert_eq!(crate::Preview::of(&within, None).unwrap().untimed, 2);
     let bad = read("plan.toml", LINKS.replace("link.rate", "link.a.c.rate"), &BTreeMap::new(), true).unwrap();
     assert!(super::topology(path, &bad).unwrap_err().to_string().contains("no such link"));
