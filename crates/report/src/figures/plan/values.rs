@@ -142,12 +142,22 @@ fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str
         title: format!("{} over {factor}", capitalised(measured.name)),
         subtitle: subtitle(run, "means of the trials with their intervals"),
         x: levels.axis,
-        y: Axis::new(measured.name, measured.unit, Scale::Linear),
+        y: Axis::new(measured.name, measured.unit, scale(measured.unit, &series)),
         series,
         ..Figure::default()
     };
     let owners = vec![0; own.len()];
     Some((factor, by_levels(Drawn { figure, owners }, &own, &Palette::of(run))))
+}
+
+/// Times of which the longest is so many times the shortest have a logarithmic axis, on which both can be read.
+const WIDE_TIMES: f64 = 30.0;
+
+/// The scale of values in `unit`.
+fn scale(unit: &str, series: &[Series]) -> Scale {
+    let values = || series.iter().flat_map(|one| &one.points).map(|point| point.y);
+    let [low, high] = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+    if unit == "ns" && low > 0.0 && high >= WIDE_TIMES * low { Scale::Log } else { Scale::Linear }
 }
 
 /// The values from each host to each other one; a panel for each combination of the other factors.
@@ -262,5 +272,17 @@ mod tests {
         let figure = &figures(&run)[1].figure;
         assert_eq!((figure.panels.len(), figure.series.len()), (4, 12), "{:?}", figure.panels);
         assert!(figure.series.iter().all(|series| series.panel < Some(4)));
+    }
+
+    #[test]
+    fn times_of_very_different_lengths_have_a_logarithmic_axis() {
+        let series = |values: &[f64]| {
+            let points = values.iter().map(|y| Point { x: 1.0, y: *y, ..Point::default() }).collect();
+            [Series { points, ..Series::default() }]
+        };
+        assert_eq!(scale("ns", &series(&[1.0, 30.0])), Scale::Log);
+        for (unit, values) in [("ns", &[1.0, 29.0][..]), ("ns", &[0.0, 30.0]), ("bit/s", &[1.0, 30.0]), ("ns", &[])] {
+            assert_eq!(scale(unit, &series(values)), Scale::Linear, "{unit} {values:?}");
+        }
     }
 }
