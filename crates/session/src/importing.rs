@@ -9,6 +9,7 @@ use flate2::read::MultiGzDecoder;
 use import::{Format, Refused, Source};
 use model::Run;
 use sha2::{Digest, Sha256};
+use store::StoreError;
 
 use crate::failure::Failure;
 use crate::setup::recorder;
@@ -51,6 +52,7 @@ pub enum ImportEvent<'a> {
 /// Nothing or not all was imported; the store cannot be written.
 pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)) -> Result<(), Failure> {
     let mut recorder = recorder(request.store)?;
+    let mut ids = Ids::new()?;
     let (mut runs, mut refusals) = (0_u32, 0);
     for file in request.files {
         let Contents { sha256, reading } = match read(file, request.format) {
@@ -66,10 +68,14 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
         }
         refusals += reading.refused.len();
         for (index, imported) in (1..).zip(reading.imported) {
-            let source = source(request.name, file, &sha256, [index, runs])?;
+            let source = source(request.name, file, &sha256, [index, runs], &mut ids);
             runs += 1;
-            let run = import::assemble(imported, &source, &reading.refused);
-            recorder.record_run(&run)?;
+            let mut run = import::assemble(imported, &source, &reading.refused);
+            while let Err(error) = recorder.record_run(&run) {
+                // Another program used this id in the same second.
+                let StoreError::IdTaken { .. } = error else { return Err(error.into()) };
+                run.header.id = ids.next(unix_ns());
+            }
             tell(ImportEvent::Stored(&run));
         }
     }
@@ -126,9 +132,27 @@ fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
+fn unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// The ids of the runs of one import: their last digits count up from a random value, so that no two are equal.
+struct Ids(u16);
+
+impl Ids {
+    fn new() -> Result<Self, Failure> {
+        Ok(Self(u16::from_be_bytes(engine::random().map_err(Failure::other)?)))
+    }
+
+    fn next(&mut self, unix_ns: u64) -> String {
+        self.0 = self.0.wrapping_add(1);
+        store::new_run_id(unix_ns, self.0)
+    }
+}
+
 /// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
-fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2]) -> Result<Source, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2], ids: &mut Ids) -> Source {
+    let now = unix_ns();
     let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = match name {
         Some(name) if number == 0 => name.to_owned(),
@@ -136,14 +160,12 @@ fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 
         None if index > 1 => format!("{file}-{index}"),
         None => file.clone(),
     };
-    // The last digits tell the runs of one import from each other; they count up from a value that the file determines.
-    let entropy = u16::from_str_radix(sha256.get(..4).unwrap_or("0"), 16).map_err(Failure::other)?;
-    Ok(Source {
-        id: store::new_run_id(now, entropy.wrapping_add(number as u16)),
+    Source {
+        id: ids.next(now),
         name: Some(name),
         command: std::env::args().collect(),
         file,
         sha256: sha256.to_owned(),
         imported_unix_ns: now,
-    })
+    }
 }

@@ -119,3 +119,17 @@ fn a_run_of_this_program_is_imported_and_an_older_document_is_refused() {
         refused.stderr
     );
 }
+
+/// The last digits of an id are 16 bits: of 800 drawn at random, two would be equal in 99 of 100 imports.
+#[test]
+fn hundreds_of_files_have_ids_of_their_own() {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (0..800).map(|number| format!("{number}.out")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let lines = format!("       1 {}.5 0.00001000\n       2 0.8 0.00001900\n", number + 1);
+        fs::write(sandbox.path(name), lines).unwrap();
+    }
+    let words: Vec<&str> = ["import"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let imported = sandbox.run(&words).ok();
+    assert_eq!(imported.stdout.lines().count(), 800, "{}", imported.stderr);
+}
