@@ -143,7 +143,12 @@ pub(crate) fn prefix(value: f64, unit: &str) -> (f64, String) {
     };
     let fitting = table.iter().find(|(size, _)| value.abs() >= size * 0.999_999);
     let (size, name) = fitting.or(table.last()).copied().unwrap_or((1.0, ""));
-    (size, if std::ptr::eq(table, COUNTS) { format!("{name}{unit}") } else { name.to_owned() })
+    let name = match unit.strip_prefix("1/") {
+        _ if !std::ptr::eq(table, COUNTS) => name.to_owned(),
+        Some(time) if !name.is_empty() => format!("{name}/{time}"),
+        _ => format!("{name}{unit}"),
+    };
+    (size, name)
 }
 
 /// A tick's text with its unit: `64 KiB`, `10 µs`, `2.5 Gbit/s`, `99.9 %`.
@@ -194,6 +199,13 @@ mod tests {
             ["1 B", "8 B", "64 B", "512 B", "4 KiB", "32 KiB", "256 KiB", "2 MiB"]
         );
         assert_eq!(texts("B", Scale::Log, &[64.0, 256.0], 9), ["64 B", "128 B", "256 B"]);
+    }
+
+    #[test]
+    fn a_frequency_has_its_prefix_before_the_stroke() {
+        let units = [3.0, 3e4, 3e7].map(|value| prefix(value, "1/s").1);
+        assert_eq!(units, ["1/s", "k/s", "M/s"]);
+        assert_eq!(prefix(3e4, "").1, "k");
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str
     let figure = Figure {
         id: format!("plan-{}", file_name(measured.name)),
         title: format!("{} over {factor}", capitalised(measured.name)),
-        subtitle: subtitle(run, "means of the trials with their intervals"),
+        subtitle: subtitle(run, means(&series)),
         x: levels.axis,
         y: Axis::new(measured.name, measured.unit, scale(measured.unit, &series)),
         series,
@@ -148,6 +148,13 @@ fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str
     };
     let owners = vec![0; own.len()];
     Some((factor, by_levels(Drawn { figure, owners }, &own, &Palette::of(run))))
+}
+
+/// What the points are.
+fn means(series: &[Series]) -> &'static str {
+    let interval = |point: &Point| point.low.is_some() || point.high.is_some();
+    let some = series.iter().flat_map(|one| &one.points).any(interval);
+    if some { "means of the trials with their intervals" } else { "means of the trials" }
 }
 
 /// Times of which the longest is so many times the shortest have a logarithmic axis, on which both can be read.
