@@ -161,7 +161,7 @@ fn precision(points: &[&Outcome]) -> Option<String> {
     };
     let both: Vec<[f64; 2]> = points.iter().filter_map(parts).collect();
     let of = |part: usize| median(&both.iter().map(|parts| parts[part]).collect::<Vec<_>>()).map(labels::share);
-    Some(format!("{} of each size (median), {} of the level that all sizes share", of(0)?, of(1)?))
+    Some(format!("{} of each size (median), {} of the level that all share in this run", of(0)?, of(1)?))
 }
 
 /// Sizes over the whole range, evenly in their logarithm, in two columns.
