@@ -261,11 +261,11 @@ mod tests {
     use super::*;
 
     fn figure(panels: usize) -> Figure {
-        let series = |panel| Series {
+        let series = |panel: usize| Series {
             name: format!("level {}", panel % 2),
             points: vec![Point { x: 1.0, y: 1.0, ..Point::default() }, Point { x: 2.0, y: 3.0, ..Point::default() }],
             look: Some(model::Look { colour: panel % 2, dash: 0 }),
-            panel,
+            panel: Some(panel),
             ..Series::default()
         };
         Figure {
