@@ -126,8 +126,10 @@ fn hundreds_of_files_have_ids_of_their_own() {
     let sandbox = Sandbox::new();
     let names: Vec<String> = (0..800).map(|number| format!("{number}.out")).collect();
     for (number, name) in names.iter().enumerate() {
-        let lines = format!("       1 {}.5 0.00001000\n       2 0.8 0.00001900\n", number + 1);
-        fs::write(sandbox.path(name), lines).unwrap();
+        let seconds = |bytes: f64| 1e-5 + 1e-8 * (number as f64 + bytes);
+        let line =
+            |bytes: f64| format!("{bytes:8} {:.6} {:.9}\n", bytes * 8.0 / seconds(bytes) / 1048576.0, seconds(bytes));
+        fs::write(sandbox.path(name), [1.0, 2.0, 3.0].map(line).concat()).unwrap();
     }
     let words: Vec<&str> = ["import"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let imported = sandbox.run(&words).ok();
