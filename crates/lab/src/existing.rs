@@ -42,7 +42,7 @@ pub struct ExistingLab {
 /// # Errors
 /// If the journal cannot be read.
 pub fn labs() -> Result<Vec<ExistingLab>, LabError> {
-    let journal = Journal::open()?;
+    let Some(journal) = Journal::existing()? else { return Ok(Vec::new()) };
     let mut labs: Vec<_> = journal.states()?.into_iter().map(|state| ExistingLab::of(state, &journal)).collect();
     labs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(labs)

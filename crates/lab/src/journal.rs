@@ -80,6 +80,16 @@ impl Journal {
         Self::at(Path::new(DIRECTORY))
     }
 
+    /// The journal of this machine as it is, for any user; `None` if no lab was ever made.
+    pub(crate) fn existing() -> Result<Option<Self>, LabError> {
+        let directory = PathBuf::from(DIRECTORY);
+        match fs::read_dir(&directory) {
+            Ok(_) => Ok(Some(Self { directory })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(failure("read", &directory, source)),
+        }
+    }
+
     fn at(directory: &Path) -> Result<Self, LabError> {
         let fail = |source| failure("make a directory", directory, source);
         // Its content is deleted with root's privileges, so no other user may have written it.

@@ -14,10 +14,11 @@ use crate::failure::Failure;
 /// # Errors
 /// The file or its folder cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::output(format!("cannot write {}: {error}", path.display()));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
+    let failed = |error: io::Error| {
+        let hint =
+            if error.kind() == io::ErrorKind::NotFound { "; its folder does not exist: make it first" } else { "" };
+        Failure::output(format!("cannot write {}: {error}{hint}", path.display()))
+    };
     // Devices and pipes are not replaced.
     if path.exists() && !path.is_file() {
         return fs::write(path, bytes).map_err(failed);
@@ -89,12 +90,17 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes several files, given by name and bytes. The first goes to `path`, the others beside it under names that begin with its stem.
-/// If `path` is a folder, or has no extension and there are several, all go there under their own names. Returns their paths.
+/// If `path` is a folder, or has no extension and there are several, all go there under their own names; that folder alone is made
+/// if needed. Returns their paths.
 ///
 /// # Errors
 /// As [`write`].
 pub fn write_together(path: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, Failure> {
     let into_folder = path.is_dir() || (files.len() > 1 && path.extension().is_none());
+    if into_folder && !path.is_dir() {
+        fs::create_dir(path)
+            .map_err(|error| Failure::output(format!("cannot make the folder {}: {error}", path.display())))?;
+    }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let mut written: Vec<PathBuf> = Vec::new();
     for (name, bytes) in files {
@@ -125,5 +131,11 @@ mod tests {
         assert_eq!(names(folder.path()), ["a.svg", "b.svg"]);
         assert_eq!(names(&folder.path().join("new")), ["new/a.svg", "new/b.svg"]);
         assert_eq!(names(&folder.path().join("x.svg")), ["x.svg", "x-b.svg"]);
+        // A folder above may be a typing error.
+        for (path, what) in [("no/x.svg", "its folder does not exist"), ("no/such", "cannot make the folder")] {
+            let refused = write_together(&folder.path().join(path), two()).unwrap_err().to_string();
+            assert!(refused.contains(what), "{refused}");
+        }
+        assert!(!folder.path().join("no").exists());
     }
 }

@@ -99,14 +99,16 @@ pub enum StoreError {
         known: i64,
     },
     /// No run goes by this name.
-    #[error("no run '{reference}' in {}; {}", path.display(), offer(near))]
+    #[error("no run '{reference}' in {}; {}", path.display(), offer(near, *runs))]
     Unknown {
         /// What the user wrote.
         reference: String,
         /// The file.
         path: PathBuf,
-        /// Ids and names that come close, best first; the latest run where none does; empty for an empty store.
+        /// Ids and names that come close, best first.
         near: Vec<String>,
+        /// How many runs the store holds.
+        runs: u32,
     },
     /// Several runs go by this name.
     #[error("'{reference}' means several runs in {}: use one of the ids {}", path.display(), matches.join(", "))]
@@ -203,9 +205,10 @@ impl StoreError {
     }
 }
 
-fn offer(near: &[String]) -> String {
+fn offer(near: &[String], runs: u32) -> String {
     match near {
-        [] => "it holds no run yet".into(),
+        [] if runs == 0 => "it holds no run yet".into(),
+        [] => format!("`thru runs` lists the {runs} it holds"),
         near => format!("did you mean {}?", near.join(", ")),
     }
 }

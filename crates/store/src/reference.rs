@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Params};
+use rusqlite::{Connection, Params};
 
 use crate::StoreError;
 
@@ -43,6 +43,7 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, reference: &str) -> 
             reference: reference.to_owned(),
             path: path.to_owned(),
             near: near(connection, reference).map_err(failed)?,
+            runs: connection.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, u32>(0)).map_err(failed)?,
         }),
         _ => Err(StoreError::Ambiguous {
             reference: reference.to_owned(),
@@ -67,7 +68,7 @@ fn select(connection: &Connection, condition: &str, parameters: impl Params) -> 
         .collect()
 }
 
-/// Ids and names that come close to `reference`, best first; the latest id where none does.
+/// Ids and names that come close to `reference`, best first.
 fn near(connection: &Connection, reference: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare("SELECT id FROM run UNION SELECT name FROM run WHERE name IS NOT NULL")?;
     let mut alike = Vec::new();
@@ -84,10 +85,6 @@ fn near(connection: &Connection, reference: &str) -> rusqlite::Result<Vec<String
     }
     // Later ids sort higher, and the later run is the likelier one.
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
-    if alike.is_empty() {
-        let latest = "SELECT id FROM run ORDER BY number DESC LIMIT 1";
-        return Ok(connection.query_row(latest, [], |row| row.get(0)).optional()?.into_iter().collect());
-    }
     Ok(alike.into_iter().take(OFFERED).map(|(_, known)| known).collect())
 }
 
@@ -154,10 +151,12 @@ mod tests {
         let runs = four();
         assert!(refusal(&runs, "befroe").contains("did you mean before?"), "{}", refusal(&runs, "befroe"));
         assert!(refusal(&runs, "cccc").contains("did you mean 20261121-110000-cccc?"), "{}", refusal(&runs, "cccc"));
-        for reference in ["", "last~4", "last~-1", "last~x", "lastly", "xyz", "%", "2026%"] {
+        for reference in ["", "last~4", "last~-1", "last~x", "lastly", "xyz", "%"] {
             let message = refusal(&runs, reference);
-            assert!(message.contains(&format!("no run '{reference}' in runs.sqlite; did you mean")), "{message}");
+            let expected = format!("no run '{reference}' in runs.sqlite; `thru runs` lists the 4 it holds");
+            assert_eq!(message, expected);
         }
+        assert!(refusal(&self::runs(&[("20261119-080000-0001", None)]), "xyz").ends_with("lists the 1 it holds"));
         assert!(refusal(&self::runs(&[]), "last").contains("it holds no run yet"));
     }
 }
