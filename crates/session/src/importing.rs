@@ -11,6 +11,7 @@ use model::Run;
 use sha2::{Digest, Sha256};
 use store::StoreError;
 
+use crate::config;
 use crate::failure::Failure;
 use crate::setup::recorder;
 
@@ -163,7 +164,7 @@ fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 
     Source {
         id: ids.next(now),
         name: Some(name),
-        command: std::env::args().collect(),
+        command: config::words(),
         file,
         sha256: sha256.to_owned(),
         imported_unix_ns: now,

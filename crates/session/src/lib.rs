@@ -7,6 +7,7 @@
 
 pub mod agent_keys;
 pub mod citation;
+pub mod config;
 pub mod demo;
 pub mod draft;
 pub mod explaining;

@@ -18,11 +18,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::agent_keys::KnownAgents;
-use crate::citation;
 use crate::failure::Failure;
 use crate::files::read_secret;
 use crate::scratch::Scratch;
 use crate::signals::{Signals, StopRequest};
+use crate::{citation, config};
 
 /// The recorder of a run, in the store at `path`, or the default one.
 pub fn recorder(path: Option<&Path>) -> Result<store::Recorder, Failure> {
@@ -57,7 +57,7 @@ pub fn own_program() -> Result<PathBuf, Failure> {
 /// The command line of this process, as a user types it.
 #[must_use]
 pub fn command_line() -> Vec<String> {
-    std::iter::once("thru".to_owned()).chain(std::env::args().skip(1)).collect()
+    std::iter::once("thru".to_owned()).chain(config::words().into_iter().skip(1)).collect()
 }
 
 /// Becomes true at the first signal that requests the end. The second one calls `exit`. SIGHUP does not count as a second

@@ -36,7 +36,9 @@ pub fn command() -> Clap {
 
 fn with_negative_numbers(command: Clap) -> Clap {
     let takes = |arg: &Arg| arg.get_action().takes_values() && !arg.is_positional() && !arg.is_require_equals_set();
+    // Options of a config file come first, and later ones override them.
     command
+        .args_override_self(true)
         .mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg })
         .mut_subcommands(with_negative_numbers)
 }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use session::{Failure, launch, signals};
+use session::{Failure, config, launch, signals};
 
 /// Runs the command line of this process, and returns its exit code.
 #[must_use]
@@ -42,9 +42,13 @@ pub fn main() -> ExitCode {
 fn run() -> Result<u8, Failure> {
     let command = args::command();
     spelling::learn(&command);
-    let args = match command.try_get_matches().and_then(|matches| args::Args::from_arg_matches(&matches)) {
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
+    let line = config::extended(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))
+    {
         Ok(args) => args,
-        Err(error) => return usage::refuse(&error),
+        Err(error) => return usage::refuse(&error, line.file.as_deref()),
     };
     if args.units == "bytes" {
         units::use_bytes();

@@ -1,6 +1,7 @@
 //! Errors of the command line. Errors about values have our own text, the others that of clap.
 
 use std::error::Error;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use session::Failure;
@@ -12,11 +13,11 @@ const USAGE: u8 = 2;
 /// Flags that have a new name, with that name.
 const RENAMED: [(&str, &str); 1] = [("--wad", "--cc-rules")];
 
-/// Prints the help that was requested, or the error of a command line. Returns the exit code.
+/// Prints the help that was requested, or the error of a command line, of which `file` has options. Returns the exit code.
 ///
 /// # Errors
 /// Help cannot be written to standard output.
-pub fn refuse(error: &clap::Error) -> Result<u8, Failure> {
+pub fn refuse(error: &clap::Error, file: Option<&Path>) -> Result<u8, Failure> {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -32,6 +33,9 @@ pub fn refuse(error: &clap::Error) -> Result<u8, Failure> {
     let own = of_value(error).or_else(|| of_renamed(error)).is_some();
     let details = if own { String::new() } else { details(&error.to_string()) };
     err!("thru: {}\n{details}", sentence(error));
+    if let Some(file) = file {
+        errln!("thru: options of {} are part of this command line", file.display());
+    }
     Ok(USAGE)
 }
 

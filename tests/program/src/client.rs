@@ -105,6 +105,7 @@ impl Sandbox {
     /// The same for a command that runs `thru` elsewhere, for example on a host of a lab.
     pub fn prepare<S: AsRef<str>>(&self, mut command: Command, args: &[S]) -> Command {
         command.args(args.iter().map(AsRef::as_ref)).env("THRU_STORE", self.store()).current_dir(self.folder.path());
+        command.env("THRU_CONFIG", "");
         // A client that is killed leaves the folder of its sockets behind.
         command.env("TMPDIR", self.folder.path());
         // Agents of this test have this key; those with another one are kept here.

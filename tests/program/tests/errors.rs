@@ -341,3 +341,34 @@ fn a_closed_pipe_is_no_failure_of_the_program() {
     assert!(process.wait(Duration::from_secs(30)).success());
     assert!(!process.stderr().contains("panicked") && !process.stdout().is_empty(), "{}", process.stderr());
 }
+
+#[test]
+fn options_of_a_file_are_defaults_which_the_command_line_overrides() {
+    let agent = Agent::start();
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("config.toml");
+    let with = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("THRU_CONFIG", &file);
+        Running::of(command).wait()
+    };
+    std::fs::write(&file, "[rr]\ntime = \"30ms\"\ntrials = 3\nflows = 2\n").unwrap();
+    let run = with(&["rr", agent.host(), "--flows", "1", "--json", "-", "--no-store", "--quiet"]).ok();
+    let run: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let spec = &run["header"]["cells"][0]["spec"];
+    assert_eq!((&spec["stop"]["time-ns"], &spec["flows"]), (&30_000_000.into(), &1.into()), "{spec}");
+    assert_eq!(run["outcomes"][0]["trials"].as_array().map(Vec::len), Some(3));
+    // A run says with which options it was measured.
+    let words: Vec<&str> =
+        run["header"]["command"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
+    assert_eq!(words[1..5], ["rr", "--flows=2", "--time=30ms", "--trials=3"]);
+    std::fs::write(&file, "[rr]\ntimes = \"30ms\"\n").unwrap();
+    let refused = with(&["rr", agent.host()]).ended_with(2).stderr;
+    assert!(
+        refused.contains("'--times'") && refused.contains("config.toml are part of this command line"),
+        "{refused}"
+    );
+    with(&["runs"]).ok();
+    std::fs::remove_file(&file).unwrap();
+    assert!(with(&["runs"]).ended_with(2).stderr.contains("cannot read the options in "));
+}

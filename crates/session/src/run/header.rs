@@ -6,7 +6,7 @@ use control::coordinator::End;
 use model::{RunHeader, Tool};
 
 use super::request::Request;
-use crate::Failure;
+use crate::{Failure, config};
 
 /// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
 pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHeader, Failure> {
@@ -17,7 +17,7 @@ pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHead
         id: store::new_run_id(started_unix_ns, entropy),
         name: request.name.clone(),
         kind: request.kind.into(),
-        command: std::env::args().collect(),
+        command: config::words(),
         started_unix_ns,
         tool: Tool {
             near_version: near.version.clone(),

@@ -1,0 +1,161 @@
+//! The user's own defaults: options that a command has unless the command line gives them.
+//!
+//! A table for each command, with options by their long names:
+//!
+//! ```toml
+//! [stream]
+//! time = "2s"
+//! flows = 4
+//! [lab.run]
+//! no-agents = true
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use toml::{Table, Value};
+
+use crate::Failure;
+use crate::own::UNTIL_INPUT_ENDS;
+
+/// Environment variable with the file; if it is empty, no file is read.
+pub(crate) const VARIABLE: &str = "THRU_CONFIG";
+
+/// The words of this process, its options of the file included.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// A command line with the options of the file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// The words, of which the first is the program.
+    pub words: Vec<OsString>,
+    /// The file, if it adds a word.
+    pub file: Option<PathBuf>,
+}
+
+/// The command line of this process, with the options of the file behind the name of its command, so that those of the user come
+/// later. `commands` are the names of all commands.
+///
+/// # Errors
+/// The file cannot be read, is not TOML, or has a table for something else than a command.
+pub fn extended(commands: &[&str]) -> Result<Extended, Failure> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // What this program starts itself has all its options already.
+    let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
+    let extended = match if own { None } else { file()? } {
+        Some((path, text)) => extend(words, &path, &text, commands)?,
+        None => Extended { words, file: None },
+    };
+    let _ = WORDS.set(extended.words.clone());
+    Ok(extended)
+}
+
+/// The words of this process as text, as they are recorded in a run.
+#[must_use]
+pub fn words() -> Vec<String> {
+    let words = WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect());
+    words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// The file and its text: the one that the variable names, or the usual one if there is any.
+fn file() -> Result<Option<(PathBuf, String)>, Failure> {
+    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+    let must_exist = named.is_some();
+    let Some(path) = named.or_else(usual).filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((path, text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => Ok(None),
+        Err(error) => Err(Failure::usage(format!("cannot read the options in {}: {error}", path.display()))),
+    }
+}
+
+/// `throughline/config.toml` in `$XDG_CONFIG_HOME` or `~/.config` (XDG Base Directory Specification).
+fn usual() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(folder.join("throughline/config.toml"))
+}
+
+fn extend(mut words: Vec<OsString>, path: &Path, text: &str, commands: &[&str]) -> Result<Extended, Failure> {
+    let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let file: Table = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+    let known = |name: &str| commands.contains(&name);
+    if let Some(other) = file.keys().find(|name| !known(name)) {
+        return Err(wrong(format!("[{other}] is no command: tables have names of commands, such as [stream]")));
+    }
+    let Some(at) = words.iter().position(|word| word.to_str().is_some_and(known)) else {
+        return Ok(Extended { words, file: None });
+    };
+    let name = words.get(at).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
+    let mut added = Vec::new();
+    let mut behind = at + 1;
+    if let Some(value) = file.get(&name) {
+        let mut table = value.as_table().ok_or_else(|| wrong(format!("{name} is no table: write [{name}]")))?;
+        // `lab.run`: the table of a command's own command.
+        let next = words.get(behind).and_then(|word| word.to_str());
+        if let Some(inner) = next.and_then(|next| table.get(next)?.as_table()) {
+            table = inner;
+            behind += 1;
+        }
+        for (option, value) in table.iter().filter(|(_, value)| !value.is_table()) {
+            added.extend(option_words(option, value).map_err(|what| wrong(format!("{name}.{option}: {what}")))?);
+        }
+    }
+    let file = (!added.is_empty()).then(|| path.to_owned());
+    words.splice(behind..behind, added);
+    Ok(Extended { words, file })
+}
+
+/// An option as words of a command line.
+fn option_words(option: &str, value: &Value) -> Result<Vec<OsString>, &'static str> {
+    let one = |text: String| vec![OsString::from(format!("--{option}={text}"))];
+    Ok(match value {
+        Value::String(text) => one(text.clone()),
+        Value::Integer(number) => one(number.to_string()),
+        Value::Float(number) => one(number.to_string()),
+        Value::Boolean(true) => vec![format!("--{option}").into()],
+        Value::Boolean(false) => Vec::new(),
+        Value::Array(values) => {
+            let each: Result<Vec<_>, _> = values.iter().map(|value| option_words(option, value)).collect();
+            each?.concat()
+        }
+        Value::Datetime(_) | Value::Table(_) => return Err("an option is a text, a number, true or a list of them"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMANDS: [&str; 3] = ["stream", "lab", "rr"];
+
+    fn with(text: &str, typed: &str) -> Result<String, String> {
+        let words = typed.split(' ').map(OsString::from).collect();
+        let extended = extend(words, Path::new("c.toml"), text, &COMMANDS).map_err(|error| error.to_string())?;
+        Ok(extended.words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn options_come_before_those_of_the_user() {
+        let text = "[stream]\ntime = \"2s\"\nflows = 4\nreverse = true\nboth = false\nset = [\"a=1\", \"b=2\"]\n[lab.run]\nname = \"x\"\n";
+        let of_stream = "thru --units bytes stream --time=2s --flows=4 --reverse --set=a=1 --set=b=2 HOST --time 1s";
+        assert_eq!(with(text, "thru --units bytes stream HOST --time 1s").unwrap(), of_stream);
+        assert_eq!(with(text, "thru lab run dsl").unwrap(), "thru lab run --name=x dsl");
+        for other in ["thru lab list", "thru rr HOST", "thru", "thru --help"] {
+            assert_eq!(with(text, other).unwrap(), other);
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_the_file() {
+        let wrong = |text: &str| with(text, "thru stream HOST").unwrap_err();
+        assert_eq!(
+            wrong("[straem]\n"),
+            "c.toml: [straem] is no command: tables have names of commands, such as [stream]"
+        );
+        assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("c.toml: stream.time: an option is a text"));
+        assert!(wrong("stream = 1\n").contains("write [stream]"));
+        assert!(wrong("[stream\n").starts_with("c.toml: TOML parse error at line 1"));
+    }
+}
