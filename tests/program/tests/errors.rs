@@ -10,7 +10,7 @@ use std::time::Duration;
 use lab::CrossoverSpec;
 use program::process::Process;
 use program::wire::{self, PROTOCOL, Wire, hello, server};
-use program::{Agent, Sandbox, binary, skip};
+use program::{Agent, Running, Sandbox, binary, skip};
 
 const SHORT: [&str; 5] = ["stream", "--time", "50ms", "--trials", "1"];
 
