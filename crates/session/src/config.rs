@@ -17,10 +17,12 @@ use std::sync::OnceLock;
 use toml::{Table, Value};
 
 use crate::Failure;
-use crate::own::UNTIL_INPUT_ENDS;
+
+/// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
+pub(crate) const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
 /// Environment variable with the file; if it is empty, no file is read.
-pub(crate) const VARIABLE: &str = "THRU_CONFIG";
+const VARIABLE: &str = "THRU_CONFIG";
 
 /// The words of this process, its options of the file included.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -41,11 +43,13 @@ pub struct Extended {
 /// The file cannot be read, is not TOML, or has a table for something else than a command.
 pub fn extended(commands: &[&str]) -> Result<Extended, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    // What this program starts itself has all its options already.
+    // What this program starts itself, such as a worker, has all its options and perhaps another user.
     let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
-    let extended = match if own { None } else { file()? } {
-        Some((path, text)) => extend(words, &path, &text, commands)?,
-        None => Extended { words, file: None },
+    let at = words.iter().position(|word| word.to_str().is_some_and(|word| commands.contains(&word)));
+    let file = if own || at.is_none() { None } else { file()? };
+    let extended = match (at, file) {
+        (Some(at), Some((path, text))) => extend(words, at, &path, &text, commands)?,
+        _ => Extended { words, file: None },
     };
     let _ = WORDS.set(extended.words.clone());
     Ok(extended)
@@ -77,16 +81,19 @@ fn usual() -> Option<PathBuf> {
     Some(folder.join("throughline/config.toml"))
 }
 
-fn extend(mut words: Vec<OsString>, path: &Path, text: &str, commands: &[&str]) -> Result<Extended, Failure> {
+/// The words with the options that the file `path`, whose content is `text`, has for the command at `at`.
+fn extend(
+    mut words: Vec<OsString>,
+    at: usize,
+    path: &Path,
+    text: &str,
+    commands: &[&str],
+) -> Result<Extended, Failure> {
     let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let file: Table = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-    let known = |name: &str| commands.contains(&name);
-    if let Some(other) = file.keys().find(|name| !known(name)) {
+    if let Some(other) = file.keys().find(|name| !commands.contains(&name.as_str())) {
         return Err(wrong(format!("[{other}] is no command: tables have names of commands, such as [stream]")));
     }
-    let Some(at) = words.iter().position(|word| word.to_str().is_some_and(known)) else {
-        return Ok(Extended { words, file: None });
-    };
     let name = words.get(at).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
     let mut added = Vec::new();
     let mut behind = at + 1;
@@ -131,18 +138,19 @@ mod tests {
     const COMMANDS: [&str; 3] = ["stream", "lab", "rr"];
 
     fn with(text: &str, typed: &str) -> Result<String, String> {
-        let words = typed.split(' ').map(OsString::from).collect();
-        let extended = extend(words, Path::new("c.toml"), text, &COMMANDS).map_err(|error| error.to_string())?;
+        let words: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+        let at = words.iter().position(|word| COMMANDS.iter().any(|name| word == name)).unwrap();
+        let extended = extend(words, at, Path::new("c.toml"), text, &COMMANDS).map_err(|error| error.to_string())?;
         Ok(extended.words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
     fn options_come_before_those_of_the_user() {
         let text = "[stream]\ntime = \"2s\"\nflows = 4\nreverse = true\nboth = false\nset = [\"a=1\", \"b=2\"]\n[lab.run]\nname = \"x\"\n";
-        let of_stream = "thru --units bytes stream --time=2s --flows=4 --reverse --set=a=1 --set=b=2 HOST --time 1s";
+        let of_stream = "thru --units bytes stream --flows=4 --reverse --set=a=1 --set=b=2 --time=2s HOST --time 1s";
         assert_eq!(with(text, "thru --units bytes stream HOST --time 1s").unwrap(), of_stream);
         assert_eq!(with(text, "thru lab run dsl").unwrap(), "thru lab run --name=x dsl");
-        for other in ["thru lab list", "thru rr HOST", "thru", "thru --help"] {
+        for other in ["thru lab list", "thru rr HOST"] {
             assert_eq!(with(text, other).unwrap(), other);
         }
     }
