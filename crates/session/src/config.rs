@@ -18,9 +18,6 @@ use toml::{Table, Value};
 
 use crate::Failure;
 
-/// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
-pub(crate) const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
-
 /// Environment variable with the file; if it is empty, no file is read.
 const VARIABLE: &str = "THRU_CONFIG";
 
@@ -37,14 +34,13 @@ pub struct Extended {
 }
 
 /// The command line of this process, with the options of the file behind the name of its command, so that those of the user come
-/// later. `commands` are the names of all commands.
+/// later. `commands` are the names of all commands; `own` is a process that this program started itself, with all its options.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or has a table for something else than a command.
-pub fn extended(commands: &[&str]) -> Result<Extended, Failure> {
+pub fn extended(commands: &[&str], own: bool) -> Result<Extended, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    // What this program starts itself, such as a worker, has all its options and perhaps another user.
-    let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
+    // A worker has no command that users know, and perhaps a user who cannot read the file.
     let at = words.iter().position(|word| word.to_str().is_some_and(|word| commands.contains(&word)));
     let file = if own || at.is_none() { None } else { file()? };
     let extended = match (at, file) {

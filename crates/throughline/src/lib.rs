@@ -44,7 +44,8 @@ fn run() -> Result<u8, Failure> {
     spelling::learn(&command);
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
-    let line = config::extended(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let own = std::env::args_os().any(|word| word == "--until-input-ends");
+    let line = config::extended(&names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
     let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))
     {
         Ok(args) => args,
