@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
-use model::{Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units};
+use model::{
+    Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units,
+};
 
 use crate::grid::Grid;
 use crate::labels;
