@@ -162,8 +162,8 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
   const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]}: ` : ''}${pairName(figure, cursor)}: ${quantity(cursor.value, figure.matrix!.unit, bytes)}` : '';
   return (
     <Picture figure={figure}>
-      <Save name={`${page.stem}-${figure.id}`} title={figure.title} svg={svg} canvas={() => canvas.current} rows={() => { const { head, rows } = tableOf(figure, bytes); return [head, ...rows]; }} />
-      <output class="readout" aria-live="polite">{text || 'Point at a cell, or press an arrow key.'}</output>
+      <div class="bar"><Save name={`${page.stem}-${figure.id}`} title={figure.title} svg={svg} canvas={() => canvas.current} rows={() => { const { head, rows } = tableOf(figure, bytes); return [head, ...rows]; }} /></div>
+      <output class={text ? 'readout' : 'readout muted'} aria-live="polite">{text || 'Point at a cell, or press an arrow key.'}</output>
       <div ref={box} class="plot" tabIndex={0} role="application" aria-roledescription="matrix" aria-label={`${figure.title}. ${figure.subtitle}. Arrow keys move over the cells.`} onKeyDown={key}>
         <canvas ref={canvas} onPointerMove={move} />
       </div>

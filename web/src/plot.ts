@@ -114,7 +114,7 @@ export function layout(pen: Pen, shown: Shown, width: number): Layout {
   const columns = Math.min(count, width < NARROW ? 1 : width < 1000 ? 2 : width < 1800 ? 3 : 4);
   const rows = Math.ceil(count / columns);
   const each = width / columns;
-  const tall = count > 1 ? 230 : Math.min(440, Math.max(240, width * 0.45));
+  const tall = count > 1 ? 230 : Math.min(440, Math.max(270, width * 0.5));
   let x = wholeSpan(shown.x, shown.lines);
   if (shown.range) x = { ...x, low: shown.range[0], high: shown.range[1] };
   const parts = shown.lines.map((line) => visible(line, x, Math.max(50, Math.round(each - 80))));

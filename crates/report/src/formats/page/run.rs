@@ -69,7 +69,7 @@ impl RunPart {
                 labels::distinct(run, |spec| spec.pattern.to_string())
             )),
             ending: ending(run),
-            result: labels::plain(&run_list::result(run)),
+            result: labels::plain(&result(run)),
             plan: lines.map(|line| labels::plain(line)).collect(),
             answer: words(answer_rows(run)).map(|(title, text)| (title, labels::plain(&text))).collect(),
             findings: run
@@ -90,6 +90,19 @@ impl RunPart {
             trials: tables::trials(run),
         }
     }
+}
+
+/// The result in a few words, with the intervals of a curve's two figures.
+fn result(run: &Run) -> String {
+    let found = |kind, unit: &str, title: &str| {
+        let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
+        let estimate =
+            finding.estimate.as_ref().filter(|estimate| estimate.unit == unit && estimate.value.is_finite())?;
+        Some(format!("{title} {}", labels::estimated(estimate)))
+    };
+    let figures = [found(FindingKind::Peak, "bit/s", "peak"), found(FindingKind::Latency, "ns", "RTT")];
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    if run.header.kind == "curve" && !figures.is_empty() { figures.join(", ") } else { run_list::result(run) }
 }
 
 /// How a run ended that did not finish.
