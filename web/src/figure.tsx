@@ -6,7 +6,7 @@ import { frameAt, otherSeries, pointAt, step, type At } from './cursor.ts';
 import { saveText } from './download.ts';
 import { comparable } from './difference.ts';
 import { Legend } from './legend.tsx';
-import type { Figure, Page } from './model.ts';
+import type { Figure, Line, Page } from './model.ts';
 import { Picture, Save, useWidth } from './parts.tsx';
 import { CanvasPen, SvgPen } from './pen.ts';
 import { across, colourOf, down, isHere, layout, otherScale, paint, wholeSpan, xAt, type Layout, type Shown } from './plot.ts';
@@ -249,9 +249,15 @@ function Readout({ figure, drawn }: { figure: Figure; drawn: Signal<Drawn | null
   const [x, value, interval] = pointTexts(now.shown, line, at[1]);
   return (
     <output class="readout" aria-live="polite">
-      <span class="name">{line.name}</span> <span>{x}</span>: <b>{value}</b> {interval && <span class="muted">({interval})</span>}
+      <span class="name">{panelName(now.shown, line)}{line.name}</span> <span>{x}</span>: <b>{value}</b> {interval && <span class="muted">({interval})</span>}
     </output>
   );
+}
+
+/** The title of the panel of a line, unless it is the line's name. */
+function panelName(shown: Shown, line: Line): string {
+  const title = line.reference ? undefined : shown.panels[line.panel];
+  return title && title !== line.name ? `${title}, ` : '';
 }
 
 interface CrosshairProps {

@@ -2,6 +2,7 @@
 
 import { nearest } from './decimate.ts';
 import type { Figure, Line, Page, Theme } from './model.ts';
+import { shapeOf } from './pen.ts';
 import { colourOf, type Shown } from './plot.ts';
 import { figureState, hiddenRuns, inBytes, isDark } from './state.ts';
 import { quantity } from './units.ts';
@@ -27,27 +28,41 @@ export function Legend({ figure, page }: Props) {
       </p>
     );
   }
-  const toggle = (index: number) => {
+  const toggle = (indexes: number[], on: boolean) => {
     const hidden = new Set(state.hidden.value);
-    if (!hidden.delete(index)) hidden.add(index);
+    indexes.forEach((index) => (on ? hidden.add(index) : hidden.delete(index)));
     state.hidden.value = hidden;
   };
   return (
     <ul class="legend">
-      {figure.lines.map((line, index) => {
-        const on = !state.hidden.value.has(index) && !hiddenRuns.value.has(line.run);
+      {groups(figure.lines).map((indexes) => {
+        // Of a series that several panels have, the value is that of the crosshair's panel.
+        const line = figure.lines[indexes.find((index) => figure.lines[index]!.panel === lineAt?.panel) ?? indexes[0]!]!;
+        const off = hiddenRuns.value.has(line.run);
+        const on = !off && !indexes.every((index) => state.hidden.value.has(index));
+        const single = indexes.length === 1 || x !== undefined;
         return (
           <li>
-            <button type="button" aria-pressed={on} disabled={hiddenRuns.value.has(line.run)} onClick={() => toggle(index)}>
+            <button type="button" aria-pressed={on} disabled={off} onClick={() => toggle(indexes, on)}>
               <Swatch line={line} theme={theme} />
               {line.name}
             </button>
-            {on && <span class="value">{x === undefined ? rangeText(shown, line) : valueAt(shown, line, x)}</span>}
+            {on && single && <span class="value">{x === undefined ? rangeText(shown, line) : valueAt(shown, line, x)}</span>}
           </li>
         );
       })}
     </ul>
   );
+}
+
+/** Indexes of the series that have one entry: those with the same name and look, in several panels. */
+function groups(lines: Line[]): number[][] {
+  const all = new Map<string, number[]>();
+  lines.forEach((line, index) => {
+    const key = JSON.stringify([line.name, line.run, line.colour, line.dash]);
+    all.set(key, [...(all.get(key) ?? []), index]);
+  });
+  return [...all.values()];
 }
 
 function Swatch({ line, theme }: { line: Line; theme: Theme }) {
@@ -56,9 +71,15 @@ function Swatch({ line, theme }: { line: Line; theme: Theme }) {
   return (
     <svg width="26" height="12" aria-hidden="true">
       <path d="M1 6H25" stroke={colour} stroke-width={line.reference ? 1.3 : 2.4} stroke-dasharray={dash} />
-      {!line.reference && <circle cx="13" cy="6" r="3.6" fill={colour} />}
+      {!line.reference && <Marker line={line} colour={colour} />}
     </svg>
   );
+}
+
+function Marker({ line, colour }: { line: Line; colour: string }) {
+  const corners = shapeOf(line.colour + 2 * line.dash);
+  if (!corners) return <circle cx="13" cy="6" r="3.6" fill={colour} />;
+  return <polygon points={corners.map((at, index) => (index % 2 ? 6 : 13) + 3.6 * at).join(' ')} fill={colour} />;
 }
 
 function valueAt(shown: Shown, line: Line, x: number): string {

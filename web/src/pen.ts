@@ -39,7 +39,7 @@ const SHAPES: (number[] | null)[] = [
   [0, -1.3, 1.3, 0, 0, 1.3, -1.3, 0],
   [0, 1.25, 1.15, -0.85, -1.15, -0.85],
 ];
-const shapeOf = (shape: number): number[] | null => SHAPES[shape % SHAPES.length] ?? null;
+export const shapeOf = (shape: number): number[] | null => SHAPES[shape % SHAPES.length] ?? null;
 
 export class CanvasPen implements Pen {
   constructor(private readonly at: CanvasRenderingContext2D) {

@@ -161,6 +161,10 @@ export function paint(pen: Pen, shown: Shown, at: Layout): void {
         if (isHere(line, frame.panel)) drawLine(pen, shown, at, frame, line, at.parts[index]!);
       });
     });
+    // A marker at the edge is whole.
+    shown.lines.forEach((line, index) => {
+      if (isHere(line, frame.panel)) markers(pen, shown, at, frame, line, at.parts[index]!);
+    });
     if (frame.panel === 0) marks(pen, shown, at, frame);
   }
   if (shown.lines.every((line) => line.x.length === 0)) {
@@ -206,6 +210,7 @@ function axes(pen: Pen, shown: Shown, at: Layout, frame: Frame): void {
 
 /** Lines of fewer points have markers, bars as intervals and not a band. */
 const FEW = 90;
+const hasMarkers = (shown: Shown, part: Visible): boolean => part.points.length <= FEW || !shown.joined;
 
 type Look = { colour: string; width: number; dash?: number[] };
 
@@ -221,7 +226,7 @@ function trace(pen: Pen, shown: Shown, at: Layout, frame: Frame, line: Line, par
 
 function drawLine(pen: Pen, shown: Shown, at: Layout, frame: Frame, line: Line, part: Visible): void {
   const colour = colourOf(shown.theme, line);
-  const few = part.points.length <= FEW || !shown.joined;
+  const few = hasMarkers(shown, part);
   const x = (index: number) => across(frame, at.x, line.x[index]! + line.shift);
   const within = (y: number) => Math.min(frame.bottom, Math.max(frame.top, y));
   const edge = (value: number) => (Number.isNaN(value) ? NaN : within(Number.isFinite(value) ? down(frame, at.y, value) || frame.bottom : value > 0 ? frame.top : frame.bottom));
@@ -236,10 +241,16 @@ function drawLine(pen: Pen, shown: Shown, at: Layout, frame: Frame, line: Line, 
     band(pen, part, colour, (n) => x(part.points[n]!), edge);
   }
   trace(pen, shown, at, frame, line, part, { colour, width: part.inside > 4 * (frame.right - frame.left) ? 1 : 1.8, dash: DASHES[line.dash % DASHES.length]! });
-  if (few) part.points.forEach((index) => {
-    const y = down(frame, at.y, line.y[index]!);
-    if (y >= frame.top - 1 && y <= frame.bottom + 1) pen.marker(line.colour + 2 * line.dash, x(index), y, part.points.length > 45 ? 2.6 : 3.6, colour, shown.theme.background);
-  });
+}
+
+function markers(pen: Pen, shown: Shown, at: Layout, frame: Frame, line: Line, part: Visible): void {
+  if (line.reference || !hasMarkers(shown, part)) return;
+  const size = part.points.length > 45 ? 2.6 : 3.6;
+  for (const index of part.points) {
+    const [x, y] = [across(frame, at.x, line.x[index]! + line.shift), down(frame, at.y, line.y[index]!)];
+    if (x < frame.left - 1 || x > frame.right + 1 || y < frame.top - 1 || y > frame.bottom + 1) continue;
+    pen.marker(line.colour + 2 * line.dash, x, y, size, colourOf(shown.theme, line), shown.theme.background);
+  }
 }
 
 function band(pen: Pen, part: Visible, colour: string, x: (n: number) => number, edge: (value: number) => number): void {

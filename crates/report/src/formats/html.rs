@@ -25,7 +25,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
         packed(&page.bytes(view.words).map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
     let style = format!("{}{}{STYLE}", LIGHT.rules(".picture"), DARK.rules(".dark .picture"));
     // The browser runs this script and this style only, and loads nothing.
-    let policy = format!("default-src 'none'; script-src '{}'; style-src '{}'", hash(SCRIPT), hash(&style));
+    let policy = format!(
+        "default-src 'none'; base-uri 'none'; form-action 'none'; script-src '{}'; style-src '{}'",
+        hash(SCRIPT),
+        hash(&style)
+    );
     let document = html! {
         (DOCTYPE)
         html lang="en" {
