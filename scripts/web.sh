@@ -14,7 +14,7 @@ skip() {
 
 WEB_THRU=$(realpath -m "${WEB_THRU:-${CARGO_TARGET_DIR:-target}/debug/thru}")
 export WEB_THRU
-have node && have npm || skip "no node and npm (Debian: $(apt_command nodejs npm))"
+{ have node && have npm; } || skip "no node and npm (Debian: $(apt_command nodejs npm))"
 cd web
 # The packages are those of the list, to the byte; their own scripts do not run.
 if ! cmp -s package-lock.json node_modules/.installed; then

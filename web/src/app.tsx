@@ -1,7 +1,7 @@
 // The page: the answer first, then figures, tables, hosts and the method.
 
 import { Drawing } from './parts.tsx';
-import { LineFigure } from './figure.tsx';
+import { KEYS, LineFigure } from './figure.tsx';
 import { HeatMap } from './heatmap.tsx';
 import type { Figure, Page } from './model.ts';
 import { Activity, Answer, Findings, Hosts, Method, Outcomes, Plans } from './report.tsx';
@@ -42,7 +42,7 @@ export function App({ page }: { page: Page }) {
         </nav>
         <Findings page={page} />
         <Plans page={page} />
-        {has.figures && <section id="figures"><h2>Figures</h2><div class="figures">{views('main')}</div></section>}
+        {has.figures && <section id="figures"><h2>Figures</h2><Keys /><div class="figures">{views('main')}</div></section>}
         <Outcomes page={page} />
         <Activity page={page}><div class="figures">{views('hosts')}</div></Activity>
         <Hosts page={page}><div class="figures">{views('path')}</div></Hosts>
@@ -50,6 +50,10 @@ export function App({ page }: { page: Page }) {
       </main>
     </>
   );
+}
+
+function Keys() {
+  return <details class="fold keys"><summary>Keys of a figure</summary><p class="muted">When a figure has the focus. {KEYS}</p></details>;
 }
 
 function Controls({ page }: { page: Page }) {

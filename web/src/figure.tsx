@@ -1,7 +1,7 @@
 // A figure of lines: drawn on a canvas, with a crosshair, zoom and pan by pointer and keys.
 
 import { useSignal, type Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { frameAt, otherSeries, pointAt, step, type At } from './cursor.ts';
 import { saveText } from './download.ts';
 import { comparable } from './difference.ts';
@@ -16,7 +16,7 @@ import { Rows } from './table.tsx';
 import { compared, overTime, pointRows, pointTable, pointTexts, shownOf, switchedOn } from './view.ts';
 import { whole } from './whole.ts';
 
-const KEYS = 'Left and right: point by point. Up and down: other series. Shift and left or right: move. Plus, minus, 0: zoom. L: logarithmic. D: difference. T: table.';
+export const KEYS = 'Left and right: point by point. Up and down: other series. Shift and left or right: move. Plus, minus, 0: zoom. L: logarithmic y, Shift and L: logarithmic x. D: difference of two series. F: filter all figures by this range of time. T: table. Escape: no crosshair.';
 /** Rows of the table beside a figure. */
 const MOST_ROWS = 2000;
 
@@ -54,8 +54,8 @@ export function LineFigure({ figure, page }: Props) {
   const state = figureState(figure.id);
   const { shown, indexes } = shownOf(figure, page);
   const pair = compared(figure);
-  // No dependencies: this component renders anew only if something that is drawn has changed.
-  useEffect(() => {
+  // In the layout phase, so that paper shows it too. No dependencies: this component renders anew only if something that is drawn has changed.
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const start = performance.now();
     const measure = new CanvasPen(canvas.current.getContext('2d')!);
@@ -275,7 +275,7 @@ function Crosshair({ figure, drawn, drag, actions }: CrosshairProps) {
   const now = drawn.value;
   const selected = drag.value;
   const line = at && now ? now.shown.lines[compared(figure) ? 0 : now.indexes.indexOf(at[0])] : undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || !now) return;
     const context = sized(canvas.current, now.layout.width, now.layout.height);
     if (!context) return;

@@ -1,6 +1,6 @@
 // A matrix as colours and numbers on a canvas, with a cursor for pointer and keys.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Rows } from './table.tsx';
 import { saveText } from './download.ts';
 import type { Cell, Figure, Page, Table, Theme } from './model.ts';
@@ -112,7 +112,7 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
   const cursor = state.cursor.value ? cells[state.cursor.value[1]] : undefined;
   const shown: Shown = { figure, ramp: page.ramp, theme: isDark.value ? page.dark : page.light, bytes: inBytes.value };
   const bytes = inBytes.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context || width === 0) return;
     const pen = new CanvasPen(context);

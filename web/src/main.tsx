@@ -3,7 +3,7 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { Embedded } from './source.ts';
-import { linked, themed } from './state.ts';
+import { linked, printing, themed } from './state.ts';
 import './page.css';
 
 async function start(): Promise<void> {
@@ -14,7 +14,8 @@ async function start(): Promise<void> {
     linked(page.figures.map((figure) => figure.id));
     root.textContent = '';
     render(<App page={page} />, root);
-    addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((part) => { part.open = true; }));
+    addEventListener('beforeprint', () => { printing.value = true; });
+    addEventListener('afterprint', () => { printing.value = false; });
   } catch (error) {
     root.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
   }

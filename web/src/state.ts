@@ -23,6 +23,8 @@ export type Choice = 'system' | 'light' | 'dark';
 export const inBytes = signal(false);
 export const choice = signal<Choice>('system');
 export const hiddenRuns = signal<ReadonlySet<number>>(new Set());
+/** While the page is printed, tables are unfolded. */
+export const printing = signal(false);
 /** A range of time that all figures over time show. */
 export const brush = signal<Range | null>(null);
 

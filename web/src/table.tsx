@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { csv, saveText } from './download.ts';
 import type { Table } from './model.ts';
+import { printing } from './state.ts';
 
 /** More rows are shown on request. */
 const FIRST = 200;
@@ -16,10 +17,11 @@ interface Props {
 }
 
 export function TableView({ table, name, folded = table.rows.length > LONG }: Props) {
-  const [open, setOpen] = useState(!folded);
+  const [unfolded, setOpen] = useState(!folded);
+  const open = unfolded || printing.value;
   if (table.rows.length === 0) return null;
   return (
-    <details class="fold" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="fold" open={open} onToggle={(event) => { if (!printing.value) setOpen(event.currentTarget.open); }}>
       <summary>{table.title} <span class="muted">({table.rows.length})</span></summary>
       {open && <Rows table={table} name={name} />}
     </details>

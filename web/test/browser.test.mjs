@@ -259,6 +259,18 @@ test('nothing is wider than the window', needed, async () => {
   }
 });
 
+test('paper is white, with the tables unfolded', needed, async () => {
+  const { page, done } = await open('bulk.html', { scheme: 'dark' });
+  const corner = () => page.evaluate(() => [...document.querySelector('.plot canvas').getContext('2d').getImageData(1, 1, 1, 1).data]);
+  assert.deepEqual(await corner(), [22, 27, 34, 255]);
+  await page.emulateMedia({ media: 'print' });
+  await page.waitForFunction(() => !document.documentElement.classList.contains('dark'));
+  assert.deepEqual(await corner(), [255, 255, 255, 255]);
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.ok(await page.locator('.fold', { hasText: /^Trials/ }).locator('tbody tr').count() > 0);
+  await done();
+});
+
 test('texts have the contrast that reading needs', needed, async () => {
   for (const scheme of ['light', 'dark']) {
     const { page, done } = await open('both.html', { scheme });
