@@ -310,7 +310,7 @@ function Crosshair({ figure, drawn, drag, actions }: CrosshairProps) {
       held.last = x;
     } else drag.value = Math.abs(x - held.x) > 4 ? [Math.min(held.x, x), Math.max(held.x, x)] : null;
   };
-  const down_ = (event: PointerEvent) => {
+  const begin = (event: PointerEvent) => {
     if (event.button !== 0 || !now || now.shown.x.scale === 'names') return;
     const [x] = place(event);
     press.current = { x, pan: event.shiftKey, last: x };
@@ -335,7 +335,7 @@ function Crosshair({ figure, drawn, drag, actions }: CrosshairProps) {
   };
   return (
     <canvas
-      ref={canvas} class="over" onPointerMove={move} onPointerDown={down_} onPointerUp={up}
+      ref={canvas} class="over" onPointerMove={move} onPointerDown={begin} onPointerUp={up}
       onPointerCancel={() => { press.current = null; drag.value = null; }} onDblClick={actions.whole} onWheel={wheel}
     />
   );

@@ -110,7 +110,7 @@ export function linked(ids: string[]): void {
       if (location.hash.replace(/^#/, '') === text) return;
       history.replaceState(null, '', text ? `#${text}` : location.pathname + location.search);
       own = location.hash;
-    }, 120);
+    }, 150);
   });
 }
 
