@@ -109,6 +109,22 @@ programs() {
     apt_install "${missing[@]}"
 }
 
+# What scripts/web.sh needs: builds the page of reports and opens it. Without them it prints SKIPPED.
+page_tools() {
+    local -a missing=()
+    local pair
+    for pair in node:nodejs npm:npm chromium:chromium; do
+        have "${pair%%:*}" || missing+=("${pair##*:}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! may_install; then
+        warn "the page of reports will not be tested; to install what it needs: $(apt_command "${missing[@]}")"
+        return 0
+    fi
+    refresh
+    apt_install "${missing[@]}" || warn "${missing[*]} could not be installed: the page of reports will not be tested"
+}
+
 checkers() {
     local -a missing=()
     cargo fmt --version >/dev/null 2>&1 || missing+=(rustfmt)
@@ -217,6 +233,7 @@ case ${1:-} in
         libraries
         rust
         programs
+        page_tools
         python_modules
         checkers
         deny

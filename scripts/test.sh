@@ -109,6 +109,8 @@ if ! step "build and lints" build; then
     unset RUSTC_WORKSPACE_WRAPPER
     step build build
 fi
+# Before the tests, because it measures too.
+step page scripts/web.sh
 built=$SECONDS
 tests
 say "checks and build: $built s, tests: $((SECONDS - built)) s"

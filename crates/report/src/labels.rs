@@ -193,6 +193,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn quantities_read_as_those_of_the_page() {
+        // web/test/units.test.mjs reads the same cases.
+        let cases: Vec<(f64, String, String)> =
+            serde_json::from_str(include_str!("../../../web/test/units.json")).unwrap();
+        for (value, unit, text) in cases {
+            assert_eq!(quantity(value, &unit), text, "{value} {unit}");
+        }
+    }
+
+    #[test]
     fn no_width_is_nothing() {
         let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996].map(share);
         assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %"]);

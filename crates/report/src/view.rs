@@ -1,5 +1,7 @@
 //! The input and the output of a format.
 
+use std::borrow::Cow;
+
 use model::{Figure, Run};
 
 use crate::figures::Drawn;
@@ -23,6 +25,13 @@ pub struct View<'a> {
     pub pixels: Option<u32>,
     /// `svg`, `png`, `html` and `gnuplot`: ranges and scales of the axes.
     pub axes: Axes,
+    /// `html`: how its texts spell options and rates, because they are compressed within the page.
+    pub words: fn(&str) -> Cow<'_, str>,
+}
+
+/// Texts as the libraries write them.
+fn as_they_are(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
 }
 
 impl<'a> View<'a> {
@@ -32,7 +41,16 @@ impl<'a> View<'a> {
     /// A view of `runs` with the defaults: every figure, 100 columns, with a plot, every row.
     #[must_use]
     pub fn new(runs: &'a [Run]) -> Self {
-        Self { runs, figure: None, columns: 100, plot: true, whole: None, pixels: None, axes: Axes::default() }
+        Self {
+            runs,
+            figure: None,
+            columns: 100,
+            plot: true,
+            whole: None,
+            pixels: None,
+            axes: Axes::default(),
+            words: as_they_are,
+        }
     }
 
     /// The requested width of a picture, or the default one.

@@ -35,11 +35,13 @@ pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(Failure::usage)?;
+    let view = &View { words: spelling::flags, ..view.clone() };
     let mut pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
         ReportError::Option { what } => Failure::usage(what),
         error => Failure::other(error),
     })?;
-    if !is_data(format.name) {
+    // A page spells its texts itself; its script stays as it is.
+    if !is_data(format.name) && format.name != "html" {
         let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
         pieces.iter_mut().for_each(|piece| spell(piece, flags));
     }
@@ -68,8 +70,9 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
             pieces.len()
         )));
     };
-    // JSON has its own escapes; pictures are not text.
-    let shown = std::str::from_utf8(&piece.bytes).ok().filter(|_| !format.contains("json")).map(model::plain_lines);
+    // JSON has its own escapes, and so have a page's data; pictures are not text.
+    let escaped = format.contains("json") || format == "html";
+    let shown = std::str::from_utf8(&piece.bytes).ok().filter(|_| !escaped).map(model::plain_lines);
     let bytes = shown.as_deref().map_or(piece.bytes.as_slice(), str::as_bytes);
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).or_else(|error| console::failed(&error))?;

@@ -89,7 +89,10 @@ fn readers_without_an_added_transport_have_its_facts_from_the_document() {
     assert!(report.stdout.contains("sluice"), "{report:?}");
     bed.sandbox.run(&["report", "outside", "-o", "report.html"]).ok();
     let page = std::fs::read_to_string(bed.sandbox.path("report.html")).unwrap();
-    assert!(page.contains("losses and full buffers: faults.all"), "a report names the losses of an added source");
+    assert!(
+        program::page::texts(&page).contains("losses and full buffers: faults.all"),
+        "a report names the losses of an added source"
+    );
 }
 
 #[test]

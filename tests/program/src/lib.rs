@@ -16,6 +16,7 @@ pub mod client;
 pub mod doc;
 pub mod launcher;
 pub mod older;
+pub mod page;
 pub mod peers;
 pub mod process;
 pub mod series;

@@ -89,7 +89,7 @@ fn retransmits_over_time_end_at_the_kernels_count() {
     }
     let html = sandbox.path("page.html");
     sandbox.run(&["report", "last", "-o", html.to_str().unwrap()]).ok();
-    let page = std::fs::read_to_string(html).unwrap();
+    let page = program::page::texts(&std::fs::read_to_string(html).unwrap());
     for title in ["Congestion window over time", "round-trip time over time", "delivery rate", "Retransmitted segments"]
     {
         assert!(page.contains(title), "{title}");

@@ -183,7 +183,8 @@ fn a_plan_with_times_takes_its_blocks_at_them() {
     }
     let figures = sandbox.run(&["report", "last", "-o", "page.html"]).ok();
     drop(figures);
-    assert!(std::fs::read_to_string(sandbox.path("page.html")).unwrap().contains("Every trial over time"));
+    let page = std::fs::read_to_string(sandbox.path("page.html")).unwrap();
+    assert!(program::page::texts(&page).contains("Every trial over time"));
 }
 
 /// Three hosts and a bridge that joins them, in namespaces of their own; gone when dropped.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 /// The colours of one appearance.
+#[derive(Debug, Serialize)]
 pub(crate) struct Theme {
     background: &'static str,
     pub(crate) ink: &'static str,

@@ -8,6 +8,8 @@ use crate::{labels, one_way, outcome_line, sides};
 
 /// Width of the titles.
 const TITLE: usize = 13;
+/// The row that says how to see the rest.
+const MORE: &str = "More";
 /// Lines that a cause may have.
 const WRAPPED: usize = 2;
 
@@ -31,6 +33,12 @@ pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) ->
         text.push_str(&cut(&row, lines, columns));
     }
     text
+}
+
+/// The rows with whole texts, for a page that has the rest too.
+pub(super) fn whole_rows(run: &Run, outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let rows = rows(run, outcome, "").into_iter();
+    rows.filter(|(title, ..)| *title != MORE).map(|(title, text, _)| (title, text)).collect()
 }
 
 /// The first lines of a row; a cut one ends with an ellipsis, if possible where a clause does.
@@ -83,7 +91,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Path", path(run), WRAPPED),
         ("Caveats", caveats(outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
-        ("More", Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
+        (MORE, Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
     ]);
     rows.into_iter().filter_map(|(title, answer, lines)| Some((title, answer?, lines))).collect()
 }

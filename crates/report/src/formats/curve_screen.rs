@@ -40,6 +40,14 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     text
 }
 
+/// The answers and what to do next, for a page that has the rest too.
+pub(super) fn whole_rows(run: &Run) -> Vec<(&'static str, String)> {
+    let points = points(run);
+    let mut rows = answers(run, &points);
+    rows.extend(run.header.origin.is_none().then(|| ("Next", next(&points))));
+    rows
+}
+
 /// The answers of several curves beside each other, and one plot of their times.
 pub(super) fn side_by_side(runs: &[Run], columns: u16) -> String {
     let all: Vec<Vec<(&str, String)>> = runs.iter().map(|run| answers(run, &points(run))).collect();

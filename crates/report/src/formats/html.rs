@@ -1,107 +1,85 @@
-//! One self-contained page: it loads no script, style, font or image.
+//! One self-contained page: it loads no script, style, font or image. Its script draws what [`Page`] has.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use model::{Figure, Run};
+use std::io::Write as _;
 
-use super::page;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use maud::{DOCTYPE, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
+
+use super::page::Page;
 use crate::draw::theme::{DARK, LIGHT};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, labels, run_list};
+use crate::{Piece, ReportError, View};
 
-const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
-
-/// The browser may load nothing from outside the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+const STYLE: &str = include_str!("../../../../web/dist/page.css");
+const SCRIPT: &str = include_str!("../../../../web/dist/page.js");
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("html")?;
-    let data = data(view.runs)?;
-    let title = title(view.runs);
-    let style = format!(
-        "{}@media (prefers-color-scheme:dark){{@media screen{{{}}}}}\n{STYLE}",
-        LIGHT.rules(".figure"),
-        DARK.rules(".figure")
+    let broken = |source| ReportError::Json { run: stem(view.runs).to_owned(), source };
+    let page = Page::new(view)?;
+    let data =
+        packed(&page.bytes(view.words).map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
+    let style = format!("{}{}{STYLE}", LIGHT.rules(".picture"), DARK.rules(".dark .picture"));
+    // The browser runs this script and this style only, and loads nothing.
+    let policy = format!(
+        "default-src 'none'; base-uri 'none'; form-action 'none'; script-src '{}'; style-src '{}'",
+        hash(SCRIPT),
+        hash(&style)
     );
-    let figures: Vec<Figure> = view.drawn()?.into_iter().map(|drawn| drawn.figure).collect();
-    let page = html! {
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) }
+                title { (page.title) }
                 style { (PreEscaped(style)) }
             }
             body {
-                header { h1 { (title) } (summary(view.runs)) }
-                main {
-                    (page::findings(view.runs))
-                    (page::plans(view.runs))
-                    @if !figures.is_empty() { (page::figures(&figures)) }
-                    (page::outcomes(view.runs))
-                    (page::host_activity(view.runs))
-                    (page::hosts(view.runs))
-                    (page::method(view.runs))
+                div id="page" {
+                    noscript {
+                        h1 { (page.title) }
+                        @for (title, result) in page.results() { p { b { (title) } ": " ((view.words)(result)) } }
+                        p {
+                            "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
+                            " writes the tables, " code { "-o report.svg" } " the figures."
+                        }
+                    }
                 }
-                footer { (page::untested(view.runs)) p { "The JSON document is in this page, in the element with the id " code { "run-data" } "." } }
-                script type="application/json" id="run-data" { (PreEscaped(data)) }
+                script type="text/plain" id="data" { (data) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
-    Ok(vec![Piece::new(stem(view.runs), "html", page.into_string().into_bytes())])
+    Ok(vec![Piece::new(stem(view.runs), "html", document.into_string().into_bytes())])
 }
 
-fn title(runs: &[Run]) -> String {
-    match runs {
-        [run] => labels::title(run),
-        _ => format!("{} runs compared", runs.len()),
-    }
+/// Compressed (zlib), in base64.
+fn packed(bytes: &[u8]) -> std::io::Result<String> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(bytes)?;
+    Ok(STANDARD.encode(packer.finish()?))
 }
 
-fn summary(runs: &[Run]) -> Markup {
-    html! {
-        @for run in runs {
-            p.lead {
-                @if runs.len() > 1 { b { (labels::title(run)) } ": " }
-                (labels::distinct(run, |spec| spec.transport.to_string())) " "
-                (labels::distinct(run, |spec| spec.pattern.to_string())) ", "
-                (labels::hosts(run)) ", " (labels::begun(run))
-                @match &run.ending {
-                    None => { ", " strong { "not finished" } }
-                    Some(ending) if ending.how != "finished" => { ", " strong { (ending.how) }
-                        @if let Some(error) = &ending.error { ": " (error) }
-                    }
-                    Some(_) => {}
-                }
-                " " span.id { (run.header.id) }
-            }
-            p.result { (run_list::result(run)) }
-        }
-    }
-}
-
-/// The JSON document, escaped so that no text in it can end the script element or start a comment.
-fn data(runs: &[Run]) -> Result<String, ReportError> {
-    let json = match runs {
-        [run] => serde_json::to_string(run),
-        runs => serde_json::to_string(runs),
-    };
-    let json = json.map_err(|source| ReportError::Json { run: stem(runs).to_owned(), source })?;
-    // These characters occur only within JSON strings, where an escape means the same.
-    Ok(json
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029"))
+/// A source of a content security policy: only the element with this text.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::ZlibDecoder;
+    use model::Run;
+    use serde_json::Value;
+
     use super::*;
     use crate::sample;
 
@@ -110,105 +88,135 @@ mod tests {
         String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap()
     }
 
-    /// The page without its embedded data, which may hold any text.
-    fn outside_data(page: &str) -> (String, String) {
-        let (before, rest) = page.split_once("id=\"run-data\">").unwrap();
-        let (data, after) = rest.split_once("</script>").unwrap();
-        (format!("{before}id=\"run-data\">\n</script>{after}"), data.to_owned())
+    /// The text of the first element that begins with `start`.
+    fn element<'a>(page: &'a str, start: &str, end: &str) -> &'a str {
+        page.split_once(start).unwrap().1.split_once(end).unwrap().0
     }
 
-    /// Asserts that every tag of `page` is closed, in order.
-    fn assert_balanced(page: &str) {
-        const VOID: [&str; 3] = ["meta", "!DOCTYPE", "br"];
-        let mut open: Vec<String> = Vec::new();
-        let mut rest = page;
-        while let Some(start) = rest.find('<') {
-            rest = &rest[start + 1..];
-            let end = rest.find('>').unwrap_or_else(|| panic!("an open tag: {}", &rest[..rest.len().min(80)]));
-            let tag = &rest[..end];
-            rest = &rest[end + 1..];
-            let bare: String = tag.split('"').step_by(2).collect();
-            assert!(!bare.contains("src") && !bare.contains("href"), "{tag}");
-            let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap().to_owned();
-            if tag.starts_with('/') {
-                assert_eq!(open.pop().as_ref(), Some(&name), "closes </{name}>");
-            } else if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
-                // Style and script hold text that is not markup.
-                if name == "style" || name == "script" {
-                    rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
-                }
-                open.push(name);
-            }
-        }
-        assert!(open.is_empty(), "left open: {open:?}");
+    fn data_of(page: &str) -> Value {
+        let packed = STANDARD.decode(element(page, "id=\"data\">", "</script>")).unwrap();
+        let mut bytes = Vec::new();
+        ZlibDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        serde_json::from_slice(&bytes[4..4 + length]).unwrap()
     }
 
     #[test]
-    fn every_page_is_balanced_self_contained_and_holds_its_data() {
+    fn every_page_is_one_file_that_runs_its_own_script_only() {
         for (what, runs) in sample::gallery() {
             let page = page_of(&runs);
-            let (markup, data) = outside_data(&page);
-            assert_balanced(&page);
-            let lower = markup.to_lowercase();
-            for outside in ["http://", "https://", "<link", "@import"] {
+            let policy = element(&page, "Content-Security-Policy\" content=\"", "\"").replace("&#39;", "'");
+            let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+            for own in [hash(script), hash(element(&page, "<style>", "</style>"))] {
+                assert!(policy.contains(&format!("'{own}'")), "{what}: {policy} {own}");
+            }
+            assert_eq!(page.matches("<script").count(), 2, "{what}");
+            // The policy keeps the script from loading anything; its addresses are names of XML's namespaces.
+            assert!(SCRIPT.replace("http://www.w3.org/", "").split("://").nth(1).is_none(), "{what}");
+            let lower = page.replace(SCRIPT, "").to_lowercase();
+            for outside in ["http://", "https://", "<link", "@import", "url(", "<img", "style=\""] {
                 assert!(!lower.contains(outside), "{what}: {outside}");
             }
-            // Clip paths are within the page, and each is of one figure.
-            assert!(lower.split("url(").skip(1).all(|rest| rest.starts_with('#')), "{what}");
-            let mut ids: Vec<&str> = markup.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-            let all = ids.len();
-            ids.sort_unstable();
-            ids.dedup();
-            assert_eq!(ids.len(), all, "{what}");
-            let value: serde_json::Value = serde_json::from_str(&data).unwrap();
-            let document = match runs.as_slice() {
-                [run] => serde_json::to_string(run).unwrap(),
-                runs => serde_json::to_string(runs).unwrap(),
-            };
-            assert!(value == serde_json::from_str::<serde_json::Value>(&document).unwrap(), "{what}");
+            let data = data_of(&page);
+            assert_eq!(data["runs"].as_array().unwrap().len(), runs.len(), "{what}");
+            let titles: Vec<&str> =
+                data["figures"].as_array().unwrap().iter().filter_map(|of| of["title"].as_str()).collect();
+            assert!(crate::figures(&runs).iter().all(|figure| titles.contains(&figure.title.as_str())), "{what}");
         }
     }
 
     #[test]
-    fn hostile_names_stay_text() {
+    fn texts_are_spelled_and_the_script_is_not() {
+        let mut run = sample::curve();
+        run.findings[0].statement = "more `flows`".to_owned();
+        run.header.command = vec!["thru".to_owned(), "`flows`".to_owned()];
+        let runs = [run];
+        fn words(text: &str) -> std::borrow::Cow<'_, str> {
+            std::borrow::Cow::Owned(text.replace("`flows`", "--flows").replace("Gbit/s", "GB/s"))
+        }
+        let pieces = render(&View { words, ..View::new(&runs) }).unwrap();
+        let page = String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap();
+        assert!(page.contains(SCRIPT));
+        let run = &data_of(&page)["runs"][0];
+        assert_eq!(run["findings"][0]["statement"], "more --flows");
+        assert!(run["command"].as_str().unwrap().contains("`flows`"), "{}", run["command"]);
+        assert!(run["result"].as_str().unwrap().contains("GB/s"), "{}", run["result"]);
+    }
+
+    #[test]
+    fn hostile_names_stay_data() {
         let run = sample::hostile();
         assert!(run.header.name.as_deref().unwrap().contains("</script><b>"), "the sample is hostile");
         let page = page_of(&[run]);
-        assert!(!page.contains("<b>") && !page.contains("</script><b") && !page.contains("<img"), "{page}");
-        assert_eq!(page.matches("</script>").count(), 2);
-        assert!(page.contains("&lt;/script&gt;&lt;b&gt;"));
+        let shell = page.replace(SCRIPT, "");
+        assert!(!shell.contains("<b></b>") && !shell.contains("</script><b") && !shell.contains("<img"));
+        assert_eq!(shell.matches("</script>").count(), 2);
+        assert!(shell.contains("&lt;/script&gt;&lt;b&gt;"), "it is in the title");
+        let data = data_of(&page);
+        assert!(data["title"].as_str().unwrap().contains("</script><b>"));
+        // Pictures are put into the page as markup.
+        let figures = data["figures"].as_array().unwrap();
+        let pictures = figures.iter().flat_map(|figure| figure["pictures"].as_array().unwrap());
+        assert!(pictures.filter_map(Value::as_str).all(|svg| !svg.contains("<b>") && !svg.contains("<script")));
     }
 
     #[test]
     fn a_comparison_names_both_sides_and_their_ceilings() {
         let mut run = sample::pair();
         run.header.near.selftest = Some(model::SelfTestCitation { passed: 5, checks: 6, ..Default::default() });
-        let (page, _) = outside_data(&page_of(&[run]));
-        let (_, result) = page.split_once("class=\"result\">").unwrap();
-        let result = result.split('<').next().unwrap();
-        assert!(
-            result.starts_with("B not worse") && result.contains("A goodput") && result.contains("B goodput"),
-            "{result}"
-        );
-        assert!(page.contains("A --cc cubic") && page.contains("B --cc bbr"));
-        assert!(page.contains("of at most 9.415 Gbit/s") && page.contains("higher bounds: window 3.00 MiB"), "{page}");
-        assert!(page.contains("5 of 6 checks passed"));
-        assert!(page.contains("No self-test is known for beta: run"), "the other host's");
+        let data = data_of(&page_of(&[run]));
+        let run = &data["runs"][0];
+        let result = run["result"].as_str().unwrap();
+        assert!(result.starts_with("B not worse") && result.contains("A goodput"), "{result}");
+        let all = run.to_string();
+        let figures = data["figures"].to_string();
+        assert!(figures.contains("A --cc cubic") && figures.contains("B --cc bbr"));
+        assert!(all.contains("of at most 9.415 Gbit/s") && all.contains("higher bounds: window 3.00 MiB"), "{all}");
+        assert!(all.contains("5 of 6 checks passed"));
+        assert!(all.contains("No self-test is known for beta: run"), "the other host's");
     }
 
     #[test]
-    fn findings_come_first_and_differing_hosts_are_marked() {
-        let page = page_of(&[sample::curve()]);
-        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
-        assert!(at("Findings") < at("<svg") && at("<svg") < at("Outcomes"));
-        assert!(at("Outcomes") < at("Hosts"));
-        let (_, row) = page.split_once("net.ipv4.tcp_wmem").unwrap();
-        let start = page.find("net.ipv4.tcp_wmem").unwrap();
-        let before = &page[page[..start].rfind("<tr").unwrap()..start];
-        assert!(before.contains("differs"), "{before} {}", &row[..60]);
-        assert!(
-            !page[page[..page.find("net.ipv4.tcp_sack").unwrap()].rfind("<tr").unwrap()..]
-                .starts_with("<tr class=\"differs")
-        );
+    fn differing_hosts_are_marked() {
+        let data = data_of(&page_of(&[sample::curve()]));
+        let facts = data["runs"][0]["facts"].as_array().unwrap();
+        let differs = |name: &str| facts.iter().find(|fact| fact["name"] == name).map(|fact| fact["differs"] == true);
+        assert_eq!(differs("net.ipv4.tcp_wmem"), Some(true));
+        assert_eq!(differs("net.ipv4.tcp_sack"), Some(false));
+    }
+
+    #[test]
+    fn runs_beside_each_other_show_what_differs_between_them() {
+        let mut other = sample::stream();
+        other.header.far.kernel = Some("7.7.7-other".to_owned());
+        let data = data_of(&page_of(&[sample::stream(), other]));
+        let rows = data["differing"]["rows"].as_array().unwrap();
+        assert!(rows.iter().any(|row| row[0] == "far: kernel" && row[2] == "7.7.7-other"), "{rows:?}");
+        assert!(rows.iter().all(|row| row[0] != "near: kernel"), "{rows:?}");
+    }
+
+    #[test]
+    fn a_million_samples_fit_into_15_mb() {
+        let mut run = sample::stream();
+        let mut state = 1_u64;
+        let far = &mut run.outcomes[0].trials[0].far;
+        far.intervals = (0..1_000_000_u64)
+            .map(|n| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let bytes_received = 1_000_000 + (state >> 44);
+                let jitter = (state >> 20) % 1_000;
+                model::Interval {
+                    start_ns: n * 1_000_000 + jitter,
+                    end_ns: (n + 1) * 1_000_000,
+                    bytes_received,
+                    ..Default::default()
+                }
+            })
+            .collect();
+        run.outcomes[0].trials.truncate(1);
+        run.outcomes[0].spec.interval_ns = 1_000_000;
+        let page = page_of(&[run]);
+        assert!(page.len() <= 15_000_000, "{} bytes", page.len());
+        assert!(page.len() > 3_000_000, "the samples are there: {} bytes", page.len());
     }
 }

@@ -1,59 +1,65 @@
-//! Both hosts side by side, with their differences marked.
+//! Both hosts side by side, with their differences marked, and what differs between several runs.
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, html};
-use model::{Inventory, RunHeader, units};
+use model::{Inventory, Run, RunHeader, units};
+use serde::Serialize;
 
+use super::tables::Table;
 use crate::host_facts::{device_facts, host_facts, interface_line, path_facts};
+use crate::labels;
 
 /// One fact of both hosts.
-struct Fact {
+#[derive(Debug, Serialize)]
+pub(super) struct Fact {
     group: String,
     name: String,
     near: String,
     far: String,
+    /// Whether the ends differ where equal hosts would not.
+    differs: bool,
     /// An expected difference, such as the host's name, is not marked.
+    #[serde(skip)]
     expected: bool,
 }
 
-impl Fact {
-    fn differs(&self) -> bool {
-        !self.expected && self.near != self.far
-    }
+/// The facts that at least one end has.
+pub(super) fn side_by_side(header: &RunHeader) -> Vec<Fact> {
+    let mut facts = facts(header);
+    facts.retain(|fact| fact.near != "-" || fact.far != "-");
+    facts
 }
 
-pub(super) fn side_by_side(header: &RunHeader) -> Markup {
-    let facts: Vec<Fact> = facts(header).into_iter().filter(|f| f.near != "-" || f.far != "-").collect();
-    let differences = facts.iter().filter(|fact| fact.differs()).count();
-    html! {
-        @if facts.is_empty() {
-            p.muted { "No inventory was recorded." }
-        } @else {
-            p.muted {
-                @match differences {
-                    0 => "The two ends do not differ in anything recorded.",
-                    1 => "1 difference, marked ≠.",
-                    n => { (n) " differences, marked ≠." }
-                }
+/// The value of one end.
+type End = fn(&Fact) -> &String;
+
+/// What differs between the environments of several runs, a column for each; `None` for one run.
+pub(super) fn between(runs: &[Run]) -> Option<Table> {
+    if runs.len() < 2 {
+        return None;
+    }
+    let all: Vec<Vec<Fact>> = runs.iter().map(|run| facts(&run.header)).collect();
+    let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut rows = Vec::new();
+    for fact in all.iter().flatten().filter(|fact| !fact.expected) {
+        if !seen.insert((&fact.group, &fact.name)) {
+            continue;
+        }
+        let find = |facts: &Vec<Fact>, end: End| {
+            let found = facts.iter().find(|other| other.group == fact.group && other.name == fact.name);
+            found.map_or("-".to_owned(), |found| end(found).clone())
+        };
+        let ends: [(&str, End); 2] = [("near", |fact| &fact.near), ("far", |fact| &fact.far)];
+        for (end, of) in ends {
+            let values: Vec<String> = all.iter().map(|facts| find(facts, of)).collect();
+            if values.iter().any(|value| *value != values[0]) {
+                rows.push(std::iter::once(format!("{end}: {}", fact.name)).chain(values).collect());
             }
-            div.wide { table.hosts {
-                thead { tr { th.words { "" } th.words { "near" } th.words { "far" } } }
-                tbody {
-                    @for (index, fact) in facts.iter().enumerate() {
-                        @if index == 0 || facts[index - 1].group != fact.group {
-                            tr.group { th colspan="3" scope="rowgroup" { (fact.group) } }
-                        }
-                        tr.differs[fact.differs()] {
-                            th scope="row" { (fact.name) @if fact.differs() { span.unequal title="the two ends differ" { " ≠" } } }
-                            td { (fact.near) }
-                            td { (fact.far) }
-                        }
-                    }
-                }
-            } }
         }
     }
+    let head =
+        std::iter::once(String::new()).chain(runs.iter().map(|run| labels::plain(&labels::title(run)))).collect();
+    Some(Table::words("What differs between the runs", head, rows))
 }
 
 fn facts(header: &RunHeader) -> Vec<Fact> {
@@ -62,7 +68,9 @@ fn facts(header: &RunHeader) -> Vec<Fact> {
     let mut add = |group: &str, name: &str, expected: bool, near: Option<String>, far: Option<String>| {
         let text = |value: Option<String>| value.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
         let (group, name) = (group.to_owned(), name.to_owned());
-        all.push(Fact { group, name, near: text(near), far: text(far), expected });
+        let (near, far) = (text(near), text(far));
+        let differs = !expected && near != far;
+        all.push(Fact { group, name, near, far, differs, expected });
     };
     for (near, far) in host_facts(near).into_iter().zip(host_facts(far)) {
         add(near.group, &near.name, near.expected_to_differ, near.value, far.value);

@@ -1,0 +1,153 @@
+//! All that the page says about one run.
+
+use model::{FindingKind, Run};
+use serde::Serialize;
+
+use super::hosts::{self, Fact};
+use super::method::{self, Facts};
+use super::tables::{self, Table};
+use crate::formats::{answer, curve_screen};
+use crate::{advice, anatomy, captures, ceiling_cost, host_activity, labels, limiter, one_way, run_list, sides};
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub(super) struct RunPart {
+    id: String,
+    pub(super) title: String,
+    kind: String,
+    /// Time and hosts, transport and pattern.
+    begun: String,
+    hosts: String,
+    measured: String,
+    /// How it ended, if it did not finish.
+    ending: Option<String>,
+    /// The result in a few words.
+    pub(super) result: String,
+    /// Title and question of a plan.
+    plan: Vec<String>,
+    /// The answer, a title and a text each.
+    answer: Vec<(String, String)>,
+    findings: Vec<FindingPart>,
+    /// Lines that make settings persistent.
+    keep: Vec<String>,
+    tables: Vec<Table>,
+    outcomes: Table,
+    notes: Vec<String>,
+    /// Verdicts with what they mean.
+    verdicts: Vec<(String, String)>,
+    /// Notable host activity.
+    activity: Vec<String>,
+    counters: Option<Table>,
+    facts: Vec<Fact>,
+    command: String,
+    method: Facts,
+    trials: Table,
+}
+
+/// A finding.
+#[derive(Debug, Serialize)]
+struct FindingPart {
+    kind: &'static str,
+    statement: String,
+}
+
+impl RunPart {
+    pub(super) fn new(run: &Run) -> Self {
+        let plan = run.header.plan.as_ref();
+        let lines = plan.iter().flat_map(|plan| [&plan.title, &plan.question]).flatten();
+        let words = |list: Vec<(&'static str, String)>| list.into_iter().map(|(title, text)| (title.to_owned(), text));
+        let verdicts = labels::verdicts_of(sides::shown(run)).into_iter();
+        Self {
+            id: labels::plain(&run.header.id),
+            title: labels::plain(&labels::title(run)),
+            kind: labels::plain(&run.header.kind),
+            begun: labels::begun(run),
+            hosts: labels::plain(&labels::hosts(run)),
+            measured: labels::plain(&format!(
+                "{} {}",
+                labels::distinct(run, |spec| spec.transport.to_string()),
+                labels::distinct(run, |spec| spec.pattern.to_string())
+            )),
+            ending: ending(run),
+            result: labels::plain(&result(run)),
+            plan: lines.map(|line| labels::plain(line)).collect(),
+            answer: words(answer_rows(run)).map(|(title, text)| (title, labels::plain(&text))).collect(),
+            findings: run
+                .findings
+                .iter()
+                .map(|finding| FindingPart { kind: kind(finding.kind), statement: labels::plain(&finding.statement) })
+                .collect(),
+            keep: advice::persistent(run),
+            tables: tables::of_plan(run),
+            outcomes: tables::outcomes(run),
+            notes: notes(run),
+            verdicts: verdicts.map(|one| (labels::verdict(one), analysis::outcome::explain(one).to_owned())).collect(),
+            activity: host_activity::notable(run),
+            counters: tables::counters(run),
+            facts: hosts::side_by_side(&run.header),
+            command: labels::plain(&method::command_line(&run.header.command)),
+            method: method::facts(run),
+            trials: tables::trials(run),
+        }
+    }
+}
+
+/// The result in a few words, with the intervals of a curve's two figures.
+fn result(run: &Run) -> String {
+    let found = |kind, unit: &str, title: &str| {
+        let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
+        let estimate =
+            finding.estimate.as_ref().filter(|estimate| estimate.unit == unit && estimate.value.is_finite())?;
+        Some(format!("{title} {}", labels::estimated(estimate)))
+    };
+    let figures = [found(FindingKind::Peak, "bit/s", "peak"), found(FindingKind::Latency, "ns", "RTT")];
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    if run.header.kind == "curve" && !figures.is_empty() { figures.join(", ") } else { run_list::result(run) }
+}
+
+/// How a run ended that did not finish.
+fn ending(run: &Run) -> Option<String> {
+    let Some(ending) = &run.ending else { return Some("not finished".to_owned()) };
+    let error = ending.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+    (ending.how != "finished").then(|| labels::plain(&format!("{}{error}", ending.how)))
+}
+
+/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; empty for other runs.
+fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
+    match answer::of(run) {
+        Some(outcome) => answer::whole_rows(run, outcome),
+        None if run.header.kind == "curve" => curve_screen::whole_rows(run),
+        None => Vec::new(),
+    }
+}
+
+/// One-way delays, the anatomy of round trips, ceiling and cost, captures, limiters, and the bounds above the ceiling.
+fn notes(run: &Run) -> Vec<String> {
+    let mut lines = one_way::of_run(run);
+    lines.extend(anatomy::of_run(run));
+    lines.extend(ceiling_cost::of_run(run));
+    lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
+    let others: Vec<String> = run.outcomes.first().map(ceiling_cost::other_bounds).unwrap_or_default();
+    lines.extend((!others.is_empty()).then(|| format!("higher bounds: {}", others.join("; "))));
+    lines.extend(limiter::limiters(run));
+    lines.iter().map(|line| labels::plain(line)).collect()
+}
+
+fn kind(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Latency => "latency",
+        FindingKind::Path => "path",
+        FindingKind::Peak => "peak",
+        FindingKind::Saturation => "saturation",
+        FindingKind::HalfPeak => "half peak",
+        FindingKind::Anomaly => "anomaly",
+        FindingKind::Connections => "connections",
+        FindingKind::Difference => "difference",
+        FindingKind::Effect => "effect",
+        FindingKind::Asymmetry => "asymmetry",
+        FindingKind::Outlier => "outlier",
+        FindingKind::Best => "best",
+        FindingKind::Advice => "advice",
+        _ => "note",
+    }
+}

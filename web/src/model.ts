@@ -1,0 +1,165 @@
+// What a page shows, as crates/report/src/formats/page makes it, with the columns read.
+
+export type Scale = 'linear' | 'log' | 'names' | 'date';
+
+export interface Axis {
+  label: string;
+  unit: string;
+  scale: Scale;
+  ticks?: [number, string][];
+  low?: number | null;
+  high?: number | null;
+}
+
+/** The place of a column of numbers in the block behind the JSON. */
+export interface ColumnRef {
+  at: number;
+  count: number;
+  code: 'doubles' | 'steps';
+  first: number;
+}
+
+export interface SeriesPart {
+  name: string;
+  run: number;
+  colour: number;
+  dash: number;
+  reference: boolean;
+  stacked: boolean;
+  /** null: in every panel. */
+  panel: number | null;
+  shift: number;
+  x: ColumnRef | null;
+  y: ColumnRef | null;
+  low: ColumnRef | null;
+  high: ColumnRef | null;
+}
+
+/** A series with its numbers; NaN in `low` or `high` is an end that is not there. */
+export interface Line {
+  name: string;
+  run: number;
+  colour: number;
+  dash: number;
+  reference: boolean;
+  /** null: in every panel. */
+  panel: number | null;
+  shift: number;
+  x: Float64Array;
+  y: Float64Array;
+  low: Float64Array | null;
+  high: Float64Array | null;
+  /** Whether x never falls. */
+  sorted: boolean;
+}
+
+export interface Mark {
+  x: number;
+  y: number;
+  label: string;
+}
+
+export interface Cell {
+  panel: number;
+  row: number;
+  column: number;
+  value: number;
+}
+
+export interface Matrix {
+  label: string;
+  unit: string;
+  cells: Cell[];
+}
+
+export interface FigurePart {
+  id: string;
+  title: string;
+  subtitle: string;
+  place: 'main' | 'hosts' | 'path';
+  x: Axis;
+  y: Axis;
+  panels: string[];
+  context: boolean;
+  joined: boolean;
+  series: SeriesPart[];
+  marks: Mark[];
+  matrix: Matrix | null;
+  pictures: string[];
+}
+
+export interface Figure extends Omit<FigurePart, 'series'> {
+  lines: Line[];
+}
+
+export interface Table {
+  title: string;
+  head: string[];
+  numeric: boolean[];
+  rows: string[][];
+  note: string;
+}
+
+export interface Fact {
+  group: string;
+  name: string;
+  near: string;
+  far: string;
+  differs: boolean;
+}
+
+export type Pair = [string, string];
+
+export interface Run {
+  id: string;
+  title: string;
+  kind: string;
+  begun: string;
+  hosts: string;
+  measured: string;
+  ending: string | null;
+  result: string;
+  plan: string[];
+  answer: Pair[];
+  findings: { kind: string; statement: string }[];
+  keep: string[];
+  tables: Table[];
+  outcomes: Table;
+  notes: string[];
+  verdicts: Pair[];
+  activity: string[];
+  counters: Table | null;
+  facts: Fact[];
+  command: string;
+  method: Pair[];
+  trials: Table;
+}
+
+export interface Theme {
+  background: string;
+  ink: string;
+  muted: string;
+  grid: string;
+  minor: string;
+  series: string[];
+  names: string[];
+}
+
+interface Common {
+  version: number;
+  title: string;
+  stem: string;
+  light: Theme;
+  dark: Theme;
+  ramp: string[];
+  runs: Run[];
+  differing: Table | null;
+}
+
+export interface PagePart extends Common {
+  figures: FigurePart[];
+}
+
+export interface Page extends Common {
+  figures: Figure[];
+}

@@ -1,0 +1,144 @@
+// The parts of the page that are texts.
+
+import { Rows, TableView } from './table.tsx';
+import type { Page, Pair, Run, Table } from './model.ts';
+
+const several = (page: Page) => page.runs.length > 1;
+
+/** The result, what it was measured on, and the answer. */
+export function Answer({ run, page }: { run: Run; page: Page }) {
+  return (
+    <article class="answer">
+      {several(page) && <h2>{run.title}</h2>}
+      <p class="result">{run.result}</p>
+      <p class="muted">
+        {run.measured}, {run.hosts}, {run.begun}{run.ending && <>, <strong>{run.ending}</strong></>} <span class="id">{run.id}</span>
+      </p>
+      {run.plan.map((line) => <p>{line}</p>)}
+      {run.answer.length > 0 && <Pairs rows={run.answer} />}
+    </article>
+  );
+}
+
+export function Pairs({ rows }: { rows: Pair[] }) {
+  return <dl>{rows.map(([title, text]) => <div><dt>{title}</dt><dd>{text}</dd></div>)}</dl>;
+}
+
+function Heading({ run, page }: { run: Run; page: Page }) {
+  return several(page) ? <h3>{run.title} <span class="id">{run.id}</span></h3> : null;
+}
+
+export function Findings({ page }: { page: Page }) {
+  return (
+    <section id="findings">
+      <h2>Findings</h2>
+      {page.runs.map((run) => (
+        <>
+          <Heading run={run} page={page} />
+          {run.findings.length === 0 && <p class="muted">None for this run.</p>}
+          <ul class="findings">{run.findings.map(({ kind, statement }) => <li><span class="kind">{kind}</span> {statement}</li>)}</ul>
+          {run.keep.length > 0 && <><h3>To keep these settings</h3><pre>{run.keep.join('\n')}</pre></>}
+        </>
+      ))}
+    </section>
+  );
+}
+
+export function Plans({ page }: { page: Page }) {
+  const runs = page.runs.filter((run) => run.tables.length > 0);
+  if (runs.length === 0) return null;
+  return (
+    <section id="tables">
+      <h2>Tables</h2>
+      {runs.map((run) => (
+        <>
+          <Heading run={run} page={page} />
+          {run.tables.map((table, index) => <TableView table={table} name={`${run.id}-table-${index + 1}`} />)}
+        </>
+      ))}
+    </section>
+  );
+}
+
+export function Outcomes({ page }: { page: Page }) {
+  return (
+    <section id="outcomes">
+      <h2>Outcomes</h2>
+      {page.runs.map((run) => (
+        <>
+          <Heading run={run} page={page} />
+          {run.outcomes.rows.length === 0 && <p class="muted">This run has no outcome.</p>}
+          <TableView table={run.outcomes} name={`${run.id}-outcomes`} />
+          <Lines lines={run.notes} />
+          {run.verdicts.length > 0 && <Pairs rows={run.verdicts} />}
+          <TableView table={run.trials} name={`${run.id}-trials`} folded />
+        </>
+      ))}
+    </section>
+  );
+}
+
+const Lines = ({ lines }: { lines: string[] }) => (lines.length > 0 ? <ul class="notes">{lines.map((line) => <li>{line}</li>)}</ul> : null);
+
+export function Activity({ page, children }: { page: Page; children: preact.ComponentChildren }) {
+  const runs = page.runs.filter((run) => run.counters);
+  if (runs.length === 0) return null;
+  return (
+    <section id="activity">
+      <h2>Host activity</h2>
+      {runs.map((run) => <><Heading run={run} page={page} /><Lines lines={run.activity} /></>)}
+      {children}
+      {runs.map((run) => <TableView table={run.counters!} name={`${run.id}-counters`} folded />)}
+    </section>
+  );
+}
+
+export function Hosts({ page, children }: { page: Page; children: preact.ComponentChildren }) {
+  return (
+    <section id="hosts">
+      <h2>Hosts</h2>
+      {children}
+      {page.differing && <Differing table={page.differing} />}
+      {page.runs.map((run) => <><Heading run={run} page={page} /><Facts run={run} /></>)}
+    </section>
+  );
+}
+
+function Differing({ table }: { table: Table }) {
+  return table.rows.length === 0 ? <p class="muted">The runs do not differ in anything recorded of their hosts.</p> : <TableView table={table} name="differences" />;
+}
+
+function Facts({ run }: { run: Run }) {
+  const differing = run.facts.filter((fact) => fact.differs);
+  const table = (title: string, facts: typeof run.facts): Table => ({
+    title, head: ['', 'near', 'far'], numeric: [false, false, false], note: '',
+    rows: facts.map((fact) => [`${fact.group === 'settings' ? '' : `${fact.group}: `}${fact.name}${fact.differs ? ' ≠' : ''}`, fact.near, fact.far]),
+  });
+  if (run.facts.length === 0) return <p class="muted">No inventory was recorded.</p>;
+  return (
+    <div class="facts">
+      {differing.length === 0 ? <p class="muted">The two ends do not differ in anything recorded.</p> : <Rows table={table('What differs between the ends', differing)} name={`${run.id}-differences`} />}
+      <TableView table={table('Everything recorded of both ends', run.facts)} name={`${run.id}-hosts`} folded />
+    </div>
+  );
+}
+
+export function Method({ page }: { page: Page }) {
+  return (
+    <section id="method">
+      <h2>How it was measured</h2>
+      {page.runs.map((run) => (
+        <>
+          <Heading run={run} page={page} />
+          <pre>{run.command}</pre>
+          <Pairs rows={run.method} />
+        </>
+      ))}
+      <p class="muted">
+        Rates are decimal, sizes binary. The NetPIPE rate is a block's bits over half the round trip, by NetPIPE's convention; half a
+        round trip is not a one-way delay. ± is half the width of the interval relative to the value. The whole document of a run:
+        {' '}<code>thru export RUN --format json</code>.
+      </p>
+    </section>
+  );
+}

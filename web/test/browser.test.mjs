@@ -1,0 +1,323 @@
+// The page in Chromium, on reports of real runs over loopback, which the program at WEB_THRU measures first.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { million } from './million.mjs';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+const THRU = process.env.WEB_THRU ?? new URL('../../target/debug/thru', import.meta.url).pathname;
+const missing = !CHROMIUM ? 'no chromium (Debian: apt-get install chromium)' : !existsSync(THRU) ? `no program at ${THRU}` : false;
+if (missing) console.log(`SKIPPED: the page in a browser: ${missing}`);
+
+let browser;
+let folder;
+const env = () => ({ ...process.env, XDG_DATA_HOME: folder });
+const thru = (...args) => execFileSync(THRU, args, { env: env(), cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 30 });
+/** The options of a test that needs the browser. */
+const needed = { skip: missing };
+
+before(async () => {
+  if (missing) return;
+  folder = mkdtempSync(join(tmpdir(), 'page-'));
+  const server = spawn(THRU, ['serve', '--listen', '127.0.0.1:0', '--open'], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] });
+  const host = await new Promise((resolve, reject) => {
+    let text = '';
+    const take = (part) => {
+      text += part;
+      const found = /127\.0\.0\.1:(\d+)/.exec(text);
+      if (found && found[1] !== '0') resolve(found[0]);
+    };
+    server.stdout.on('data', take);
+    server.stderr.on('data', take);
+    server.on('exit', () => reject(new Error(`the server ended: ${text}`)));
+  });
+  for (const name of ['first', 'second']) thru('curve', host, '--to', '512', '--trials', '4', '--name', name, '--quiet');
+  thru('stream', host, '--time', '600ms', '--trials', '3', '--name', 'bulk', '--quiet');
+  thru('rr', host, '--time', '300ms', '--trials', '3', '--anatomy', '--name', 'small', '--quiet');
+  server.kill();
+  writeFileSync(join(folder, 'pairs.csv'), '"from \\ to, Mbit/s",alpha,beta,gamma\nalpha,,940,512\nbeta,930,,488\ngamma,610,505,\n');
+  thru('import', 'pairs.csv', '--name', 'pairs');
+  for (const name of ['first', 'bulk', 'small', 'pairs']) thru('report', name, '-o', `${name}.html`);
+  thru('report', 'first', 'second', '-o', 'both.html');
+  const { chromium } = await import('playwright-core');
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+}, { timeout: 120_000 });
+
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Opens a report; what it logs as an error or loads beside itself fails the test. */
+async function open(name, { width = 1280, height = 900, hash = '', scheme = 'light' } = {}) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: true });
+  const address = `file://${join(folder, name)}${hash}`;
+  const faults = [];
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) faults.push(message.text()); });
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('request', (request) => { if (request.url().split('#')[0] !== address.split('#')[0] && !request.url().startsWith('blob:')) faults.push(`loads ${request.url()}`); });
+  await page.goto(address);
+  await page.waitForSelector('html[data-ready]');
+  await page.waitForFunction(() => document.querySelectorAll('.plot').length === 0 || [...document.querySelectorAll('.plot canvas')].every((canvas) => canvas.style.height));
+  return { page, done: async () => { assert.deepEqual(faults, []); await page.close(); } };
+}
+
+const plot = (page, id) => page.locator(`#figure-${id} .plot`);
+const readout = (page, id) => page.locator(`#figure-${id} output`);
+const hash = async (page, wanted) => {
+  await page.waitForFunction((text) => decodeURIComponent(location.hash).includes(text), wanted);
+  return page.evaluate(() => location.hash);
+};
+
+test('the result comes first, and every part is there', needed, async () => {
+  const { page, done } = await open('bulk.html');
+  const run = JSON.parse(thru('export', 'bulk', '--format', 'json'));
+  assert.match(await page.locator('.result').innerText(), /goodput .*bit\/s/);
+  assert.ok((await page.locator('dt').allInnerTexts()).includes('Limited by'));
+  for (const title of ['Findings', 'Figures', 'Outcomes', 'Hosts', 'How it was measured']) await page.getByRole('heading', { name: title, exact: true }).waitFor();
+  assert.ok((await page.locator('#method pre').innerText()).includes('stream'));
+  await page.locator('summary', { hasText: /^Trials/ }).click();
+  assert.equal(await page.locator('.fold', { hasText: /^Trials/ }).locator('tbody tr').count(), run.outcomes[0].trials.length);
+  await done();
+});
+
+test('the crosshair moves by keys and shows a value of the document', needed, async () => {
+  const { page, done } = await open('first.html');
+  await plot(page, 'throughput').focus();
+  await page.keyboard.press('Home');
+  for (let n = 0; n < 3; n++) await page.keyboard.press('ArrowRight');
+  const text = await readout(page, 'throughput').innerText();
+  const run = JSON.parse(thru('export', 'first', '--format', 'json'));
+  const { quantity } = await (await import('./load.mjs')).load('units.ts');
+  const values = run.outcomes.filter((outcome) => outcome.spec.transport === 'tcp').map((outcome) => quantity(outcome.summary.netpipe_bps, 'bit/s'));
+  const shown = /: ([\d.]+ \w+\/s)/.exec(text)?.[1];
+  assert.ok(values.includes(shown), `${text} is one of ${values}`);
+  await page.keyboard.press('ArrowDown');
+  assert.notEqual(await readout(page, 'throughput').innerText(), text, 'the other series');
+  await done();
+});
+
+test('zoom by keys is in the address, and a link restores it', needed, async () => {
+  const { page, done } = await open('bulk.html');
+  await plot(page, 'goodput').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('+');
+  await page.keyboard.press('l');
+  const link = await hash(page, 'ly:1');
+  assert.match(decodeURIComponent(link), /f-goodput=x:[\d.e+~]+,ly:1,c:0\.\d+/);
+  const before = await readout(page, 'goodput').innerText();
+  await done();
+  const again = await open('bulk.html', { hash: link });
+  assert.equal(await readout(again.page, 'goodput').innerText(), before);
+  assert.equal(await again.page.getByRole('button', { name: 'Logarithmic y axis: Goodput over time' }).getAttribute('aria-pressed'), 'true');
+  await plot(again.page, 'goodput').focus();
+  await again.page.keyboard.press('0');
+  await again.page.waitForFunction(() => !location.hash.includes('x:'));
+  await again.done();
+});
+
+test('a drag zooms, shift and a drag move, a double click shows all', needed, async () => {
+  const { page, done } = await open('bulk.html');
+  const box = await plot(page, 'goodput').boundingBox();
+  const drag = async (from, to) => {
+    await page.mouse.move(box.x + box.width * from, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * to, box.y + 100, { steps: 4 });
+    await page.mouse.up();
+  };
+  const range = async () => /x:([\d.e+]+)~([\d.e+]+)/.exec(decodeURIComponent(await hash(page, 'x:'))).slice(1).map(Number);
+  await drag(0.4, 0.7);
+  const [low, high] = await range();
+  assert.ok(low > 1e8 && high < 6e8 && low < high, `${low} ${high}`);
+  await page.keyboard.down('Shift');
+  await drag(0.5, 0.6);
+  await page.keyboard.up('Shift');
+  await page.waitForTimeout(250);
+  assert.ok((await range())[0] < low, 'to the right shows earlier times');
+  await page.mouse.dblclick(box.x + box.width / 2, box.y + 100);
+  await page.waitForFunction(() => !location.hash.includes('x:'));
+  await done();
+});
+
+test('a range of time filters every figure over time', needed, async () => {
+  const { page, done } = await open('bulk.html', { hash: '#f-goodput=x:1e8~3e8' });
+  await plot(page, 'goodput').focus();
+  const legend = page.locator('#figure-tcp-rtt .legend .value').first();
+  const whole = await legend.innerText();
+  await page.keyboard.press('f');
+  await hash(page, 'time=');
+  await page.getByRole('button', { name: /^Time 100 ms to 300 ms/ }).waitFor();
+  assert.notEqual(await legend.innerText(), whole);
+  await page.getByRole('button', { name: /^Time 100 ms/ }).click();
+  assert.equal(await legend.innerText(), whole);
+  await done();
+});
+
+test('two runs are compared point by point', needed, async () => {
+  const { page, done } = await open('both.html');
+  await plot(page, 'throughput').focus();
+  await page.keyboard.press('d');
+  await hash(page, 'd:0.');
+  await page.keyboard.press('ArrowRight');
+  assert.match(await readout(page, 'throughput').innerText(), /B\/A \d+\.\d{4}( \(B\/A [\d.]+ to B\/A [\d.]+\))?/);
+  await page.keyboard.press('d');
+  await page.getByRole('group', { name: 'Runs in the figures' }).getByRole('button', { name: 'second' }).click();
+  await hash(page, 'without=1');
+  assert.equal(await page.locator('#figure-throughput .legend .value').count(), await page.locator('#figure-throughput .legend button:not(:disabled)').count());
+  await page.locator('#hosts summary', { hasText: 'What differs between the runs' }).or(page.getByText('do not differ in anything recorded of their hosts')).first().waitFor();
+  await done();
+});
+
+test('the cells of a matrix are read by keys', needed, async () => {
+  const { page, done } = await open('pairs.html');
+  const figure = page.locator('.figure:has([aria-roledescription=matrix])').first();
+  await figure.locator('.plot').focus();
+  const cell = async (key) => {
+    await page.keyboard.press(key);
+    return figure.locator('output').innerText();
+  };
+  assert.equal(await cell('ArrowRight'), 'alpha to beta: 940 Mbit/s');
+  assert.equal(await cell('ArrowRight'), 'alpha to gamma: 512 Mbit/s');
+  assert.equal(await cell('ArrowDown'), 'beta to gamma: 488 Mbit/s');
+  assert.equal(await cell('ArrowLeft'), 'beta to alpha: 930 Mbit/s');
+  await hash(page, 'c:0.');
+  await figure.locator('.plot').press('t');
+  assert.equal(await figure.locator('tbody tr').count(), 6);
+  await done();
+});
+
+test('figures are saved as CSV, SVG and PNG', needed, async () => {
+  const { page, done } = await open('first.html');
+  const save = async (form) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: `Save Throughput by block size as ${form}` }).click()]);
+    return readFileSync(await download.path());
+  };
+  const rows = (await save('CSV')).toString('utf8').trim().split('\r\n');
+  assert.equal(rows[0], 'series,block size [B],NetPIPE rate [bit/s],low,high');
+  const run = JSON.parse(thru('export', 'first', '--format', 'json'));
+  const first = run.outcomes.find((outcome) => outcome.spec.transport === 'tcp' && outcome.spec.block === 1);
+  assert.ok(Math.abs(Number(rows[1].split(',')[2]) / first.summary.netpipe_bps - 1) < 0.5, rows[1]);
+  const svg = (await save('SVG')).toString('utf8');
+  assert.ok(svg.startsWith('<svg xmlns=') && svg.includes('Throughput by block size') && !svg.includes('NaN'));
+  assert.deepEqual([...(await save('PNG')).subarray(1, 4)], [...Buffer.from('PNG')]);
+  await done();
+});
+
+test('every control has a name, and each figure a table', needed, async () => {
+  for (const name of ['both.html', 'small.html', 'pairs.html']) {
+    const { page, done } = await open(name);
+    for (const role of ['button', 'combobox', 'application', 'region']) {
+      for (const one of await page.getByRole(role).all()) {
+        const label = (await one.getAttribute('aria-label')) ?? (await one.evaluate((element) => element.labels?.[0]?.innerText ?? element.innerText));
+        assert.ok(label.trim(), `${name}: ${await one.evaluate((element) => element.outerHTML.slice(0, 120))}`);
+      }
+    }
+    const figures = page.locator('.figure:has(.plot)');
+    for (let at = 0; at < await figures.count(); at++) {
+      const figure = figures.nth(at);
+      await figure.locator('.plot').focus();
+      await page.keyboard.press('t');
+      await figure.locator('table tbody tr').first().waitFor();
+      assert.ok((await figure.locator('thead th').allInnerTexts()).length >= 3);
+    }
+    await done();
+  }
+});
+
+test('the whole page is reached with the tab key', needed, async () => {
+  const { page, done } = await open('first.html');
+  const reached = new Set();
+  for (let n = 0; n < 120; n++) {
+    await page.keyboard.press('Tab');
+    const at = await page.evaluate(() => {
+      const element = document.activeElement;
+      const seen = element === document.body || getComputedStyle(element).outlineStyle !== 'none';
+      return { seen, what: element.getAttribute('aria-label') ?? element.textContent.trim().slice(0, 40) };
+    });
+    assert.ok(at.seen, `the focus is seen: ${at.what}`);
+    reached.add(at.what);
+  }
+  for (const wanted of ['Figures', 'Save Throughput by block size as CSV']) assert.ok(reached.has(wanted), `${wanted} in ${[...reached].join(' | ')}`);
+  await done();
+});
+
+test('nothing is wider than the window', needed, async () => {
+  const all = ['both.html', 'bulk.html', 'small.html', 'pairs.html'];
+  for (const [width, scheme, names] of [[360, 'light', all], [1280, 'dark', ['both.html']], [3840, 'light', ['both.html', 'pairs.html']]]) {
+    for (const name of names) {
+      const { page, done } = await open(name, { width, scheme });
+      await page.evaluate(() => document.querySelectorAll('details').forEach((part) => { part.open = true; }));
+      await page.waitForTimeout(100);
+      const [wide, inside] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(wide <= inside, `${name} at ${width}: ${wide}`);
+      const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(background === 'rgb(13, 17, 23)', scheme === 'dark');
+      await done();
+    }
+  }
+});
+
+test('paper is white, with the tables unfolded', needed, async () => {
+  const { page, done } = await open('bulk.html', { scheme: 'dark' });
+  const corner = () => page.evaluate(() => {
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    copy.drawImage(document.querySelector('.plot canvas'), 0, 0);
+    return [...copy.getImageData(1, 1, 1, 1).data];
+  });
+  assert.deepEqual(await corner(), [22, 27, 34, 255]);
+  await page.emulateMedia({ media: 'print' });
+  await page.waitForFunction(() => !document.documentElement.classList.contains('dark'));
+  assert.deepEqual(await corner(), [255, 255, 255, 255]);
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.ok(await page.locator('.fold', { hasText: /^Trials/ }).locator('tbody tr').count() > 0);
+  await done();
+});
+
+test('texts have the contrast that reading needs', needed, async () => {
+  for (const scheme of ['light', 'dark']) {
+    const { page, done } = await open('both.html', { scheme });
+    const poor = await page.evaluate(() => {
+      const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+      const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+      const behind = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+          const colour = parts(getComputedStyle(at).backgroundColor);
+          if (colour.length < 4 || colour[3] > 0) return colour;
+        }
+        return [255, 255, 255];
+      };
+      return [...document.querySelectorAll('#page *')].filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) && element.checkVisibility() && !element.closest('svg')).map((element) => {
+        const [a, b] = [luminance(parts(getComputedStyle(element).color)), luminance(behind(element))];
+        return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.outerHTML.slice(0, 80)];
+      }).filter(([contrast]) => contrast < 4.5);
+    });
+    assert.deepEqual(poor, []);
+    await done();
+  }
+});
+
+test('a million samples are drawn and moved', { ...needed, timeout: 90_000 }, async (context) => {
+  const file = join(folder, 'million.html');
+  const bytes = million(join(folder, 'bulk.html'), file);
+  assert.ok(bytes <= 15_000_000, `${bytes} bytes`);
+  const { page, done } = await open('million.html');
+  await plot(page, 'goodput').focus();
+  const times = await page.evaluate(async () => {
+    performance.clearMeasures();
+    const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    const key = (of) => document.querySelector('#figure-goodput .plot').dispatchEvent(new KeyboardEvent('keydown', { bubbles: true, ...of }));
+    for (let n = 0; n < 20; n++) {
+      key(n % 2 ? { key: 'ArrowRight', shiftKey: true } : { key: n % 8 === 6 ? '0' : '+' });
+      await frame();
+      await frame();
+    }
+    return performance.getEntriesByName('draw').filter((entry) => entry.detail === 'goodput').map((entry) => entry.duration).sort((a, b) => a - b);
+  });
+  assert.ok(times.length >= 10, `${times.length} draws`);
+  console.log(`a million samples: ${(bytes / 1e6).toFixed(1)} MB, ${times.length} draws and pans, median ${times[times.length >> 1].toFixed(1)} ms, longest ${times.at(-1).toFixed(1)} ms`);
+  await done();
+  context.diagnostic('drawn');
+});
