@@ -9,6 +9,9 @@ use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen};
 use crate::{advice, anatomy, captures, ceiling_cost, host_activity, labels, limiter, one_way, run_list, sides};
 
+/// The most lines of the answer of a plan.
+const MOST_BEST: usize = 4;
+
 /// A run.
 #[derive(Debug, Serialize)]
 pub(super) struct RunPart {
@@ -112,12 +115,15 @@ fn ending(run: &Run) -> Option<String> {
     (ending.how != "finished").then(|| labels::plain(&format!("{}{error}", ending.how)))
 }
 
-/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; empty for other runs.
+/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan what was best. Empty for other runs.
 fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
         None if run.header.kind == "curve" => curve_screen::whole_rows(run),
-        None => Vec::new(),
+        None => {
+            let best = run.findings.iter().filter(|finding| finding.kind == FindingKind::Best);
+            best.take(MOST_BEST).map(|finding| ("Best", finding.statement.clone())).collect()
+        }
     }
 }
 
