@@ -75,5 +75,8 @@ export function axisUnit(largest: number, unit: string, inBytes: boolean): { fac
   const table = unit === 'B' ? SIZES : unit === 'bit/s' ? (inBytes ? BYTE_RATES : RATES) : unit === 'ns' ? TIMES : COUNTS;
   const scale = unit === 'bit/s' && inBytes ? 8 : 1;
   const [factor, name] = table.find(([factor]) => largest / scale >= factor * 0.999999) ?? table.at(-1)!;
-  return { factor: factor * scale, name: table === COUNTS ? `${name}${unit === 'ratio' ? '' : unit}` : name };
+  if (table !== COUNTS || unit === 'ratio') return { factor: factor * scale, name };
+  // Thousands of 1/s are k/s.
+  const text = name && unit.startsWith('1/') ? unit.slice(1) : unit;
+  return { factor: factor * scale, name: `${name}${text}` };
 }

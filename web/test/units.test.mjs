@@ -50,3 +50,7 @@ test('ticks of any range are few, ascending and readable', () => {
     }
   }
 });
+
+test('a frequency has its prefix before the stroke', () => {
+  assert.deepEqual([3, 3e4, 3e7].map((largest) => units.axisUnit(largest, '1/s', false).name), ['1/s', 'k/s', 'M/s']);
+});
