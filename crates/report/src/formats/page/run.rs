@@ -121,7 +121,10 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
         Some(outcome) => answer::whole_rows(run, outcome),
         None if run.header.kind == "curve" => curve_screen::whole_rows(run),
         None => {
-            let best = run.findings.iter().filter(|finding| finding.kind == FindingKind::Best);
+            // Where something is best, that is the answer, and not where nothing is.
+            let best = |finding: &&model::Finding| finding.kind == FindingKind::Best;
+            let some = run.findings.iter().filter(best).any(|finding| finding.estimate.is_some());
+            let best = run.findings.iter().filter(best).filter(|finding| !some || finding.estimate.is_some());
             best.take(MOST_BEST).map(|finding| ("Best", finding.statement.clone())).collect()
         }
     }
