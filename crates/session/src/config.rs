@@ -11,6 +11,7 @@
 //! ```
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -65,7 +66,10 @@ fn file() -> Result<Option<(PathBuf, String)>, Failure> {
     let Some(path) = named.or_else(usual).filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => Ok(None),
+        // A service may have the home of another user, which it cannot read.
+        Err(error) if !must_exist && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+            Ok(None)
+        }
         Err(error) => Err(Failure::usage(format!("cannot read the options in {}: {error}", path.display()))),
     }
 }
