@@ -104,7 +104,12 @@ export CARGO_TARGET_DIR=$PWD/target/fuzz/build RUSTC_WRAPPER=$PWD/scripts/instru
 programs=$CARGO_TARGET_DIR/$host/release
 # Without a sanitizer it works with every toolchain. Safe Rust needs none; overflows are checked (fuzz/Cargo.toml).
 say "building the targets with instrumentation (the first time takes minutes)"
-cargo fuzz build --release --sanitizer none --target "$host"
+# Each program is linked with the whole of our code, so only those that run are built.
+if [ ${#targets[@]} -eq ${#all[@]} ]; then
+    cargo fuzz build --release --sanitizer none --target "$host"
+else
+    for target in "${targets[@]}"; do cargo fuzz build --release --sanitizer none --target "$host" "$target"; done
+fi
 
 mkdir -p target/fuzz
 say "$seconds s ${quiet:+without a new edge }for each of ${#targets[@]} targets, $(nproc) at once"
