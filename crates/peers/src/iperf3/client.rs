@@ -1,5 +1,6 @@
 //! Our client at a server of iperf3.
 
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -84,7 +85,14 @@ pub(super) fn measure(
 fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Result<Line, InteropError> {
     let reopened_by = Instant::now() + REOPEN_LIMIT;
     loop {
-        let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
+        let mut line = match Line::connect(PEER.name, host, PEER.port, spec.family) {
+            Ok(line) => line,
+            Err(InteropError::Unreachable { source, .. }) if is_reset(&source) && Instant::now() < reopened_by => {
+                std::thread::sleep(REOPEN_PAUSE);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let answer_by = Instant::now() + ANSWER_LIMIT;
         // A reset connection refuses the cookie or swallows it.
         let mut heard = line.send(cookie).map_or(Input::Ended, |()| Input::Nothing);
@@ -106,6 +114,16 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
             }
             _ => return Ok(line),
         }
+    }
+}
+
+/// Whether a connection was reset as soon as it stood. For a reset whose error another call has taken, the standard library has an
+/// error without a number, as for a connection that timed out.
+fn is_reset(source: &std::io::Error) -> bool {
+    match source.kind() {
+        ErrorKind::ConnectionReset => true,
+        ErrorKind::TimedOut => false,
+        _ => source.raw_os_error().is_none(),
     }
 }
 
