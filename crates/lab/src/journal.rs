@@ -80,13 +80,13 @@ impl Journal {
         Self::at(Path::new(DIRECTORY))
     }
 
-    /// The journal of this machine as it is, for any user; `None` if no lab was ever made.
+    /// The journal of this machine; `None` if no lab was ever made.
     pub(crate) fn existing() -> Result<Option<Self>, LabError> {
         let directory = PathBuf::from(DIRECTORY);
         match fs::read_dir(&directory) {
-            Ok(_) => Ok(Some(Self { directory })),
+            Ok(_) => Self::at(&directory).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(failure("read", &directory, source)),
+            Err(source) => Err(failure("read (run as root)", &directory, source)),
         }
     }
 

@@ -151,7 +151,7 @@ mod tests {
         let runs = four();
         assert!(refusal(&runs, "befroe").contains("did you mean before?"), "{}", refusal(&runs, "befroe"));
         assert!(refusal(&runs, "cccc").contains("did you mean 20261121-110000-cccc?"), "{}", refusal(&runs, "cccc"));
-        for reference in ["", "last~4", "last~-1", "last~x", "lastly", "xyz", "%"] {
+        for reference in ["", "last~4", "last~-1", "last~x", "lastly", "xyz", "%", "2026%"] {
             let message = refusal(&runs, reference);
             let expected = format!("no run '{reference}' in runs.sqlite; `thru runs` lists the 4 it holds");
             assert_eq!(message, expected);
