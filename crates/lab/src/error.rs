@@ -19,6 +19,12 @@ pub enum LabError {
         /// The directories that are searched in addition to PATH.
         usual: &'static str,
     },
+    /// The labs of this machine belong to another user.
+    #[error("only the user who made labs here, usually root, can read {path}: run as that user, for example with sudo")]
+    Hidden {
+        /// The journal.
+        path: PathBuf,
+    },
     /// The kernel or the container refuses namespaces or links between them.
     #[error(
         "network namespaces or veth links are not allowed here (`{command}`: {reason}): \

@@ -86,12 +86,13 @@ impl Journal {
         match fs::read_dir(&directory) {
             Ok(_) => Self::at(&directory).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(failure("read (run as root)", &directory, source)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(LabError::Hidden { path: directory }),
+            Err(source) => Err(failure("read", &directory, source)),
         }
     }
 
     fn at(directory: &Path) -> Result<Self, LabError> {
-        let fail = |source| failure("make a directory", directory, source);
+        let fail = |source| failure("create a directory", directory, source);
         // Its content is deleted with root's privileges, so no other user may have written it.
         host::own_directory(directory).map_err(fail)?;
         Ok(Self { directory: directory.to_owned() })

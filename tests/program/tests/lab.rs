@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use model::LabReport;
 use program::process::{Signal, send};
@@ -157,6 +159,18 @@ fn a_lab_that_stays_is_entered_listed_and_taken_down() {
     let line = listed.lines().find(|line| line.starts_with(&place.name)).expect("it is listed");
     assert!(line.contains(" switch ") && line.contains("h1 h2 h3") && line.contains("held by process"), "{line}");
     assert!(run(&["up", "switch", "--name", &place.name]).ended_with(2).stderr.contains("already"));
+    // Another user is told whose they are. The program's own folder may be closed to others.
+    if skip::program("a_lab_that_stays_is_entered_listed_and_taken_down", "setpriv", "util-linux") {
+        let thru = place.sandbox.path("thru");
+        fs::copy(binary::thru(), &thru).unwrap();
+        for path in [place.sandbox.path(""), thru.clone()] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut nobody = Command::new("setpriv");
+        nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&thru);
+        let refused = Running::of(place.sandbox.prepare(nobody, &["lab", "list"])).wait().ended_with(7).message();
+        assert!(refused.contains("/run/throughline/lab") && refused.contains("sudo"), "{refused}");
+    }
 
     // Every host reaches the agents of the others with the lab's secret; who has no secret is refused.
     let exec = |words: &[&str]| run(&[&["exec", "--lab", &place.name, "h3", "--"], words].concat());

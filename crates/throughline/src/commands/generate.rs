@@ -1,7 +1,7 @@
 //! `thru generate`: man pages, shell completions and JSON Schemas.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
@@ -33,11 +33,14 @@ enum What {
 
 /// Runs it for the program's `command`.
 pub fn run(args: &GenerateArgs, mut command: clap::Command) -> Result<u8, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::output(format!("cannot write into {}: {error}", args.folder.display()));
+    let failed = |error: io::Error| Failure::output(format!("cannot write into {}: {error}", args.folder.display()));
     fs::create_dir_all(&args.folder).map_err(failed)?;
     match args.what {
-        What::Man => clap_mangen::generate_to(command, &args.folder).map_err(failed)?,
+        What::Man => {
+            command = command.disable_help_subcommand(true);
+            command.build();
+            pages(&command, &args.folder).map_err(failed)?;
+        }
         What::Completions => {
             for shell in Shell::value_variants() {
                 clap_complete::generate_to(*shell, &mut command, "thru", &args.folder).map_err(failed)?;
@@ -51,4 +54,32 @@ pub fn run(args: &GenerateArgs, mut command: clap::Command) -> Result<u8, Failur
         }
     }
     Ok(0)
+}
+
+/// Writes the pages of `command` and of all commands below it.
+fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        pages(below, folder)?;
+    }
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    fs::write(folder.join(man.get_filename()), as_written(&String::from_utf8_lossy(&page)))
+}
+
+/// The page with the text below the options as the help has it: man(1) would fill its lines, and a list of examples
+/// be one paragraph.
+fn as_written(page: &str) -> String {
+    const EXTRA: &str = "\n.SH EXTRA\n";
+    let Some((before, rest)) = page.split_once(EXTRA) else { return page.into() };
+    let (extra, after) = rest.find("\n.SH ").map_or((rest.trim_end(), "\n"), |end| rest.split_at(end));
+    let section = |title, text: &str| format!("\n.SH {title}\n.nf\n{text}\n.fi");
+    let sections = match extra.strip_prefix("Examples:\n") {
+        None => section("NOTES", extra),
+        Some(rest) => match rest.split_once("\n\n") {
+            None => section("EXAMPLES", rest),
+            Some((examples, notes)) => section("EXAMPLES", examples) + &section("NOTES", notes),
+        },
+    };
+    format!("{before}{sections}{after}")
 }
