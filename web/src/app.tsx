@@ -1,11 +1,11 @@
 // The page: the answer first, then figures, tables, hosts and the method.
 
-import { Drawing } from './parts.tsx';
+import { Drawing, LookChoice } from './parts.tsx';
 import { KEYS, LineFigure } from './figure.tsx';
 import { HeatMap } from './heatmap.tsx';
 import type { Figure, Page } from './model.ts';
 import { Activity, Answer, Findings, Hosts, Method, Outcomes, Plans } from './report.tsx';
-import { brush, choice, hiddenRuns, inBytes, type Choice } from './state.ts';
+import { brush, hiddenRuns, inBytes } from './state.ts';
 import { seconds } from './units.ts';
 
 function FigureView({ figure, page }: { figure: Figure; page: Page }) {
@@ -77,9 +77,7 @@ function Controls({ page }: { page: Page }) {
       <label>Rates <select value={inBytes.value ? 'bytes' : 'bits'} onChange={(event) => { inBytes.value = event.currentTarget.value === 'bytes'; }}>
         <option value="bits">bits</option><option value="bytes">bytes</option>
       </select></label>
-      <label>Look <select value={choice.value} onChange={(event) => { choice.value = event.currentTarget.value as Choice; }}>
-        <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
-      </select></label>
+      <LookChoice />
     </div>
   );
 }

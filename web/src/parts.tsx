@@ -4,6 +4,7 @@ import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { csv, save, saveText } from './download.ts';
 import type { Figure } from './model.ts';
+import { choice, type Choice } from './state.ts';
 
 /** The width of an element, kept up to date; 0 before it is known. */
 export function useWidth(box: RefObject<HTMLElement>): number {
@@ -59,5 +60,13 @@ export function Drawing({ figure }: { figure: Figure }) {
         <div class={`picture ${index === 0 ? 'broad' : 'narrow'}`} dangerouslySetInnerHTML={{ __html: svg }} />
       ))}
     </section>
+  );
+}
+
+export function LookChoice() {
+  return (
+    <label>Look <select value={choice.value} onChange={(event) => { choice.value = event.currentTarget.value as Choice; }}>
+      <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
+    </select></label>
   );
 }

@@ -52,14 +52,15 @@ const pairOf = (text: string | undefined, separator: string): Range | null => {
 
 const ordered = (range: Range | null): Range | null => (range && range[0] < range[1] ? range : null);
 
-/** The state as the part of an address; empty if nothing was chosen. */
-export function written(): string {
+/** The state of the page and of these figures as the part of an address; empty if nothing was chosen. */
+export function written(ids: string[]): string {
   const parts = new URLSearchParams();
   if (inBytes.value) parts.set('units', 'bytes');
   if (choice.value !== 'system') parts.set('look', choice.value);
   if (hiddenRuns.value.size) parts.set('without', [...hiddenRuns.value].join('.'));
   if (brush.value) parts.set('time', brush.value.join('~'));
-  for (const [id, state] of figures) {
+  for (const id of ids) {
+    const state = figureState(id);
     const own: string[] = [];
     if (state.range.value) own.push(`x:${state.range.value.join('~')}`);
     if (state.otherX.value) own.push('lx:1');
@@ -73,12 +74,12 @@ export function written(): string {
   return parts.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%7E', '~');
 }
 
-/** Takes over the state of an address; what it does not name is as at first. */
+/** Takes over the state of an address; what it does not name is as at first, but for the look. */
 export function read(text: string, ids: string[]): void {
   const parts = new URLSearchParams(text.replace(/^#/, ''));
   inBytes.value = parts.get('units') === 'bytes';
   const look = parts.get('look');
-  choice.value = look === 'light' || look === 'dark' ? look : 'system';
+  if (look === 'light' || look === 'dark' || look === 'system') choice.value = look;
   hiddenRuns.value = new Set(numbers(parts.get('without') ?? '', '.'));
   brush.value = ordered(pairOf(parts.get('time') ?? '', '~'));
   for (const id of ids) {
@@ -94,16 +95,17 @@ export function read(text: string, ids: string[]): void {
   }
 }
 
-/** Keeps the address and the state the same. */
-export function linked(ids: string[]): void {
+/** Keeps the address and the state of these figures the same, until the returned function is called. */
+export function linked(ids: string[]): () => void {
   read(location.hash, ids);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let own = location.hash;
-  addEventListener('hashchange', () => {
+  const changed = () => {
     if (location.hash !== own) read(location.hash, ids);
-  });
-  effect(() => {
-    const text = written();
+  };
+  addEventListener('hashchange', changed);
+  const dispose = effect(() => {
+    const text = written(ids);
     clearTimeout(timer);
     // Browsers bound how often an address may change.
     timer = setTimeout(() => {
@@ -112,6 +114,11 @@ export function linked(ids: string[]): void {
       own = location.hash;
     }, 150);
   });
+  return () => {
+    dispose();
+    clearTimeout(timer);
+    removeEventListener('hashchange', changed);
+  };
 }
 
 const dark = signal(false);

@@ -55,11 +55,13 @@ pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{figures, host_figures, map_figure, topology};
-pub use formats::{FORMATS, Format, format, picture};
+pub use formats::{
+    FORMATS, Fact, Format, Look, command_line, facts_of, format, page_data, page_look, page_shell, picture,
+};
 pub use host::{host, host_differences};
 pub use lab::lab_report;
 pub use limiter::why_report;
-pub use live::LiveLines;
+pub use live::{LiveLines, LivePoint, LivePoints};
 pub use outcome_line::{estimate_words, outcome_line};
 pub use plan::{PlanPreview, plan_preview};
 pub use run_list::{RunRow, headline, run_list};

@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use toml::{Table, Value};
 
 use crate::Failure;
+use crate::own::UNTIL_INPUT_ENDS;
 
 /// Environment variable with the file; if it is empty, no file is read.
 const VARIABLE: &str = "THRU_CONFIG";
@@ -52,11 +53,13 @@ pub fn extended(commands: &[&str], own: bool) -> Result<Extended, Failure> {
     Ok(extended)
 }
 
-/// The words of this process as text, as they are recorded in a run.
+/// The words of this process as text, as they are recorded in a run: without the flag of a process that ends with its parent, which
+/// nobody types.
 #[must_use]
 pub fn words() -> Vec<String> {
     let words = WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect());
-    words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
+    words.filter(|word| word != UNTIL_INPUT_ENDS).collect()
 }
 
 /// The file and its text: the one that the variable names, or the usual one if there is any.

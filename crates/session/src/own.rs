@@ -14,7 +14,7 @@ use crate::Failure;
 use crate::setup::own_program;
 
 /// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
-const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
+pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
 /// Time limit for an agent to end in order: to remove its sockets and to revert settings.
 const END_LIMIT: Duration = Duration::from_secs(5);

@@ -35,6 +35,12 @@ struct Current {
 }
 
 impl Recorder {
+    /// The file of the store.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
         let file = identity(&path);
         Self { connection, path, file, run: None }

@@ -55,6 +55,16 @@ const LADDER: &[Step] = &[
     ),
     // Documents of schema version 2.
     Step::Bodies(schema_v2::upgraded),
+    Step::Sql(
+        "
+    ALTER TABLE run ADD COLUMN starred INTEGER NOT NULL DEFAULT 0; -- 0 or 1
+    CREATE TABLE tag (
+        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (run, tag)
+    ) STRICT;
+",
+    ),
 ];
 
 /// What leads from one height to the next.

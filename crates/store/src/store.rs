@@ -48,6 +48,19 @@ pub struct RunRow {
     /// What its first cell measures; `None` when it has no cell.
     #[serde(skip)]
     pub spec: Option<Spec>,
+    /// Whether the user starred it.
+    pub starred: bool,
+    /// The user's tags, in order.
+    pub tags: Vec<String>,
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Words that its id, name, kind, target, transport and tags together must contain, in any case.
+    pub words: Vec<String>,
+    /// Only starred runs.
+    pub starred: bool,
 }
 
 impl Store {
@@ -102,18 +115,63 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        self.search(&Search::default(), limit)
+    }
+
+    /// Of the runs that the search finds, the latest `limit`, latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn search(&self, search: &Search, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        let words = serde_json::json!(search.words).to_string();
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = || -> rusqlite::Result<Vec<_>> {
+            // instr() of two lower-case texts, because % and _ in a word mean themselves.
             self.connection
                 .prepare_cached(
                     "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
-                            json_extract(header, '$.cells[0].spec'), json_array_length(header, '$.cells')
-                     FROM run ORDER BY number DESC LIMIT ?1",
+                            json_extract(header, '$.cells[0].spec'), json_array_length(header, '$.cells'), starred,
+                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags
+                     FROM run
+                     WHERE starred >= ?1 AND NOT EXISTS (
+                         SELECT 1 FROM json_each(?2)
+                         WHERE instr(lower(concat_ws(char(10), id, name, kind, target, transport, tags)), lower(value)) = 0)
+                     ORDER BY number DESC LIMIT ?3",
                 )?
-                .query_map([limit], run_row)?
+                .query_map((search.starred, words, limit), run_row)?
                 .collect()
         };
         rows().map_err(|source| self.failed("list the runs", source))
+    }
+
+    /// Stars the run that `reference` means, or takes its star away.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load), and [`StoreError::ReadOnly`] when the file cannot be written.
+    pub fn star(&self, reference: &str, starred: bool) -> Result<(), StoreError> {
+        let doing = "star a run";
+        self.refuse_read_only(&self.connection, doing)?;
+        let found = reference::resolve(&self.connection, &self.path, reference)?;
+        let update = "UPDATE run SET starred = ?2 WHERE number = ?1";
+        self.connection.execute(update, (found.number, starred)).map_err(|source| self.failed(doing, source))?;
+        Ok(())
+    }
+
+    /// Gives the run that `reference` means these tags instead of those that it had.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load), and [`StoreError::ReadOnly`] when the file cannot be written.
+    pub fn tag(&self, reference: &str, tags: &[String]) -> Result<(), StoreError> {
+        let doing = "tag a run";
+        self.refuse_read_only(&self.connection, doing)?;
+        let failed = |source| self.failed(doing, source);
+        let change = self.connection.unchecked_transaction().map_err(failed)?;
+        let found = reference::resolve(&change, &self.path, reference)?;
+        change.execute("DELETE FROM tag WHERE run = ?1", [found.number]).map_err(failed)?;
+        for tag in tags {
+            change.execute("INSERT OR IGNORE INTO tag VALUES (?1, ?2)", (found.number, tag)).map_err(failed)?;
+        }
+        change.commit().map_err(failed)
     }
 
     /// The run that `reference` means: a full id, a name, the first characters of an id, `last`, or `last~N` for the one
@@ -245,5 +303,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         trust: trust.and_then(|text| serde_json::from_str(&text).ok()),
         cells: cells.unwrap_or_default().unsigned_abs(),
         spec: spec.and_then(|text| serde_json::from_str(&text).ok()),
+        starred: row.get(11)?,
+        tags: serde_json::from_str(&row.get::<_, String>(12)?).unwrap_or_default(),
     })
 }

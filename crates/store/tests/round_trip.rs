@@ -8,7 +8,7 @@ use common::{any_run, cell, ending, estimate, expected, header, outcome, pass, r
 use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, Trust};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use store::{Store, StoreError};
+use store::{Search, Store, StoreError};
 
 fn new_store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -112,6 +112,36 @@ fn the_list_shows_the_latest_first_with_what_stands_for_each() {
     assert_eq!((&rows[0].ending, &rows[0].headline, rows[0].trust), (&None, &None, None), "it has not ended");
     assert_eq!(store.list(2).unwrap(), rows[..2]);
     assert_eq!(store.list(0).unwrap(), []);
+}
+
+#[test]
+fn runs_are_found_by_words_stars_and_tags() {
+    let (_dir, store) = new_store();
+    for (id, name) in [("a", Some("100%_loss")), ("b", Some("Café DSL")), ("c", None)] {
+        let header = RunHeader { name: name.map(str::to_owned), ..header(id) };
+        record(&store, &[Event::Run(header), Event::End(ending("finished"))]);
+    }
+    store.star("b", true).unwrap();
+    store.tag("c", &["site-2".into(), "kernel".into(), "site-2".into()]).unwrap();
+    let found = |words: &[&str], starred| {
+        let search = Search { words: words.iter().map(|word| (*word).to_owned()).collect(), starred };
+        store.search(&search, 9).unwrap().into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[], false), ["c", "b", "a"]);
+    assert_eq!(found(&["dsl"], false), ["b"]);
+    assert_eq!(found(&["SITE-2", "kern"], false), ["c"]);
+    // What matches anything in other languages is a character here.
+    assert_eq!((found(&["%"], false), found(&["_"], false)), (vec!["a".to_owned()], vec!["a".to_owned()]));
+    assert_eq!(found(&["dsl", "site-2"], false), Vec::<String>::new());
+    assert_eq!((found(&[], true), found(&["site"], true)), (vec!["b".to_owned()], vec![]));
+    assert_eq!(store.list(1).unwrap()[0].tags, ["kernel", "site-2"]);
+    store.star("b", false).unwrap();
+    store.tag("c", &[]).unwrap();
+    assert_eq!((found(&[], true), found(&["site"], false)), (vec![], vec![]));
+    assert!(matches!(store.star("nosuch", true), Err(StoreError::Unknown { .. })));
+    store.tag("a", &["x".into()]).unwrap();
+    store.delete("a").unwrap();
+    assert_eq!(store.list(9).unwrap().len(), 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
-    runs, selftest, serve, show, stacks, stream, token, transfer, tune, watch, why, worker,
+    runs, selftest, serve, show, stacks, stream, token, transfer, tune, watch, web, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -81,6 +81,8 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Import the results of other tools into the store.
     Import(import::ImportArgs),
+    /// Show stored and running runs in a browser, and start tests there.
+    Web(web::WebArgs),
     /// Show host inventory: CPU, memory, interfaces, kernel, sysctls.
     Host(host::HostArgs),
     /// List, load and unload the congestion controls that come with this program.

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
+use session::own::UNTIL_INPUT_ENDS;
 use session::{Failure, config, launch, signals};
 
 /// Runs the command line of this process, and returns its exit code.
@@ -44,7 +45,7 @@ fn run() -> Result<u8, Failure> {
     spelling::learn(&command);
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
-    let own = std::env::args_os().any(|word| word == "--until-input-ends");
+    let own = std::env::args_os().any(|word| word == UNTIL_INPUT_ENDS);
     let line = config::extended(&names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
     let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))
     {

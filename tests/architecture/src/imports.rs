@@ -23,8 +23,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("peers", &["model", "engine", "peer-wire"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
-    // Layer 3: a run, and the program.
+    // Layer 3: a run. Layer 4: its page. Layer 5: the program.
     ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "import", "store"]),
+    ("web", &["model", "analysis", "host", "store", "report", "session"]),
     (
         "throughline",
         &[
@@ -42,6 +43,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "store",
             "report",
             "session",
+            "web",
         ],
     ),
 ];

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::page::Page;
@@ -23,10 +23,44 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let page = Page::new(view)?;
     let data =
         packed(&page.bytes(view.words).map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
+    let results = html! {
+        noscript {
+            h1 { (page.title) }
+            @for (title, result) in page.results() { p { b { (title) } ": " ((view.words)(result)) } }
+            p {
+                "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
+                " writes the tables, " code { "-o report.svg" } " the figures."
+            }
+        }
+    };
+    let data = html! { script type="text/plain" id="data" { (data) } };
+    let (document, _) = document(&page.title, "", &results, &data);
+    Ok(vec![Piece::new(stem(view.runs), "html", document.into_bytes())])
+}
+
+/// The same page without data: its script asks the server that it came from for them. Returns the document, and its content security
+/// policy for the server to send with it.
+#[must_use]
+pub fn page_shell(title: &str) -> (String, String) {
+    let missing = html! { noscript { p { "This page needs JavaScript. " code { "thru runs" } " lists the runs." } } };
+    document(title, "; connect-src 'self'", &missing, &html! {})
+}
+
+/// The bytes that the script of [`page_shell`] shows: what a report has within the file, not compressed.
+///
+/// # Errors
+/// No run, or one that cannot be shown.
+pub fn page_data(view: &View<'_>) -> Result<Vec<u8>, ReportError> {
+    view.some_run("html")?;
+    let broken = |source| ReportError::Json { run: stem(view.runs).to_owned(), source };
+    Page::new(view)?.bytes(view.words).map_err(broken)
+}
+
+/// A document and its policy: the browser runs this script and this style only, and loads nothing but what `more` allows.
+fn document(title: &str, more: &str, shown: &Markup, data: &Markup) -> (String, String) {
     let style = format!("{}{}{STYLE}", LIGHT.rules(".picture"), DARK.rules(".dark .picture"));
-    // The browser runs this script and this style only, and loads nothing.
     let policy = format!(
-        "default-src 'none'; base-uri 'none'; form-action 'none'; script-src '{}'; style-src '{}'",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; script-src '{}'; style-src '{}'{more}",
         hash(SCRIPT),
         hash(&style)
     );
@@ -38,26 +72,17 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (page.title) }
+                title { (title) }
                 style { (PreEscaped(style)) }
             }
             body {
-                div id="page" {
-                    noscript {
-                        h1 { (page.title) }
-                        @for (title, result) in page.results() { p { b { (title) } ": " ((view.words)(result)) } }
-                        p {
-                            "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
-                            " writes the tables, " code { "-o report.svg" } " the figures."
-                        }
-                    }
-                }
-                script type="text/plain" id="data" { (data) }
+                div id="page" { (shown) }
+                (data)
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
-    Ok(vec![Piece::new(stem(view.runs), "html", document.into_string().into_bytes())])
+    (document.into_string(), policy)
 }
 
 /// Compressed (zlib), in base64.

@@ -18,6 +18,8 @@ mod svg;
 mod table;
 mod text;
 
+pub use self::html::{page_data, page_shell};
+pub use self::page::{Fact, Look, command_line, facts_of, page_look};
 use model::{Figure, Spec};
 
 use crate::{Axes, Piece, ReportError, View};

@@ -2,13 +2,15 @@
 
 mod columns;
 mod counts;
+mod points;
+mod readings;
 
-use std::collections::BTreeMap;
-
-use model::{Direction, Event, Reading, Spec, Trial, Verdict};
+use model::{Direction, Event, Reading, RunHeader, Spec, Trial, Verdict};
 
 use self::columns::{Label, columns, head, line};
 use self::counts::{Change, Counts};
+pub use self::points::{LivePoint, LivePoints};
+use self::readings::Readings;
 use crate::figures::direction;
 use crate::labels;
 
@@ -26,9 +28,8 @@ pub struct LiveLines {
     headed: bool,
     /// Time of the trials that ended, ns.
     ended_ns: u64,
-    /// The trial that runs: readings whose other end is due, and the last ones that were printed.
-    due: BTreeMap<u32, Counts>,
-    printed: Option<Counts>,
+    /// The trial that runs.
+    readings: Readings,
     /// Short trials that have no line yet.
     gathered: Option<Change>,
 }
@@ -44,11 +45,7 @@ impl LiveLines {
     pub fn event(&mut self, event: &Event) -> Vec<String> {
         match event {
             Event::Run(header) => {
-                // The cells of a plan or a curve are measured side by side.
-                self.spec = match header.cells.as_slice() {
-                    [cell] if !cell.spec.no_loss => Some(cell.spec.clone()),
-                    _ => None,
-                };
+                self.spec = measured(header);
                 Vec::new()
             }
             Event::Reading { pass, end, reading } => self.reading(*pass, end, reading),
@@ -60,25 +57,13 @@ impl LiveLines {
 
     fn reading(&mut self, pass: u32, end: &str, reading: &Reading) -> Vec<String> {
         let Some(spec) = self.spec.clone() else { return Vec::new() };
-        let counts = self.due.entry(reading.number).or_default();
-        counts.end(end).add(reading);
-        if !counts.is_complete(&spec) {
-            return Vec::new();
-        }
-        let Some(counts) = self.due.remove(&reading.number) else { return Vec::new() };
-        // Earlier ones are no longer waited for.
-        self.due.retain(|number, _| *number > reading.number);
-        let before = self.printed.take();
-        let lines = self.lines(&spec, pass, &counts, before.as_ref(), "");
-        self.printed = Some(counts);
-        lines
+        let Some((before, counts)) = self.readings.add(&spec, end, reading) else { return Vec::new() };
+        self.lines(&spec, pass, &counts, before.as_ref(), "")
     }
 
     fn trial(&mut self, trial: &Trial) -> Vec<String> {
         let Some(spec) = self.spec.clone() else { return Vec::new() };
-        self.due.clear();
-        let before = self.printed.take();
-        let counts = Counts::at_end(trial, before.as_ref());
+        let (before, counts) = self.readings.end(trial);
         let lines = if before.is_some() || self.has_parts(&spec) {
             self.lines(&spec, trial.pass, &counts, before.as_ref(), &note(trial))
         } else {
@@ -127,12 +112,8 @@ impl LiveLines {
         let at_ns = self.ended_ns + counts.at_ns();
         let warm_up = counts.at_ns() <= spec.warmup_ns;
         let note = if warm_up { "warm-up" } else { note };
-        let both = stream && spec.direction == Direction::Both;
-        let directions = if both {
-            vec![Direction::Send, Direction::Reverse]
-        } else {
-            vec![if stream { spec.direction } else { Direction::Send }]
-        };
+        let directions = directions(spec);
+        let both = directions.len() > 1;
         let flows: Vec<Option<u32>> =
             if self.each && stream { counts.flows().into_iter().map(Some).chain([None]).collect() } else { vec![None] };
         let mut lines = Vec::new();
@@ -159,6 +140,23 @@ impl LiveLines {
         let columns = columns(spec, spec.speak.is_some() && spec.direction != Direction::Reverse);
         let heads = (!std::mem::replace(&mut self.headed, true)).then(|| head(columns, label));
         heads.into_iter().chain([line(columns, label, change, note)]).collect()
+    }
+}
+
+/// The directions that have counts of their own.
+fn directions(spec: &Spec) -> Vec<Direction> {
+    match spec.direction {
+        _ if !spec.is_stream() => vec![Direction::Send],
+        Direction::Both => vec![Direction::Send, Direction::Reverse],
+        one => vec![one],
+    }
+}
+
+/// What is measured, if a run has live counts: the cells of a plan or a curve are measured side by side.
+fn measured(header: &RunHeader) -> Option<Spec> {
+    match header.cells.as_slice() {
+        [cell] if !cell.spec.no_loss => Some(cell.spec.clone()),
+        _ => None,
     }
 }
 

@@ -5,12 +5,14 @@ use model::{Event, EventSink, Run, SinkError};
 use super::collect::Collect;
 use super::screen::Screen;
 use crate::Failure;
+use crate::following::Followers;
 
 /// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
 pub(super) struct Sinks<'s> {
     collect: Collect,
     screen: &'s mut dyn Screen,
     recorder: Option<store::Recorder>,
+    followers: Followers,
     /// The first event of a run that has no result yet.
     pending_start: Option<Event>,
 }
@@ -20,6 +22,8 @@ impl EventSink for Sinks<'_> {
         self.collect.event(event)?;
         let kept = self.keep(event);
         let shown = self.screen.event(event);
+        let store = self.recorder.as_ref().map(store::Recorder::path);
+        self.followers.event(event, store, matches!(kept, Ok(true)));
         kept.and(shown)
     }
 }
@@ -27,7 +31,7 @@ impl EventSink for Sinks<'_> {
 impl<'s> Sinks<'s> {
     /// The document, the screen and, where there is one, the store.
     pub(super) fn new(screen: &'s mut dyn Screen, recorder: Option<store::Recorder>) -> Self {
-        Self { collect: Collect::default(), screen, recorder, pending_start: None }
+        Self { collect: Collect::default(), screen, recorder, followers: Followers::new(), pending_start: None }
     }
 
     /// Shows what is done now.
@@ -54,19 +58,20 @@ impl<'s> Sinks<'s> {
         self.collect.0.ok_or_else(|| Failure::other("the run did not start"))
     }
 
-    /// Stores an event. A run is stored from its first result on: one that is refused before it measures anything is not stored.
-    fn keep(&mut self, event: &Event) -> Result<(), SinkError> {
-        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+    /// Stores an event, and says whether it did. A run is stored from its first result on: one that is refused before it measures
+    /// anything is not stored.
+    fn keep(&mut self, event: &Event) -> Result<bool, SinkError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(false) };
         match event {
             Event::Run(_) => {
                 self.pending_start = Some(event.clone());
-                Ok(())
+                Ok(false)
             }
-            transient if transient.is_transient() => Ok(()),
-            Event::End(_) if self.pending_start.is_some() => Ok(()),
+            transient if transient.is_transient() => Ok(false),
+            Event::End(_) if self.pending_start.is_some() => Ok(false),
             _ => {
                 self.pending_start.take().map_or(Ok(()), |start| recorder.event(&start))?;
-                recorder.event(event)
+                recorder.event(event).map(|()| true)
             }
         }
     }

@@ -27,6 +27,7 @@ pub mod token;
 pub mod transfer;
 pub mod tune;
 pub mod watch;
+pub mod web;
 pub mod why;
 pub mod worker;
 
@@ -56,6 +57,7 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Web(args) => web::run(&args, Args::command()),
         Command::Host(args) => host::run(&args),
         Command::Stacks(args) => stacks::run(&args),
         Command::Token(args) => token::run(&args),

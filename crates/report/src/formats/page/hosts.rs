@@ -11,7 +11,7 @@ use crate::labels;
 
 /// One fact of both hosts.
 #[derive(Debug, Serialize)]
-pub(super) struct Fact {
+pub struct Fact {
     group: String,
     name: String,
     near: String,
@@ -21,6 +21,12 @@ pub(super) struct Fact {
     /// An expected difference, such as the host's name, is not marked.
     #[serde(skip)]
     expected: bool,
+}
+
+/// The facts that at least one of two hosts has, without a run between them.
+#[must_use]
+pub fn facts_of(near: &Inventory, far: &Inventory) -> Vec<Fact> {
+    side_by_side(&RunHeader { near: near.clone(), far: far.clone(), ..RunHeader::default() })
 }
 
 /// The facts that at least one end has.

@@ -70,7 +70,8 @@ fn order(stopping: &Stopping) -> String {
 }
 
 /// The command line, with words quoted that a shell would split or expand.
-pub(super) fn command_line(words: &[String]) -> String {
+#[must_use]
+pub fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,%+@".contains(c);
     let quote = |word: &String| {
         if !word.is_empty() && word.chars().all(plain) {

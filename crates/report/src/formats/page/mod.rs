@@ -18,11 +18,28 @@ use crate::view::stem;
 use crate::{ReportError, View, labels};
 use columns::Columns;
 use figures::FigurePart;
+pub use hosts::{Fact, facts_of};
+pub use method::command_line;
 use run::RunPart;
 use tables::Table;
 
 /// Number of the layout of the JSON and the columns: the script of another one does not read it.
 const VERSION: u32 = 1;
+
+/// The colours of figures.
+#[derive(Debug, Serialize)]
+pub struct Look {
+    light: &'static Theme,
+    dark: &'static Theme,
+    /// The colours of a matrix from its lowest to its highest value.
+    ramp: [String; 5],
+}
+
+/// The colours of the figures of a page.
+#[must_use]
+pub fn page_look() -> Look {
+    Look { light: &LIGHT, dark: &DARK, ramp: matrix::colours() }
+}
 
 /// What a page shows.
 #[derive(Debug, Serialize)]
@@ -31,10 +48,8 @@ pub(super) struct Page {
     pub(super) title: String,
     /// What downloads are called.
     stem: String,
-    light: &'static Theme,
-    dark: &'static Theme,
-    /// The colours of a matrix from its lowest to its highest value.
-    ramp: [String; 5],
+    #[serde(flatten)]
+    look: Look,
     runs: Vec<RunPart>,
     figures: Vec<FigurePart>,
     /// What differs between the environments of several runs.
@@ -57,9 +72,7 @@ impl Page {
             version: VERSION,
             title,
             stem: crate::view::safe_name(stem(runs)),
-            light: &LIGHT,
-            dark: &DARK,
-            ramp: matrix::colours(),
+            look: page_look(),
             runs: runs.iter().map(RunPart::new).collect(),
             figures,
             differing: hosts::between(runs),

@@ -1,0 +1,101 @@
+//! The numbers of a running stream, transfer or round-trip test, as the events come: what live figures show.
+
+use model::{Direction, Event, Spec};
+use serde::Serialize;
+
+use super::counts::{Change, Counts};
+use super::readings::Readings;
+use super::{directions, measured};
+
+/// What happened between two moments of a trial in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LivePoint {
+    /// Measured time at its end, over all trials so far, s.
+    pub time_s: f64,
+    /// The trial, from 1.
+    pub trial: u32,
+    /// The direction of its payload.
+    pub direction: Direction,
+    /// The flow; null for all together.
+    pub flow: Option<u32>,
+    /// Goodput, bit/s; with another program's receiver the rate that was sent.
+    pub bits_per_s: Option<f64>,
+    /// Round trips, 1/s; null for streams.
+    pub transactions_per_s: Option<f64>,
+    /// Retransmitted segments; null where the transport is not TCP.
+    pub retransmits: Option<u64>,
+    /// Smoothed RTT at its end, ns; of several connections the mean.
+    pub rtt_ns: Option<f64>,
+    /// Congestion windows at its end, added up, bytes.
+    pub cwnd_bytes: Option<u64>,
+    /// Share of the numbered datagrams that did not arrive.
+    pub lost: Option<f64>,
+    /// Jitter (RFC 3550), ns.
+    pub jitter_ns: Option<f64>,
+}
+
+/// Makes the points of one run.
+#[derive(Debug, Default)]
+pub struct LivePoints {
+    spec: Option<Spec>,
+    ended_ns: u64,
+    readings: Readings,
+}
+
+impl LivePoints {
+    /// The points that follow from an event; often none. Runs of several cells have none.
+    pub fn event(&mut self, event: &Event) -> Vec<LivePoint> {
+        match event {
+            Event::Run(header) => self.spec = measured(header),
+            Event::Reading { pass, end, reading } => {
+                let Some(spec) = &self.spec else { return Vec::new() };
+                if let Some((before, counts)) = self.readings.add(spec, end, reading) {
+                    return self.points(*pass, before.as_ref(), &counts);
+                }
+            }
+            Event::Trial(trial) if self.spec.is_some() => {
+                let (before, counts) = self.readings.end(trial);
+                let points = self.points(trial.pass, before.as_ref(), &counts);
+                self.ended_ns += counts.at_ns();
+                return points;
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn points(&self, pass: u32, before: Option<&Counts>, counts: &Counts) -> Vec<LivePoint> {
+        let Some(spec) = &self.spec else { return Vec::new() };
+        let (stream, flows) = (spec.is_stream(), counts.flows());
+        let each = stream && flows.len() > 1;
+        let flows = [None].into_iter().chain(flows.into_iter().map(Some).filter(|_| each));
+        let time_s = (self.ended_ns + counts.at_ns()) as f64 / 1e9;
+        let of = |flow, direction| {
+            let change = counts.since(before, direction, flow, stream);
+            // The remainder of a trial that ends with a period is no moment of its own.
+            let shown = change.seconds > 0.01 || before.is_none();
+            shown.then(|| LivePoint { time_s, trial: pass + 1, direction, flow, ..point(&change, stream) })
+        };
+        flows.flat_map(|flow| directions(spec).into_iter().filter_map(move |way| of(flow, way))).collect()
+    }
+}
+
+fn point(change: &Change, stream: bool) -> LivePoint {
+    let per_second = |count: f64| (change.seconds > 0.0).then(|| count / change.seconds);
+    LivePoint {
+        time_s: 0.0,
+        trial: 0,
+        direction: Direction::Send,
+        flow: None,
+        bits_per_s: change.rate().filter(|_| stream),
+        transactions_per_s: per_second(change.transactions).filter(|_| !stream),
+        retransmits: change.retransmits,
+        rtt_ns: change.rtt_ns,
+        cwnd_bytes: change.cwnd_bytes,
+        lost: change
+            .datagrams
+            .filter(|[numbers, _]| *numbers > 0)
+            .map(|[numbers, received]| numbers.saturating_sub(received) as f64 / numbers as f64),
+        jitter_ns: change.jitter_ns,
+    }
+}

@@ -1,0 +1,294 @@
+//! Runs while they are conducted, by the page or by any command of this user, and the stream of events that tells the page of them.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::{Path as Address, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use report::{LivePoint, LivePoints};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::Serialize;
+use session::Failure;
+use session::following::{self, Line};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+
+use crate::App;
+use crate::answer::{Answer, Refusal};
+
+/// The page hears of changes at most ten times a second.
+const PACE: Duration = Duration::from_millis(100);
+/// How long a run that has ended stays in the list.
+const STAYS: Duration = Duration::from_secs(60);
+/// Points of a run beyond which those of single flows, then all, are left out.
+const MOST_OF_FLOWS: usize = 20_000;
+const MOST: usize = 200_000;
+
+/// The runs of now.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    runs: Mutex<Vec<LiveRun>>,
+    changed: watch::Sender<u64>,
+    /// The socket, removed with this.
+    socket: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct LiveRun {
+    facts: Facts,
+    process: Option<u32>,
+    /// To stop that process and no later one with its number.
+    handle: Option<OwnedFd>,
+    store: Option<PathBuf>,
+    points: Vec<LivePoint>,
+    ended: Option<Instant>,
+}
+
+/// What the page shows of a run that is conducted.
+#[derive(Debug, Clone, Serialize)]
+struct Facts {
+    id: String,
+    name: Option<String>,
+    kind: String,
+    target: Option<String>,
+    command: String,
+    started_unix_ns: u64,
+    cells: usize,
+    activity: String,
+    cells_done: u32,
+    remaining_s: Option<f64>,
+    /// Rises with each part that the store has.
+    stored: u64,
+    /// Whether the store will have it.
+    kept: bool,
+    /// How it ended.
+    ended: Option<String>,
+    error: Option<String>,
+}
+
+/// A message to the page: a run, and the points that it does not have yet.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    facts: &'a Facts,
+    /// The number of points before these.
+    from: usize,
+    points: &'a [LivePoint],
+}
+
+impl Hub {
+    /// Listens for runs. Without a place to listen, the page shows stored runs only.
+    pub(crate) fn start() -> Result<Arc<Self>, Failure> {
+        let listener = following::directory().and_then(|directory| listen(&directory));
+        let (changed, _) = watch::channel(0);
+        let (listener, socket) = listener.unzip();
+        let hub = Arc::new(Self { runs: Mutex::default(), changed, socket });
+        if let Some(listener) = listener {
+            let hub = hub.clone();
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    tokio::spawn(hub.clone().follow(stream));
+                }
+            });
+        }
+        Ok(hub)
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Vec<LiveRun>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a run is conducted now.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.runs().iter().any(|run| run.facts.id == id && run.ended.is_none())
+    }
+
+    /// The store of a run that is conducted now.
+    pub(crate) fn store_of(&self, id: &str) -> Option<PathBuf> {
+        self.runs().iter().find(|run| run.facts.id == id && run.ended.is_none())?.store.clone()
+    }
+
+    /// Waits for the run of a process.
+    pub(crate) async fn run_of(&self, process: Option<u32>) -> String {
+        let mut changed = self.changed.subscribe();
+        loop {
+            if let Some(id) = self.last_run_of(process) {
+                return id;
+            }
+            if changed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// The run of a process, if it has begun one.
+    pub(crate) fn last_run_of(&self, process: Option<u32>) -> Option<String> {
+        let runs = self.runs();
+        runs.iter().rev().find(|run| process.is_some() && run.process == process).map(|run| run.facts.id.clone())
+    }
+
+    /// Reads what a run says until it ends.
+    async fn follow(self: Arc<Self>, stream: UnixStream) {
+        let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        let mut lines = BufReader::new(stream).lines();
+        let mut points = LivePoints::default();
+        let mut id = None;
+        while let Ok(Some(line)) = lines.next_line().await {
+            let Ok(line) = serde_json::from_str::<Line>(&line) else { continue };
+            if let Line::Run(began) = &line {
+                id = Some(began.header.id.clone());
+                points.event(&model::Event::Run(began.header.clone()));
+            }
+            if let Some(id) = &id {
+                self.take(id, line, process, &mut points);
+            }
+        }
+        // A process that was killed says nothing at its end.
+        if let Some(id) = id {
+            self.change(&id, |run| {
+                if run.ended.is_none() {
+                    run.ended = Some(Instant::now());
+                    run.facts.ended = Some("its process ended".to_owned());
+                }
+            });
+        }
+    }
+
+    fn take(&self, id: &str, line: Line, process: Option<i32>, points: &mut LivePoints) {
+        match line {
+            Line::Run(began) => {
+                let handle = process.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+                let header = began.header;
+                let mut runs = self.runs();
+                // A run that is continued stands once.
+                runs.retain(|run| run.facts.id != header.id && run.ended.is_none_or(|ended| ended.elapsed() < STAYS));
+                runs.push(LiveRun {
+                    process: process.and_then(|pid| u32::try_from(pid).ok()),
+                    handle,
+                    points: Vec::new(),
+                    ended: None,
+                    facts: Facts {
+                        id: header.id,
+                        name: header.name,
+                        kind: header.kind,
+                        target: header.target,
+                        command: report::command_line(&header.command),
+                        started_unix_ns: header.started_unix_ns,
+                        cells: began.cells,
+                        activity: String::new(),
+                        cells_done: 0,
+                        remaining_s: None,
+                        stored: 0,
+                        kept: began.store.is_some(),
+                        ended: None,
+                        error: None,
+                    },
+                    store: began.store,
+                });
+                drop(runs);
+                self.changed.send_modify(|version| *version += 1);
+            }
+            Line::Stored => self.change(id, |run| run.facts.stored += 1),
+            Line::End(ending) => self.change(id, |run| {
+                run.ended = Some(Instant::now());
+                run.facts.stored += 1;
+                run.facts.ended = Some(ending.how);
+                run.facts.error = ending.error;
+            }),
+            Line::Event { event } => {
+                let new = points.event(&event);
+                self.change(id, |run| {
+                    if let model::Event::Phase(phase) = event {
+                        run.facts.activity = phase.activity;
+                        run.facts.cells_done = phase.cells_done;
+                        run.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
+                    }
+                    for point in new {
+                        let most = if point.flow.is_some() { MOST_OF_FLOWS } else { MOST };
+                        if run.points.len() < most {
+                            run.points.push(point);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    fn change(&self, id: &str, change: impl FnOnce(&mut LiveRun)) {
+        if let Some(run) = self.runs().iter_mut().find(|run| run.facts.id == id) {
+            change(run);
+        }
+        self.changed.send_modify(|version| *version += 1);
+    }
+
+    /// All runs as JSON, with the points that a reader with `seen` does not have; notes in it what the reader has then.
+    fn told(&self, seen: &mut HashMap<String, usize>) -> String {
+        let runs = self.runs();
+        seen.retain(|id, _| runs.iter().any(|run| run.facts.id == *id));
+        let told: Vec<Told<'_>> = runs
+            .iter()
+            .map(|run| {
+                let from = seen.insert(run.facts.id.clone(), run.points.len()).unwrap_or(0).min(run.points.len());
+                Told { facts: &run.facts, from, points: &run.points[from..] }
+            })
+            .collect();
+        serde_json::to_string(&told).unwrap_or_default()
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            let _ = std::fs::remove_file(socket);
+        }
+    }
+}
+
+/// Listens in the directory, and removes what processes that were killed left there.
+fn listen(directory: &Path) -> Option<(UnixListener, PathBuf)> {
+    host::own_directory(directory).ok()?;
+    for path in std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()) {
+        let owner = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    let path = directory.join(format!("{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    Some((UnixListener::bind(&path).ok()?, path))
+}
+
+/// All runs of now, at once and after each change.
+pub(crate) async fn events(State(app): State<Arc<App>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let mut changed = app.hub.changed.subscribe();
+    changed.mark_changed();
+    let stream =
+        futures_util::stream::unfold((app, changed, HashMap::new()), |(app, mut changed, mut seen)| async move {
+            changed.changed().await.ok()?;
+            if !seen.is_empty() {
+                tokio::time::sleep(PACE).await;
+            }
+            changed.mark_unchanged();
+            let data = app.hub.told(&mut seen);
+            Some((Ok(Event::default().event("runs").data(data)), (app, changed, seen)))
+        });
+    Sse::new(stream).keep_alive(KeepAlive::default())
+}
+
+/// Stops a run as Ctrl-C does: its results are kept and its settings put back.
+pub(crate) async fn stop(State(app): State<Arc<App>>, Address(id): Address<String>) -> Answer<Json<()>> {
+    let runs = app.hub.runs();
+    let run = runs.iter().find(|run| run.facts.id == id && run.ended.is_none());
+    let run = run.ok_or_else(|| Refusal::bad("the run has ended"))?;
+    let handle = run.handle.as_ref().ok_or_else(|| Refusal::bad("the run's process cannot be reached"))?;
+    pidfd_send_signal(handle, Signal::INT)
+        .map_err(|error| Refusal::bad(format!("the run cannot be stopped: {error}")))?;
+    Ok(Json(()))
+}

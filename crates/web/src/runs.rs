@@ -1,0 +1,159 @@
+//! The runs of the store: finding, starring, tagging, deleting, comparing them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use model::Trust;
+use serde::{Deserialize, Serialize};
+use session::setup::open_store;
+use session::stored;
+use store::Search;
+
+use crate::App;
+use crate::answer::{Answer, Refusal, aside};
+
+/// The most runs of one answer.
+const MOST: usize = 500;
+/// The most tags of a run, and their greatest length.
+const MOST_TAGS: (usize, usize) = (20, 60);
+/// What `thru compare` takes for no difference, and the confidence of its intervals.
+const TOLERANCE: f64 = 0.01;
+const CONFIDENCE: f64 = 0.95;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    #[serde(default)]
+    search: String,
+    #[serde(default)]
+    starred: bool,
+}
+
+/// A run as the page lists it.
+#[derive(Debug, Serialize)]
+struct Listed {
+    id: String,
+    name: Option<String>,
+    kind: String,
+    target: Option<String>,
+    transport: String,
+    started_unix_ns: u64,
+    /// What distinguishes it from the others of the list.
+    measured: String,
+    /// The result in a few words.
+    result: String,
+    trust: Option<Trust>,
+    /// `finished`, `interrupted`, `failed`, or null.
+    ending: Option<String>,
+    starred: bool,
+    tags: Vec<String>,
+}
+
+/// The runs that a search finds, the latest first, and whether there are more.
+#[derive(Debug, Serialize)]
+pub(crate) struct Found {
+    runs: Vec<Listed>,
+    more: bool,
+}
+
+pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wanted>) -> Answer<Json<Found>> {
+    let words = wanted.search.split_whitespace().map(str::to_owned).collect();
+    let search = Search { words, starred: wanted.starred };
+    aside(move || {
+        let mut rows = open_store(app.options.store.as_deref())?.search(&search, MOST + 1)?;
+        let more = rows.len() > MOST;
+        rows.truncate(MOST);
+        let alike = rows.iter().map(|row| ((row.kind.as_str(), row.transport.as_str()), row.spec.as_ref()));
+        let measured = analysis::compare::distinguishing(alike);
+        let runs = rows.into_iter().zip(measured).map(|(row, measured)| listed(&app, row, &measured)).collect();
+        Ok(Json(Found { runs, more }))
+    })
+    .await
+}
+
+fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
+    let cells = || (row.cells > 1).then(|| format!("{} cells", row.cells));
+    let result = row.headline.as_ref().map(report::estimate_words).or_else(cells).unwrap_or_default();
+    let words = |text: &str| (app.options.words)(text).into_owned();
+    Listed {
+        result: words(&result),
+        measured: words(measured),
+        id: row.id,
+        name: row.name,
+        kind: row.kind,
+        target: row.target,
+        transport: row.transport,
+        started_unix_ns: row.started_unix_ns,
+        trust: row.trust,
+        ending: row.ending,
+        starred: row.starred,
+        tags: row.tags,
+    }
+}
+
+/// What to change of a run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Change {
+    starred: Option<bool>,
+    tags: Option<Vec<String>>,
+}
+
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Json(change): Json<Change>,
+) -> Answer<Json<()>> {
+    let (most, longest) = MOST_TAGS;
+    let tags = change.tags.map(|tags| tags.iter().map(|tag| tag.trim().to_owned()).collect::<Vec<_>>());
+    let too_long = |tag: &String| tag.is_empty() || tag.chars().count() > longest;
+    if tags.iter().any(|tags| tags.len() > most || tags.iter().any(too_long)) {
+        return Err(Refusal::bad(format!("a run has at most {most} tags of at most {longest} characters")));
+    }
+    aside(move || {
+        let store = open_store(app.options.store.as_deref())?;
+        if let Some(starred) = change.starred {
+            store.star(&id, starred)?;
+        }
+        if let Some(tags) = tags {
+            store.tag(&id, &tags)?;
+        }
+        Ok(Json(()))
+    })
+    .await
+}
+
+pub(crate) async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer<Json<()>> {
+    if app.hub.has(&id) {
+        return Err(Refusal::bad("the run is not finished: stop it first"));
+    }
+    aside(move || {
+        open_store(app.options.store.as_deref())?.delete(&id)?;
+        Ok(Json(()))
+    })
+    .await
+}
+
+/// The two sides of a comparison.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Sides {
+    a: String,
+    b: String,
+}
+
+/// What `thru compare` says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Compared {
+    text: String,
+}
+
+pub(crate) async fn compare(State(app): State<Arc<App>>, Query(sides): Query<Sides>) -> Answer<Json<Compared>> {
+    aside(move || {
+        let load = |id: &str| stored::load(id, app.options.store.as_deref(), |_| {});
+        let (a, b) = (load(&sides.a)?, load(&sides.b)?);
+        let found = analysis::stored_runs(&[&a], &[&b], TOLERANCE, CONFIDENCE)
+            .map_err(|error| Refusal::bad(error.to_string()))?;
+        let text = report::comparison(&found, 100, false);
+        Ok(Json(Compared { text: (app.options.words)(&text).into_owned() }))
+    })
+    .await
+}

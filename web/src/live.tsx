@@ -1,0 +1,137 @@
+// Runs while they are conducted.
+
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { LineFigure } from './figure.tsx';
+import type { Figure, Line, Page } from './model.ts';
+import { Link, path, runsPath } from './route.tsx';
+import { events, post, type Look } from './server.ts';
+import { seconds } from './units.ts';
+
+interface Point {
+  time_s: number;
+  trial: number;
+  direction: 'send' | 'reverse';
+  flow: number | null;
+  bits_per_s: number | null;
+  transactions_per_s: number | null;
+  retransmits: number | null;
+  rtt_ns: number | null;
+  cwnd_bytes: number | null;
+  lost: number | null;
+  jitter_ns: number | null;
+}
+
+export interface LiveRun {
+  id: string;
+  name: string | null;
+  kind: string;
+  target: string | null;
+  command: string;
+  cells: number;
+  activity: string;
+  cells_done: number;
+  remaining_s: number | null;
+  /** Rises with each part that the store has. */
+  stored: number;
+  kept: boolean;
+  ended: string | null;
+  error: string | null;
+  points: Point[];
+}
+
+/** Those that are conducted now, and those that have ended lately. */
+export const live = signal<LiveRun[]>([]);
+
+export function follow(): void {
+  const points = new Map<string, Point[]>();
+  events('live', () => points.clear(), (data) => {
+    const told = JSON.parse(data) as (LiveRun & { from: number })[];
+    for (const id of [...points.keys()]) if (!told.some((run) => run.id === id)) points.delete(id);
+    live.value = told.map((run) => {
+      const all = [...(points.get(run.id) ?? []).slice(0, run.from), ...run.points];
+      points.set(run.id, all);
+      return { ...run, points: all };
+    });
+  });
+}
+
+export const running = (id: string): LiveRun | undefined => live.value.find((run) => run.id === id);
+
+/** Waits until a run is among them, or a second. */
+export async function known(id: string): Promise<void> {
+  for (let tries = 0; tries < 20 && !running(id); tries++) await new Promise((resolve) => { setTimeout(resolve, 50); });
+}
+
+/** A line for each run that is conducted, but for the one that is shown. */
+export function Strip() {
+  const now = live.value.filter((run) => run.ended === null && path.value !== runsPath([run.id]));
+  if (now.length === 0) return null;
+  return (
+    <section class="strip" aria-label="Running now">
+      <ul>{now.map((run) => <li key={run.id}><Link to={runsPath([run.id])}>{run.name ?? run.kind}{run.target && ` to ${run.target}`}</Link> <Progress run={run} /> <Stop run={run} /></li>)}</ul>
+    </section>
+  );
+}
+
+/** What a run does, and the time left. */
+export function Progress({ run }: { run: LiveRun }) {
+  const last = run.points.filter((point) => point.flow === null).at(-1);
+  const left = run.remaining_s === null ? null : `about ${seconds(Math.ceil(run.remaining_s) * 1e9)} left`;
+  const cells = run.cells > 1 ? `${run.cells_done} of ${run.cells} cells done` : null;
+  return (
+    <>
+      <progress max={1} {...(run.cells > 1 ? { value: run.cells_done / run.cells } : {})} aria-label="Progress" />{' '}
+      <span class="muted">{[run.activity, cells, left].filter(Boolean).join(', ')}{last && !left && `, ${seconds(last.time_s * 1e9)} measured`}</span>
+    </>
+  );
+}
+
+export function Stop({ run }: { run: LiveRun }) {
+  const [error, setError] = useState('');
+  const stop = () => { post(`live/${encodeURIComponent(run.id)}/stop`, {}).catch((fault: Error) => setError(fault.message)); };
+  return <><button type="button" onClick={stop} aria-label={`Stop ${run.name ?? run.kind}`}>Stop</button>{error && <strong role="alert">{error}</strong>}</>;
+}
+
+type Quantity = [id: string, title: string, unit: string, of: (point: Point) => number | null];
+
+const QUANTITIES: Quantity[] = [
+  ['live-rate', 'Goodput now', 'bit/s', (point) => point.bits_per_s],
+  ['live-trips', 'Round trips now', '1/s', (point) => point.transactions_per_s],
+  ['live-rtt', 'RTT now (TCP)', 'ns', (point) => point.rtt_ns],
+  ['live-cwnd', 'Congestion windows now', 'B', (point) => point.cwnd_bytes],
+  ['live-retransmits', 'Retransmits now', '', (point) => point.retransmits],
+  ['live-lost', 'Datagrams lost now', '%', (point) => (point.lost === null ? null : 100 * point.lost)],
+  ['live-jitter', 'Jitter now', 'ns', (point) => point.jitter_ns],
+];
+
+/** Figures over the measured time, from one reading a second. */
+export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
+  const page = { ...look, version: 0, title: run.kind, stem: run.id, runs: [], differing: null, figures: [] } satisfies Page;
+  const figures = QUANTITIES.map((quantity) => figureOf(quantity, run.points)).filter((figure) => figure.lines.length > 0);
+  if (figures.length === 0) return null;
+  return <div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div>;
+}
+
+function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
+  const groups = new Map<string, { first: Point; x: number[]; y: number[] }>();
+  for (const point of points) {
+    const value = of(point);
+    if (value === null) continue;
+    const key = `${point.direction}${point.flow ?? ''}`;
+    const group = groups.get(key) ?? { first: point, x: [], y: [] };
+    groups.set(key, group);
+    group.x.push(point.time_s * 1e9);
+    group.y.push(value);
+  }
+  const both = points.some((point) => point.direction === 'reverse') && points.some((point) => point.direction === 'send');
+  const lines = [...groups.values()].map(({ first, x, y }, index): Line => ({
+    name: `${first.flow === null ? 'all flows' : `flow ${first.flow}`}${both ? `, ${first.direction === 'send' ? 'to the far host' : 'return'}` : ''}`,
+    run: 0, colour: index, dash: 0, reference: false, panel: null, shift: 0,
+    x: Float64Array.from(x), y: Float64Array.from(y), low: null, high: null, sorted: true,
+  }));
+  return {
+    id, title, subtitle: 'one point a second, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear' },
+    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, pictures: [],
+  };
+}

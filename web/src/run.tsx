@@ -1,0 +1,65 @@
+// One run, or several beside each other; also while it is conducted.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { App } from './app.tsx';
+import { LiveFigures, Progress, Stop, running } from './live.tsx';
+import type { Page } from './model.ts';
+import { get, pageOf, type Look } from './server.ts';
+import { linked } from './state.ts';
+
+/** A running run is asked for at most once in this time, ms. */
+const AGAIN = 1000;
+
+export function RunView({ ids, look }: { ids: string[]; look: Look }) {
+  const [page, setPage] = useState<Page | null>(null);
+  const [error, setError] = useState('');
+  const run = ids.length === 1 ? running(ids[0]!) : undefined;
+  const stored = run?.stored ?? 0;
+  const asked = useRef(0);
+  useEffect(() => {
+    let stale = false;
+    const show = () => {
+      asked.current = Date.now();
+      pageOf(ids).then((data) => { if (!stale) { setPage(data); setError(''); } }, (fault: Error) => { if (!stale) setError(fault.message); });
+    };
+    // A run that has only begun is not in the store yet.
+    if (run && (!run.kept || run.stored === 0)) {
+      setError('');
+      return;
+    }
+    const timer = setTimeout(show, run && run.ended === null ? Math.max(0, asked.current + AGAIN - Date.now()) : 0);
+    return () => { stale = true; clearTimeout(timer); };
+  }, [ids.join(), stored, run?.ended]);
+  const names = page?.figures.map((figure) => figure.id).join() ?? '';
+  useEffect(() => (page ? linked(page.figures.map((figure) => figure.id)) : undefined), [names]);
+  return (
+    <>
+      {run && (
+        <section class="now" aria-label="This run now">
+          {run.ended === null ? <p><strong>Running</strong> <Progress run={run} /> <Stop run={run} /></p> : <p><strong>{ending(run.ended)}</strong> {run.error}</p>}
+          <p class="muted"><code>{run.command}</code></p>
+          {!run.kept && <p class="muted">This run is not stored: it is gone when it ends.</p>}
+          {run.ended === null && <LiveFigures run={run} look={look} />}
+        </section>
+      )}
+      {error && <p role="alert"><strong>{error}</strong></p>}
+      {!page && !error && !run && <p class="muted">Loading</p>}
+      {ids.length === 2 && page && <Comparison a={ids[0]!} b={ids[1]!} />}
+      {page && <App page={page} />}
+    </>
+  );
+}
+
+const ending = (how: string): string => (how === 'finished' ? 'Finished.' : `The run ended: ${how}.`);
+
+/** What `thru compare` says of two runs. */
+function Comparison({ a, b }: { a: string; b: string }) {
+  const [text, setText] = useState('');
+  useEffect(() => {
+    let stale = false;
+    get<{ text: string }>(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
+      .then((all) => { if (!stale) setText(all.text); }, (fault: Error) => { if (!stale) setText(fault.message); });
+    return () => { stale = true; };
+  }, [a, b]);
+  return text ? <section class="compared" aria-label="Comparison"><h2>Comparison</h2><pre class="screen">{text}</pre></section> : null;
+}
