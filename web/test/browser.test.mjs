@@ -1,39 +1,23 @@
 // The page in Chromium, on reports of real runs over loopback, which the program at WEB_THRU measures first.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
+import { fits, named, readable } from './checks.mjs';
 import { million } from './million.mjs';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
-const THRU = process.env.WEB_THRU ?? new URL('../../target/debug/thru', import.meta.url).pathname;
-const missing = !CHROMIUM ? 'no chromium (Debian: apt-get install chromium)' : !existsSync(THRU) ? `no program at ${THRU}` : false;
-if (missing) console.log(`SKIPPED: the page in a browser: ${missing}`);
+import { Program, launch, missing, needed } from './program.mjs';
 
 let browser;
 let folder;
-const env = () => ({ ...process.env, XDG_DATA_HOME: folder });
-const thru = (...args) => execFileSync(THRU, args, { env: env(), cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 30 });
-/** The options of a test that needs the browser. */
-const needed = { skip: missing };
+let program;
+const thru = (...args) => program.run(...args);
 
 before(async () => {
   if (missing) return;
   folder = mkdtempSync(join(tmpdir(), 'page-'));
-  const server = spawn(THRU, ['serve', '--listen', '127.0.0.1:0', '--open'], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] });
-  const host = await new Promise((resolve, reject) => {
-    let text = '';
-    const take = (part) => {
-      text += part;
-      const found = /127\.0\.0\.1:(\d+)/.exec(text);
-      if (found && found[1] !== '0') resolve(found[0]);
-    };
-    server.stdout.on('data', take);
-    server.stderr.on('data', take);
-    server.on('exit', () => reject(new Error(`the server ended: ${text}`)));
-  });
+  program = new Program(folder);
+  const [server, host] = await program.agent();
   for (const name of ['first', 'second']) thru('curve', host, '--to', '512', '--trials', '4', '--name', name, '--quiet');
   thru('stream', host, '--time', '600ms', '--trials', '3', '--name', 'bulk', '--quiet');
   thru('rr', host, '--time', '300ms', '--trials', '3', '--anatomy', '--name', 'small', '--quiet');
@@ -42,12 +26,12 @@ before(async () => {
   thru('import', 'pairs.csv', '--name', 'pairs');
   for (const name of ['first', 'bulk', 'small', 'pairs']) thru('report', name, '-o', `${name}.html`);
   thru('report', 'first', 'second', '-o', 'both.html');
-  const { chromium } = await import('playwright-core');
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  browser = await launch();
 }, { timeout: 120_000 });
 
 after(async () => {
   await browser?.close();
+  program?.end();
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -209,12 +193,7 @@ test('figures are saved as CSV, SVG and PNG', needed, async () => {
 test('every control has a name, and each figure a table', needed, async () => {
   for (const name of ['both.html', 'small.html', 'pairs.html']) {
     const { page, done } = await open(name);
-    for (const role of ['button', 'combobox', 'application', 'region']) {
-      for (const one of await page.getByRole(role).all()) {
-        const label = (await one.getAttribute('aria-label')) ?? (await one.evaluate((element) => element.labels?.[0]?.innerText ?? element.innerText));
-        assert.ok(label.trim(), `${name}: ${await one.evaluate((element) => element.outerHTML.slice(0, 120))}`);
-      }
-    }
+    await named(page);
     const figures = page.locator('.figure:has(.plot)');
     for (let at = 0; at < await figures.count(); at++) {
       const figure = figures.nth(at);
@@ -251,8 +230,7 @@ test('nothing is wider than the window', needed, async () => {
       const { page, done } = await open(name, { width, scheme });
       await page.evaluate(() => document.querySelectorAll('details').forEach((part) => { part.open = true; }));
       await page.waitForTimeout(100);
-      const [wide, inside] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-      assert.ok(wide <= inside, `${name} at ${width}: ${wide}`);
+      await fits(page, `${name} at ${width}`);
       const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       assert.equal(background === 'rgb(13, 17, 23)', scheme === 'dark');
       await done();
@@ -279,22 +257,7 @@ test('paper is white, with the tables unfolded', needed, async () => {
 test('texts have the contrast that reading needs', needed, async () => {
   for (const scheme of ['light', 'dark']) {
     const { page, done } = await open('both.html', { scheme });
-    const poor = await page.evaluate(() => {
-      const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
-      const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
-      const behind = (element) => {
-        for (let at = element; at; at = at.parentElement) {
-          const colour = parts(getComputedStyle(at).backgroundColor);
-          if (colour.length < 4 || colour[3] > 0) return colour;
-        }
-        return [255, 255, 255];
-      };
-      return [...document.querySelectorAll('#page *')].filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) && element.checkVisibility() && !element.closest('svg')).map((element) => {
-        const [a, b] = [luminance(parts(getComputedStyle(element).color)), luminance(behind(element))];
-        return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.outerHTML.slice(0, 80)];
-      }).filter(([contrast]) => contrast < 4.5);
-    });
-    assert.deepEqual(poor, []);
+    await readable(page);
     await done();
   }
 });

@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 use session::Failure;
 use session::following::{self, Line};
+use session::scratch;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -198,7 +199,6 @@ impl Hub {
             Line::Stored => self.change(id, |run| run.facts.stored += 1),
             Line::End(ending) => self.change(id, |run| {
                 run.ended = Some(Instant::now());
-                run.facts.stored += 1;
                 run.facts.ended = Some(ending.how);
                 run.facts.error = ending.error;
             }),
@@ -256,7 +256,7 @@ fn listen(directory: &Path) -> Option<(UnixListener, PathBuf)> {
     host::own_directory(directory).ok()?;
     for path in std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()) {
         let owner = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+        if owner.is_some_and(|owner| !scratch::runs(owner)) {
             let _ = std::fs::remove_file(path);
         }
     }

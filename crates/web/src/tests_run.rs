@@ -76,7 +76,7 @@ impl Tests {
         // It ends with this process, whose end closes its standard input.
         command.arg0("thru").arg(UNTIL_INPUT_ENDS).args(words);
         if let Some(store) = &app.options.store {
-            command.arg("--store").arg(store);
+            command.env("THRU_STORE", store);
         }
         if let Some(token) = &app.options.token_file {
             command.env("THRU_TOKEN_FILE", token);

@@ -51,6 +51,7 @@ mod stacks_path;
 mod stdout;
 mod tune;
 mod tuning_rights;
+mod web;
 mod why;
 
 #[test]
