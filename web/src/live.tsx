@@ -74,10 +74,12 @@ export function Strip() {
   );
 }
 
+const timeLeft = (s: number): string => (s < 120 ? `about ${s} s left` : `about ${Math.ceil(s / 60)} min left`);
+
 /** What a run does, and the time left. */
 export function Progress({ run }: { run: LiveRun }) {
   const last = run.points.filter((point) => point.flow === null).at(-1);
-  const left = run.remaining_s === null ? null : `about ${seconds(Math.ceil(run.remaining_s) * 1e9)} left`;
+  const left = run.remaining_s === null ? null : timeLeft(Math.ceil(run.remaining_s));
   const cells = run.cells > 1 ? `${run.cells_done} of ${run.cells} cells done` : null;
   return (
     <>

@@ -16,10 +16,10 @@ use crate::answer::{Answer, Refusal, aside};
 
 /// The most runs beside each other.
 const MOST: usize = 12;
-/// A running run is drawn again at most once in this time, and at most in this share of it: the page must not disturb the
-/// measurement that it shows.
+/// A running run is drawn again at most once in this time, and so seldom that drawing takes at most one part in [`SHARE`] of it:
+/// the page must not disturb the measurement that it shows.
 const AGAIN: Duration = Duration::from_secs(1);
-const SHARE: u32 = 20;
+const SHARE: u32 = 50;
 
 /// The last data of running runs.
 #[derive(Debug, Default)]
