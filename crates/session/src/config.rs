@@ -18,7 +18,9 @@ use std::sync::OnceLock;
 use toml::{Table, Value};
 
 use crate::Failure;
-use crate::own::UNTIL_INPUT_ENDS;
+
+/// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
+pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
 /// Environment variable with the file; if it is empty, no file is read.
 const VARIABLE: &str = "THRU_CONFIG";

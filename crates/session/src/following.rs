@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_hears_of_a_run_also_if_it_comes_late() {
+    fn a_follower_is_told_of_a_run_also_if_it_comes_late() {
         let folder = tempfile::tempdir().unwrap();
         let first = UnixListener::bind(folder.path().join("1.sock")).unwrap();
         std::fs::write(folder.path().join("2.sock"), "no socket").unwrap();

@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use model::Run;
 
 use crate::Failure;
+use crate::config::UNTIL_INPUT_ENDS;
 use crate::setup::own_program;
-
-/// The flag for a `thru` that must end with the process that started it: the end of its standard input ends it.
-pub const UNTIL_INPUT_ENDS: &str = "--until-input-ends";
 
 /// Time limit for an agent to end in order: to remove its sockets and to revert settings.
 const END_LIMIT: Duration = Duration::from_secs(5);

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use session::own::UNTIL_INPUT_ENDS;
+use session::config::UNTIL_INPUT_ENDS;
 use session::{Failure, config, launch, signals};
 
 /// Runs the command line of this process, and returns its exit code.

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
-use session::own::UNTIL_INPUT_ENDS;
+use session::config::UNTIL_INPUT_ENDS;
 use session::setup::own_program;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
