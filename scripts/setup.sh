@@ -95,7 +95,7 @@ programs() {
     local -a missing=()
     local pair
     # pgrep stands for the package of kill, which is a bash builtin.
-    for pair in iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
+    for pair in tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
         pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
         clang:clang llvm-strip:llvm; do
         have "${pair%%:*}" || missing+=("${pair##*:}")

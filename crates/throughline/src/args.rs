@@ -4,7 +4,7 @@ use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
-    runs, selftest, serve, show, stacks, stream, token, transfer, tune, watch, web, why, worker,
+    runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch, web, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -91,6 +91,8 @@ pub enum Command {
     Tune(tune::TuneArgs),
     /// Show live counters of a host, as vmstat and netstat do.
     Watch(watch::WatchArgs),
+    /// Show a host full-screen: cores, interfaces, TCP.
+    Top(top::TopArgs),
     /// Check the accuracy of this program on this host against known rates and delays.
     Selftest(selftest::SelftestArgs),
     /// Emulate hosts and links on this machine, and run programs on them (needs root).

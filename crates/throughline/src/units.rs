@@ -11,7 +11,12 @@ pub fn use_bytes() {
     BYTES.store(true, Ordering::Relaxed);
 }
 
+/// Whether rates are shown in bytes per second.
+pub fn in_bytes() -> bool {
+    BYTES.load(Ordering::Relaxed)
+}
+
 /// The text with its rates in the chosen unit.
 pub fn chosen(text: Cow<'_, str>) -> Cow<'_, str> {
-    if BYTES.load(Ordering::Relaxed) { Cow::Owned(report::rates_in_bytes(&text)) } else { text }
+    if in_bytes() { Cow::Owned(report::rates_in_bytes(&text)) } else { text }
 }

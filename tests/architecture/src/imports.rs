@@ -23,8 +23,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("peers", &["model", "engine", "peer-wire"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
-    // Layer 3: a run. Layer 4: its page. Layer 5: the program.
+    // Layer 3: a run. Layer 4: its screens. Layer 5: the program.
     ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "import", "store"]),
+    ("tui", &["model", "analysis", "report"]),
     ("web", &["model", "analysis", "host", "store", "report", "session"]),
     (
         "throughline",
@@ -43,6 +44,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "store",
             "report",
             "session",
+            "tui",
             "web",
         ],
     ),
@@ -58,6 +60,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
     ("peers", &["tokio", "libc"]),
+    ("tui", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("peer-wire", &["tokio", "rustix", "libc", "socket2"]),
 ];
 

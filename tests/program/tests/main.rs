@@ -38,6 +38,7 @@ mod plans;
 mod pvm;
 mod refusals;
 mod reset;
+mod screens;
 mod seeds;
 mod selftest;
 mod sharing;

@@ -15,7 +15,8 @@ use program::{Agent, Running, Sandbox, binary};
 use serde_json::json;
 
 /// Subcommands that print nothing, last as long as they are wanted, or build labs: what they print goes the same way.
-const ELSEWHERE: [&str; 10] = ["help", "serve", "helper", "web", "demo", "selftest", "generate", "lab", "advise", "ab"];
+const ELSEWHERE: [&str; 11] =
+    ["help", "serve", "helper", "web", "top", "demo", "selftest", "generate", "lab", "advise", "ab"];
 
 fn recorded(file: &str) -> String {
     binary::workspace().join("crates/import/tests/data").join(file).display().to_string()

@@ -35,7 +35,7 @@ pub struct LivePoint {
 }
 
 /// Makes the points of one run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LivePoints {
     spec: Option<Spec>,
     ended_ns: u64,

@@ -7,7 +7,7 @@ use model::{Reading, Spec, Trial};
 use super::counts::Counts;
 
 /// Joins the readings of both ends.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Readings {
     /// Those whose other end is due, by number.
     due: BTreeMap<u32, Counts>,

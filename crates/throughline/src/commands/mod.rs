@@ -24,6 +24,7 @@ pub mod show;
 pub mod stacks;
 pub mod stream;
 pub mod token;
+pub mod top;
 pub mod transfer;
 pub mod tune;
 pub mod watch;
@@ -64,6 +65,7 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
         Command::Agent(args) => agent::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -20,6 +20,10 @@ pub struct Output {
     #[arg(long, conflicts_with = "quiet")]
     pub live: bool,
 
+    /// Show the measurement full-screen while it runs; q ends it, r starts it again.
+    #[arg(long, conflicts_with_all = ["quiet", "live"])]
+    pub tui: bool,
+
     /// Print only errors (and the document with --json -).
     #[arg(long, short)]
     pub quiet: bool,
@@ -92,6 +96,7 @@ impl Output {
 
 /// Ends this process, as at the second signal. Settings are restored by another one.
 pub fn at_once() -> ! {
+    tui::restore();
     session::settle::restore_after_exit();
     std::process::exit(i32::from(session::failure::INTERRUPTED))
 }

@@ -2,6 +2,7 @@
 
 mod live;
 mod progress;
+pub mod screen;
 mod terminal;
 
 pub use terminal::Terminal;

@@ -2,34 +2,50 @@
 
 use model::{Event, EventSink, SinkError};
 use report::LiveLines;
-use session::Screen;
+use session::{Failure, Screen};
 
 use super::live::Live;
 use super::progress::Progress;
+use super::screen::FullScreen;
 use crate::flags::Output;
 use crate::job::Lines;
+use crate::spelling;
 
 /// Shows a run on the terminal, as the flags say.
 pub struct Terminal {
     progress: Option<Progress>,
     live: Option<Live>,
     lines: Option<LiveLines>,
+    full: Option<FullScreen>,
 }
 
 impl Terminal {
     /// Progress, unless the flags want quiet or the events; `lines` if standard output is for people.
-    pub fn new(output: &Output, lines: Lines) -> Self {
+    ///
+    /// # Errors
+    /// The whole terminal is wanted, and there is none.
+    pub fn new(output: &Output, lines: Lines) -> Result<Self, Failure> {
         let shown = output.is_text() && lines != Lines::Off;
-        Self {
-            progress: (!output.quiet && !output.live).then(Progress::new),
+        let full = output.tui.then(FullScreen::open).transpose()?;
+        Ok(Self {
+            progress: (!output.quiet && !output.live && full.is_none()).then(Progress::new),
             live: output.live.then_some(Live),
             lines: shown.then(|| LiveLines::new(lines == Lines::Each)),
-        }
+            full,
+        })
+    }
+
+    /// Leaves the terminal to the result. Starts this command again if the user wanted that.
+    pub fn close(self) -> Result<(), Failure> {
+        self.full.map_or(Ok(()), FullScreen::close)
     }
 }
 
 impl EventSink for Terminal {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        if let Some(full) = &self.full {
+            full.event(event);
+        }
         if let Some(progress) = &mut self.progress {
             let lines = self.lines.as_mut().map(|lines| lines.event(event)).unwrap_or_default();
             if !lines.is_empty() {
@@ -46,9 +62,15 @@ impl Screen for Terminal {
         if let Some(progress) = &mut self.progress {
             progress.status(what);
         }
+        if let Some(full) = &self.full {
+            full.status(&spelling::flags(what));
+        }
     }
 
     fn note(&mut self, line: &str) {
+        if let Some(full) = &mut self.full {
+            return full.note(line);
+        }
         if let Some(progress) = &mut self.progress {
             progress.finish();
         }

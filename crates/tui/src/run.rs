@@ -1,0 +1,335 @@
+//! A measurement while it runs: a curve, a stream or round trips over time, or the cells of a plan.
+
+mod chart;
+mod limits;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use analysis::outcome::Headline;
+use model::{CpuUse, Direction, Event, Phase, RunHeader, Spec, Trial, units};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Color;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{LineGauge, Paragraph, Row, Table};
+use report::{LivePoint, LivePoints};
+
+use crate::parts::{Look, cores, head, keys, spark};
+use crate::screen::{Moment, View};
+
+/// Flows that have a row of their own.
+const FLOWS: usize = 4;
+/// Points that are kept: a day of seconds.
+const KEPT: usize = 86_400;
+
+/// What happened.
+#[derive(Debug)]
+pub enum Told {
+    /// An event of the run.
+    Event(Box<Event>),
+    /// What is done before the first trial.
+    Status(String),
+    /// A line that must be seen.
+    Note(String),
+}
+
+/// A measurement while it runs.
+#[derive(Debug, Clone)]
+pub struct RunView {
+    title: String,
+    look: Look,
+    status: String,
+    phase: Phase,
+    notes: Vec<String>,
+    /// The cells, by number.
+    cells: BTreeMap<u32, Cell>,
+    live: LivePoints,
+    points: Vec<LivePoint>,
+    /// CPU time of the near and the far end in the last pass.
+    cores: [Option<CpuUse>; 2],
+    limits: Option<limits::Limits>,
+    retransmits: Option<u64>,
+}
+
+/// A cell and the values of its trials.
+#[derive(Debug, Clone)]
+struct Cell {
+    spec: Spec,
+    label: String,
+    values: Vec<f64>,
+}
+
+impl Cell {
+    fn new(cell: &model::Cell) -> Self {
+        let levels = cell.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>();
+        Self { label: levels.join(", "), spec: cell.spec.clone(), values: Vec::new() }
+    }
+
+    /// Lowest, median and highest value so far.
+    fn spread(&self) -> Option<[f64; 3]> {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = *sorted.get(sorted.len() / 2)?;
+        let median =
+            if sorted.len().is_multiple_of(2) { (middle + sorted[sorted.len() / 2 - 1]) / 2.0 } else { middle };
+        Some([*sorted.first()?, median, *sorted.last()?])
+    }
+
+    /// The same as NetPIPE's rate or goodput, bit/s.
+    fn rates(&self) -> Option<[f64; 3]> {
+        let headline = Headline::of(&self.spec);
+        let mut rates = self.spread()?.map(|value| headline.goodput(&self.spec, value).unwrap_or(0.0));
+        rates.sort_by(f64::total_cmp);
+        Some(rates)
+    }
+
+    fn text(&self, value: f64, look: Look) -> String {
+        match Headline::of(&self.spec) {
+            Headline::Goodput => look.rate(value),
+            Headline::Transactions => format!("{}/s", units::count(value)),
+            Headline::RoundTrip => units::seconds(value),
+        }
+    }
+}
+
+impl RunView {
+    /// A view with this title, before the run begins.
+    #[must_use]
+    pub fn new(title: String, look: Look) -> Self {
+        Self {
+            title,
+            look,
+            status: "connecting".into(),
+            phase: Phase::default(),
+            notes: Vec::new(),
+            cells: BTreeMap::new(),
+            live: LivePoints::default(),
+            points: Vec::new(),
+            cores: [None, None],
+            limits: None,
+            retransmits: None,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let new = self.live.event(event);
+        self.points.extend(new);
+        let over = self.points.len().saturating_sub(KEPT);
+        self.points.drain(..over);
+        match event {
+            Event::Run(header) => self.begin(header),
+            Event::Cells { cells } => self.add(cells),
+            Event::Phase(phase) => self.phase = phase.clone(),
+            Event::Trial(trial) => self.trial(trial),
+            Event::Pass(pass) => self.cores = [pass.near.cpu.clone(), pass.far.cpu.clone()],
+            Event::End(ending) => self.status = ending.how.clone(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, header: &RunHeader) {
+        self.status = String::new();
+        self.add(&header.cells);
+    }
+
+    fn add(&mut self, cells: &[model::Cell]) {
+        self.cells.extend(cells.iter().map(|cell| (cell.id, Cell::new(cell))));
+    }
+
+    fn trial(&mut self, trial: &Trial) {
+        if let (Some(cell), Some(value)) = (self.cells.get_mut(&trial.cell), trial.value) {
+            cell.values.push(value);
+        }
+        self.limits = limits::of(trial).or(self.limits);
+        let sum =
+            |end: &model::EndTally| end.flows.iter().filter_map(|flow| flow.socket.retransmits).reduce(|a, b| a + b);
+        if let Some(more) = [sum(&trial.near), sum(&trial.far)].into_iter().flatten().reduce(|a, b| a + b) {
+            self.retransmits = Some(self.retransmits.unwrap_or(0) + more);
+        }
+    }
+
+    /// Whether the cells are the sizes of a curve.
+    fn is_curve(&self) -> bool {
+        self.cells.len() > 1
+            && self.cells.values().any(|cell| cell.spec.is_point())
+            && self.cells.values().all(|cell| cell.label.is_empty())
+    }
+
+    /// The activity and the time left.
+    fn activity(&self, frame: &mut Frame<'_>, area: Rect) {
+        let text = match self.notes.last() {
+            Some(note) => note.clone(),
+            None if !self.status.is_empty() => self.status.clone(),
+            None => self.phase.to_string(),
+        };
+        let share = f64::from(self.phase.cells_done) / f64::from(self.phase.cells.max(1));
+        if self.phase.cells > 1 && self.notes.is_empty() && self.status.is_empty() {
+            let gauge = LineGauge::default()
+                .ratio(share.clamp(0.0, 1.0))
+                .label(text)
+                .filled_style(self.look.colour(Color::Cyan));
+            frame.render_widget(gauge, area);
+        } else {
+            frame.render_widget(Paragraph::new(text), area);
+        }
+    }
+
+    /// Goodput or round trips of all flows of each direction, over the measured time.
+    fn over_time(&self) -> Vec<(Direction, Vec<(f64, f64)>)> {
+        [Direction::Send, Direction::Reverse]
+            .into_iter()
+            .filter_map(|direction| {
+                let of = self.points.iter().filter(|point| point.flow.is_none() && point.direction == direction);
+                let values: Vec<(f64, f64)> = of
+                    .filter_map(|point| Some((point.time_s, point.bits_per_s.or(point.transactions_per_s)?)))
+                    .collect();
+                (!values.is_empty()).then_some((direction, values))
+            })
+            .collect()
+    }
+
+    /// The last RTTs, as a line of bars with the range.
+    fn rtt(&self, width: u16) -> Option<Line<'static>> {
+        let all: Vec<f64> =
+            self.points.iter().filter(|point| point.flow.is_none()).filter_map(|point| point.rtt_ns).collect();
+        let (low, high) =
+            all.iter().fold((f64::INFINITY, 0.0), |(low, high), rtt| (f64::min(low, *rtt), f64::max(high, *rtt)));
+        let last = *all.last()?;
+        let text = format!("  {}, {} to {}", units::seconds(last), units::seconds(low), units::seconds(high));
+        let bars = spark(&all, usize::from(width).saturating_sub(12 + text.chars().count()));
+        Some(Line::from(vec![
+            Span::styled(format!("{:<12}", "RTT"), self.look.weak()),
+            Span::styled(bars, self.look.colour(Color::Yellow)),
+            Span::raw(text),
+        ]))
+    }
+
+    /// The newest point of each flow, or of all of them.
+    fn flows(&self) -> Option<(Table<'static>, u16)> {
+        let mut newest: BTreeMap<(Option<u32>, bool), &LivePoint> = BTreeMap::new();
+        for point in &self.points {
+            newest.insert((point.flow, point.direction == Direction::Reverse), point);
+        }
+        if newest.is_empty() {
+            return None;
+        }
+        let row = |point: &LivePoint| {
+            let flow = point.flow.map_or("all".to_owned(), |flow| flow.to_string());
+            let way = if point.direction == Direction::Reverse { "return" } else { "send" };
+            let rate = match (point.bits_per_s, point.transactions_per_s) {
+                (Some(bits), _) => self.look.rate(bits),
+                (None, Some(trips)) => format!("{}/s", units::count(trips)),
+                _ => "-".into(),
+            };
+            let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+            Row::new([
+                flow,
+                way.to_owned(),
+                rate,
+                text(point.retransmits.map(|count| count.to_string())),
+                text(point.rtt_ns.map(units::seconds)),
+                text(point.cwnd_bytes.map(|bytes| units::amount(bytes as f64))),
+                text(point.lost.map(|share| format!("{:.3} %", 100.0 * share))),
+                text(point.jitter_ns.map(units::seconds)),
+            ])
+        };
+        let shown: Vec<Row<'static>> = newest.values().take(2 + FLOWS).map(|point| row(point)).collect();
+        let height = u16::try_from(shown.len() + 1).unwrap_or(u16::MAX);
+        let widths = [5, 7, 13, 11, 9, 9, 9, 9].map(Constraint::Length);
+        let heads = ["flow", "way", "rate", "retransmits", "RTT", "cwnd", "lost", "jitter"];
+        Some((Table::new(shown, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1), height))
+    }
+
+    /// The cells of a plan that have values, those without at the end.
+    fn table(&self) -> Table<'static> {
+        let rows = self.cells.values().map(|cell| {
+            let [low, median, high] =
+                cell.spread().map_or([const { String::new() }; 3], |all| all.map(|value| cell.text(value, self.look)));
+            let range = if cell.values.len() > 1 { format!("{low} to {high}") } else { String::new() };
+            let label =
+                if cell.label.is_empty() { model::ByteSize(cell.spec.block).to_string() } else { cell.label.clone() };
+            Row::new([model::plain(&label).into_owned(), cell.values.len().to_string(), median, range])
+        });
+        let widths = [Constraint::Fill(1), Constraint::Length(6), Constraint::Length(13), Constraint::Length(28)];
+        let heads = ["cell", "trials", "median", "range of the trials"];
+        Table::new(rows, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1)
+    }
+
+    fn main(&self, frame: &mut Frame<'_>, area: Rect) {
+        if self.is_curve() {
+            let points: Vec<(f64, [f64; 3])> = self
+                .cells
+                .values()
+                .filter(|cell| cell.spec.transport.as_str() != "memcpy")
+                .filter_map(|cell| Some((cell.spec.block as f64, cell.rates()?)))
+                .collect();
+            chart::curve(frame, area, self.look, points);
+        } else if self.cells.len() > 1 {
+            frame.render_widget(self.table(), area);
+        } else {
+            let trips = self.points.iter().any(|point| point.transactions_per_s.is_some());
+            chart::over_time(frame, area, self.look, &self.over_time(), trips);
+        }
+    }
+
+    /// Retransmits, host activity of the last pass, limits of the last trial.
+    fn facts(&self, width: u16) -> Vec<Line<'static>> {
+        let mut lines: Vec<Line<'static>> = self.rtt(width).into_iter().collect();
+        for (title, cpu) in ["cores near", "cores far"].into_iter().zip(&self.cores) {
+            lines.extend(cpu.as_ref().map(|cpu| cores(title, cpu, self.look, width)));
+        }
+        lines.extend(self.limits.map(|limits| limits.line(self.look)));
+        if let Some(count) = self.retransmits {
+            lines.push(Line::from(vec![
+                Span::styled(format!("{:<12}", "retransmits"), self.look.weak()),
+                Span::raw(format!("{count} in all trials that ended")),
+            ]));
+        }
+        lines
+    }
+}
+
+impl View for RunView {
+    type Message = Told;
+
+    fn take(&mut self, told: Told) {
+        match told {
+            Told::Event(event) => self.event(&event),
+            Told::Status(text) => self.status = model::plain(&text).into_owned(),
+            Told::Note(text) => self.notes.push(model::plain(&text).into_owned()),
+        }
+    }
+
+    fn switch_unit(&mut self) {
+        self.look.bytes = !self.look.bytes;
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: Moment) {
+        let area = frame.area();
+        let facts = self.facts(area.width);
+        let flows = self.flows();
+        let (facts_rows, flows_rows) =
+            (u16::try_from(facts.len()).unwrap_or(0), flows.as_ref().map_or(0, |(_, rows)| *rows));
+        let [top, second, middle, table, lower, bottom] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Min(6),
+            Constraint::Length(flows_rows),
+            Constraint::Length(facts_rows),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        head(frame, top, self.look, &self.title, elapsed, moment);
+        self.activity(frame, second);
+        self.main(frame, middle);
+        if let Some((flows, _)) = flows {
+            frame.render_widget(flows, table);
+        }
+        frame.render_widget(Paragraph::new(facts), lower);
+        keys(frame, bottom, self.look, moment, true);
+    }
+}
+
+#[cfg(test)]
+mod tests;
