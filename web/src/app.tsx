@@ -1,6 +1,7 @@
 // The page: the answer first, then figures, tables, hosts and the method.
 
-import { Drawing, LookChoice } from './parts.tsx';
+import { Drawing } from './drawing.tsx';
+import { LookChoice } from './parts.tsx';
 import { KEYS, LineFigure } from './figure.tsx';
 import { HeatMap } from './heatmap.tsx';
 import type { Figure, Page } from './model.ts';
@@ -9,7 +10,7 @@ import { brush, hiddenRuns, inBytes } from './state.ts';
 import { seconds } from './units.ts';
 
 function FigureView({ figure, page }: { figure: Figure; page: Page }) {
-  if (figure.pictures.length > 0) return <Drawing figure={figure} />;
+  if (figure.pictures.length > 0) return <Drawing figure={figure} page={page} />;
   return figure.matrix ? <HeatMap figure={figure} page={page} /> : <LineFigure figure={figure} page={page} />;
 }
 

@@ -51,18 +51,6 @@ export function Save({ name, title, svg, canvas, rows }: SaveProps) {
   );
 }
 
-/** Our own SVG: it has no script, and its texts are escaped. */
-export function Drawing({ figure }: { figure: Figure }) {
-  return (
-    <section class="figure" id={`figure-${figure.id}`} aria-label={figure.title}>
-      <h3 class="unseen">{figure.title}</h3>
-      {figure.pictures.map((svg, index) => (
-        <div class={`picture ${index === 0 ? 'broad' : 'narrow'}`} dangerouslySetInnerHTML={{ __html: svg }} />
-      ))}
-    </section>
-  );
-}
-
 export function LookChoice() {
   return (
     <label>Look <select value={choice.value} onChange={(event) => { choice.value = event.currentTarget.value as Choice; }}>

@@ -190,6 +190,15 @@ test('figures are saved as CSV, SVG and PNG', needed, async () => {
   await done();
 });
 
+test('stacked bars have their numbers as a table', needed, async () => {
+  const { page, done } = await open('small.html');
+  const figure = page.locator('.figure:has(.picture)', { has: page.locator('summary') }).first();
+  await figure.locator('summary').click();
+  assert.ok((await figure.locator('tbody tr').count()) > 2);
+  assert.match(await figure.locator('tbody').innerText(), /ns|µs/);
+  await done();
+});
+
 test('every control has a name, and each figure a table', needed, async () => {
   for (const name of ['both.html', 'small.html', 'pairs.html']) {
     const { page, done } = await open(name);

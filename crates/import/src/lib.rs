@@ -7,6 +7,7 @@
 mod assemble;
 mod formats;
 mod listing;
+mod sketch;
 mod text;
 
 pub use assemble::{Source, assemble};
@@ -26,7 +27,8 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
     let chosen: Vec<&Format> = match only {
         Some(format) => vec![format],
         None => {
-            let detected: Vec<_> = FORMATS.iter().map(|format| (format, (format.detect)(&text))).collect();
+            let sketch = sketch::sketch(&text);
+            let detected: Vec<_> = FORMATS.iter().map(|format| (format, (format.detect)(&sketch))).collect();
             let with = |confidence| {
                 let matching = detected.iter().filter(move |(_, own)| *own == confidence);
                 matching.map(|(format, _)| *format).collect::<Vec<&Format>>()
