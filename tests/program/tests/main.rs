@@ -21,6 +21,7 @@ mod killed;
 mod kills;
 mod ktls;
 mod lab;
+mod lake;
 mod leftovers;
 mod limits;
 mod matrix;
@@ -53,6 +54,7 @@ mod tune;
 mod tuning_rights;
 mod web;
 mod why;
+mod workbook;
 
 #[test]
 fn each_file_in_this_folder_is_a_module_of_this_binary() {
