@@ -32,6 +32,8 @@ OPENPYXL=3.1.5
 ET_XMLFILE=2.0.0
 DUCKDB=2.0.1
 PYARROW=26.0.1
+# Parses our metrics.
+PROMETHEUS_CLIENT=0.26.0
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -59,7 +61,7 @@ libraries() {
     have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
     may_install || die "missing: ${missing[*]}; the loader of TCP stacks needs them" \
-        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet"
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics"
     refresh
     apt_install "${missing[@]}"
 }
@@ -217,6 +219,7 @@ python_modules() {
     python_module openpyxl "openpyxl==$OPENPYXL" "our workbooks"
     python_module duckdb "duckdb==$DUCKDB" "our Parquet files"
     python_module pyarrow "pyarrow==$PYARROW" "our Parquet files"
+    python_module prometheus_client "prometheus-client==$PROMETHEUS_CLIENT" "our metrics"
 }
 
 # python_module MODULE PACKAGE WHAT-IT-CHECKS

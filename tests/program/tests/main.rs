@@ -25,6 +25,7 @@ mod lake;
 mod leftovers;
 mod limits;
 mod matrix;
+mod metrics;
 mod mpi;
 mod namespaces;
 mod observe;
