@@ -27,6 +27,13 @@ IPERF3_PYTHON=0.1.11
 SCAPY=2.8.0
 # Runs many netperf instances at once, to test our server.
 FLENT=2.3.0
+# Read our workbooks and our Parquet files.
+OPENPYXL=3.1.5
+ET_XMLFILE=2.0.0
+DUCKDB=2.0.1
+PYARROW=26.0.1
+# Parses our metrics.
+PROMETHEUS_CLIENT=0.26.0
 
 # Brings apt's lists up to date, once.
 refresh() {
@@ -54,7 +61,7 @@ libraries() {
     have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
     may_install || die "missing: ${missing[*]}; the loader of TCP stacks needs them" \
-        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features"
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics"
     refresh
     apt_install "${missing[@]}"
 }
@@ -97,7 +104,7 @@ programs() {
     # pgrep stands for the package of kill, which is a bash builtin.
     for pair in tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
         pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
-        clang:clang llvm-strip:llvm; do
+        clang:clang llvm-strip:llvm soffice:libreoffice-calc; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -208,6 +215,11 @@ python_modules() {
     python_module iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
     python_module flent "flent==$FLENT" "our server for netperf"
     python_module scapy "scapy==$SCAPY" "our STAMP datagrams"
+    python_module et_xmlfile "et-xmlfile==$ET_XMLFILE" "our workbooks"
+    python_module openpyxl "openpyxl==$OPENPYXL" "our workbooks"
+    python_module duckdb "duckdb==$DUCKDB" "our Parquet files"
+    python_module pyarrow "pyarrow==$PYARROW" "our Parquet files"
+    python_module prometheus_client "prometheus-client==$PROMETHEUS_CLIENT" "our metrics"
 }
 
 # python_module MODULE PACKAGE WHAT-IT-CHECKS

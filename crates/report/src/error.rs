@@ -61,6 +61,18 @@ pub enum ReportError {
         #[source]
         source: serde_json::Error,
     },
+    /// The workbook could not be written.
+    #[error("xlsx: {why}: use csv or json")]
+    Workbook {
+        /// The error of the writer.
+        why: String,
+    },
+    /// The Parquet file could not be written.
+    #[error("parquet: {why}: use csv or json")]
+    Parquet {
+        /// The error of the writer.
+        why: String,
+    },
     /// The drawing could not be turned into pixels.
     #[error("figure '{figure}' cannot be drawn at {width} pixels: {why}: use svg, or another width")]
     Raster {

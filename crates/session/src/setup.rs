@@ -102,6 +102,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
+        metrics: None,
         tuning: Tuning { allowed: true, grace: Duration::ZERO },
         helper: Helper::Here(Arc::new(Powers {
             tuning: true,

@@ -21,9 +21,11 @@ mod killed;
 mod kills;
 mod ktls;
 mod lab;
+mod lake;
 mod leftovers;
 mod limits;
 mod matrix;
+mod metrics;
 mod mpi;
 mod namespaces;
 mod observe;
@@ -54,6 +56,7 @@ mod tune;
 mod tuning_rights;
 mod web;
 mod why;
+mod workbook;
 
 #[test]
 fn each_file_in_this_folder_is_a_module_of_this_binary() {

@@ -28,6 +28,7 @@ pub(crate) use estimate::estimate;
 pub use headline::Headline;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
+pub use summary::trial_summary;
 pub use trial::{trial_value, trial_verdicts};
 use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};

@@ -66,6 +66,13 @@ pub(crate) fn summary(
     }
 }
 
+/// The flat figures of one trial of a cell: what the summary of an outcome would be if it had no other trial, without the estimate and
+/// what follows from it.
+#[must_use]
+pub fn trial_summary(cell: &Cell, trial: &Trial) -> Summary {
+    summary(cell, std::slice::from_ref(trial), None, None, false)
+}
+
 /// The jitter of a trial's datagrams, ns; of two directions the larger.
 fn jitter_ns(trial: &Trial) -> Option<f64> {
     let ends = [trial.near.datagrams, trial.far.datagrams].into_iter().flatten();

@@ -11,7 +11,10 @@ pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
 mod limits;
+mod measured;
 mod merge;
+#[cfg(feature = "metrics")]
+mod metrics;
 pub(crate) mod packets;
 mod path_probe;
 mod pool;
@@ -48,6 +51,7 @@ use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
+use measured::Measured;
 pub use packets::Captures;
 pub use pool::{WorkerLimits, Workers};
 pub use queue::Machine;
@@ -82,6 +86,8 @@ pub struct AgentOptions {
     pub vanished_after: Duration,
     /// Where captured packets are stored.
     pub captures: Captures,
+    /// Where its state is served as OpenMetrics text, to anyone who reaches it; `None` for nowhere. Needs [`HAS_METRICS`].
+    pub metrics: Option<SocketAddr>,
     /// Finds the last self-test of this host, which the inventory cites.
     pub selftest: SelfTestLookup,
     /// Receives the log, line by line.
@@ -89,6 +95,9 @@ pub struct AgentOptions {
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
 }
+
+/// Whether agents can serve their state as metrics: the feature `metrics` of this crate.
+pub const HAS_METRICS: bool = cfg!(feature = "metrics");
 
 /// Returns the last stored self-test of the host with this inventory.
 pub type SelfTestLookup = Box<dyn Fn(&Inventory) -> Option<SelfTestCitation> + Send + Sync>;
@@ -113,6 +122,7 @@ pub(crate) struct Shared {
     challenges: Challenges,
     /// Authenticated coordinators that are connected.
     clients: AtomicUsize,
+    measured: Measured,
     welcomes: SharedReading<Welcome>,
     served: Notify,
     /// Random identifier of this agent's process.
@@ -155,6 +165,8 @@ impl Agent {
             port.get_or_insert(address.port());
             listeners.push((listener, address));
         }
+        #[cfg(feature = "metrics")]
+        let metrics = options.metrics.map(|address| listen(address, true)).transpose()?;
         let listening = listeners.iter().map(|(_, address)| *address).collect();
         let shared = Arc::new(Shared::new(options, listening));
         for (listener, address) in listeners {
@@ -163,6 +175,12 @@ impl Agent {
             tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
             shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), key.clone(), listener));
+        }
+        #[cfg(feature = "metrics")]
+        if let Some(listener) = metrics {
+            let address = listener.local_addr().map_err(|source| ControlError::io("listen for metrics", source))?;
+            shared.log(&metrics::place(address));
+            tokio::spawn(metrics::serve(shared.clone(), listener));
         }
         (shared.options.listening)(&shared.listening);
         shared.served.notified().await;
@@ -188,6 +206,7 @@ impl Shared {
             gate: Gate::new(file_limit()),
             challenges: Challenges::default(),
             clients: AtomicUsize::new(0),
+            measured: Measured::default(),
             welcomes: SharedReading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.

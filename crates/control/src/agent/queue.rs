@@ -111,6 +111,13 @@ impl Queue {
         Watcher { queue: self.clone(), source }
     }
 
+    /// Measurements that run now, and clients that wait.
+    #[cfg(feature = "metrics")]
+    pub(super) fn lengths(&self) -> [usize; 2] {
+        let state = self.lock();
+        [state.running, state.waiting.len()]
+    }
+
     /// Measurements that run now.
     pub(crate) fn running(&self) -> usize {
         self.lock().running

@@ -11,12 +11,20 @@ mod markdown;
 mod ndjson;
 mod np;
 mod np_screen;
+mod outcome_columns;
 mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod peers;
 mod png;
 mod svg;
 mod table;
 mod text;
+#[cfg(any(feature = "xlsx", feature = "parquet"))]
+mod trial_columns;
+mod value;
+#[cfg(feature = "xlsx")]
+mod xlsx;
 
 pub use self::html::{page_data, page_shell};
 pub use self::page::{Fact, Look, command_line, facts_of, page_look};
@@ -86,6 +94,10 @@ pub const FORMATS: &[Format] = &[
     Format { name: "json", extensions: &["json"], is_page: false, options: &[], help: "the whole run as one document; an array for several runs", program: None, takes: anything, render: json::render },
     Format { name: "ndjson", extensions: &["ndjson", "jsonl"], is_page: false, options: &[], help: "the run as events, one JSON object per line", program: None, takes: anything, render: ndjson::render },
     Format { name: "csv", extensions: &["csv"], is_page: false, options: &[], help: "one line for each outcome: spec and summary", program: None, takes: anything, render: csv::render },
+    #[cfg(feature = "xlsx")]
+    Format { name: "xlsx", extensions: &["xlsx"], is_page: false, options: &[], help: "a workbook with native charts: summary, outcomes, trials, figures, both hosts", program: None, takes: anything, render: xlsx::render },
+    #[cfg(feature = "parquet")]
+    Format { name: "parquet", extensions: &["parquet"], is_page: false, options: &[], help: "one row for each trial with typed columns, for DuckDB, Spark and pandas", program: None, takes: anything, render: parquet::render },
     Format { name: "np", extensions: &["out", "np"], is_page: false, options: &[], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
     Format { name: "np2", extensions: &["np2"], is_page: false, options: &[], help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
     Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, options: &[], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::agent::{Agent, AgentOptions, Captures, Limits, Machine, OnListening, Tuning, loopback};
+use control::agent::{Agent, AgentOptions, Captures, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback};
 use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
@@ -60,6 +60,8 @@ pub struct ServeOptions<'a> {
     pub journal: Option<PathBuf>,
     /// How long a client may be unreachable before its session ends.
     pub vanished_after: Duration,
+    /// Where the agent's state is served to those who scrape it.
+    pub metrics: Option<SocketAddr>,
     /// Whether any client is accepted, without a token.
     pub open: bool,
     /// The clients of other programs. The log is the agent's, too.
@@ -78,6 +80,9 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let addresses = addresses(options.listen)?;
     let allowance = allowance(options.tuning)?;
     options.check_token()?;
+    if options.metrics.is_some() && !HAS_METRICS {
+        return Err(Failure::usage("`metrics`: this thru was built without the feature `metrics`"));
+    }
     let token = setup::token(options.token_file)?;
     let peer_addresses = match options.peers.listen {
         [] => addresses.iter().map(SocketAddr::ip).collect(),
@@ -106,6 +111,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         limits: options.limits,
         allow_stacks: options.allow_stacks,
         tuning: Tuning { allowed: !options.tuning.is_empty(), grace: options.grace },
+        metrics: options.metrics,
         once: options.once,
         captures: options.captures,
         vanished_after: options.vanished_after,
@@ -184,7 +190,7 @@ impl ServeOptions<'_> {
                 buffers: self.token_file.is_some(),
             },
             tuning: self.tuning,
-            low_ports: addresses.iter().any(|address| is_low(address.port()))
+            low_ports: addresses.iter().chain(&self.metrics).any(|address| is_low(address.port()))
                 || self.peers.programs.iter().any(|peer| is_low(peer.port)),
             captures: &self.captures,
         }

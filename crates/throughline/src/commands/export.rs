@@ -1,10 +1,11 @@
-//! `thru export`: a run in another format.
+//! `thru export`: runs in another format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use report::View;
 use session::Failure;
+use session::setup::open_store;
 
 use super::show::load;
 use crate::flags::AxisFlags;
@@ -15,11 +16,16 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/export.txt").trim_end())]
 pub struct ExportArgs {
-    /// The run: its id, the start of its id, its name, `last` or `last~1`.
-    run: String,
+    /// The runs: ids, starts of ids, names, `last` or `last~1`.
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    runs: Vec<String>,
+
+    /// Every run of the store, oldest first.
+    #[arg(long, conflicts_with = "runs")]
+    all: bool,
 
     /// The format, by its name or by an extension of its files.
-    #[arg(long, value_name = "FORMAT", value_parser = registries::formats(), ignore_case = true)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = registries::formats(), ignore_case = true)]
     format: String,
 
     /// File to write, or a folder if the format has several files; `-` is standard output.
@@ -36,9 +42,18 @@ pub struct ExportArgs {
 
 /// Runs it.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let runs = [load(&args.run, args.store.as_deref())?];
+    let store = args.store.as_deref();
+    let every = if args.all { all(store)? } else { Vec::new() };
+    let runs = args.runs.iter().chain(&every).map(|run| load(run, store)).collect::<Result<Vec<_>, _>>()?;
     for path in output::write_pieces(&args.format, View { axes: args.axes.axes(), ..View::new(&runs) }, &args.output)? {
         outln!("{}", path.display());
     }
     Ok(0)
+}
+
+/// The ids of all runs, oldest first.
+fn all(store: Option<&Path>) -> Result<Vec<String>, Failure> {
+    let mut ids: Vec<String> = open_store(store)?.list(usize::MAX)?.into_iter().map(|row| row.id).collect();
+    ids.reverse();
+    Ok(ids)
 }

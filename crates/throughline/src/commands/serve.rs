@@ -96,6 +96,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
+    /// Serve the agent's state as OpenMetrics text (Prometheus) at http://ADDR:PORT/metrics, to anyone who reaches it: use a
+    /// loopback address.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+
     /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that its other
     /// flags need. `root` keeps all of them [default: thru if there is such a user, else nobody].
     #[arg(long, value_name = "NAME")]
@@ -120,7 +125,7 @@ pub struct ServeArgs {
     #[arg(long, requires = "speak")]
     speak_open: bool,
 
-    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "speak_listen", "token_file", "once", "concurrent"], requires = "speak")]
+    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "speak_listen", "token_file", "once", "concurrent", "metrics"], requires = "speak")]
     inetd: bool,
 
     #[command(flatten)]
@@ -181,6 +186,7 @@ pub fn run(args: &ServeArgs, lowered: fn()) -> Result<u8, Failure> {
         grace: Duration::from_nanos(args.grace.0),
         journal: args.journal.clone(),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
+        metrics: args.metrics,
         open: args.open,
         peers: args.peer_options(),
         listening: if args.announce { Box::new(announce) } else { Box::new(|_| {}) },

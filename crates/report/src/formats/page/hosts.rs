@@ -36,6 +36,21 @@ pub(super) fn side_by_side(header: &RunHeader) -> Vec<Fact> {
     facts
 }
 
+/// The facts of both ends: group, name, both values, and `yes` where they differ and equal hosts would not.
+#[cfg(feature = "xlsx")]
+pub(in crate::formats) fn environment(header: &RunHeader) -> impl Iterator<Item = [String; 5]> {
+    side_by_side(header).into_iter().map(|fact| {
+        let differs = if fact.differs { "yes" } else { "" };
+        [fact.group, fact.name, fact.near, fact.far, differs.to_owned()]
+    })
+}
+
+/// What differs between the environments of several runs: the head, and the rows; `None` for one run.
+#[cfg(feature = "xlsx")]
+pub(in crate::formats) fn differences(runs: &[Run]) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    between(runs).map(Table::into_rows)
+}
+
 /// The value of one end.
 type End = fn(&Fact) -> &String;
 

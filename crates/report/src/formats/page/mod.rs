@@ -19,6 +19,8 @@ use crate::{ReportError, View, labels};
 use columns::Columns;
 use figures::FigurePart;
 pub use hosts::{Fact, facts_of};
+#[cfg(feature = "xlsx")]
+pub(super) use hosts::{differences, environment};
 pub use method::command_line;
 use run::RunPart;
 use tables::Table;

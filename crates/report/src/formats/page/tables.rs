@@ -29,6 +29,12 @@ impl Table {
     pub(super) fn words(title: &str, head: Vec<String>, rows: Vec<Vec<String>>) -> Self {
         Self { title: title.to_owned(), numeric: vec![false; head.len()], head, rows, note: String::new() }
     }
+
+    /// Its head and its rows.
+    #[cfg(feature = "xlsx")]
+    pub(super) fn into_rows(self) -> (Vec<String>, Vec<Vec<String>>) {
+        (self.head, self.rows)
+    }
 }
 
 /// The tables of a plan; none of other runs.

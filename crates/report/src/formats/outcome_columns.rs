@@ -1,0 +1,256 @@
+//! The columns of a table of outcomes: of CSV and of workbooks.
+
+use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
+
+use super::table::level_names;
+use super::value::{Value, count, number, text};
+use crate::{figures, labels};
+
+/// The outcomes of several runs as a table.
+pub(super) struct OutcomeRows<'a> {
+    runs: &'a [Run],
+    levels: Vec<String>,
+}
+
+impl<'a> OutcomeRows<'a> {
+    /// With a column for each level that the cells of any run have.
+    pub(super) fn new(runs: &'a [Run]) -> Self {
+        Self { runs, levels: all_levels(runs) }
+    }
+
+    /// The names of the columns. A name ends in the unit of its numbers, unless these are counts, names or sizes of blocks in bytes.
+    pub(super) fn head(&self) -> Vec<String> {
+        let fixed = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+        fixed.chain(end_names()).chain(self.levels.iter().map(|name| format!("level_{name}"))).collect()
+    }
+
+    /// Each outcome's run and values.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Run, Vec<Option<Value>>)> {
+        let outcomes = self.runs.iter().flat_map(|run| run.outcomes.iter().map(move |outcome| (run, outcome)));
+        outcomes.map(|(run, outcome)| {
+            let fixed = COLUMNS.iter().map(|(_, value)| value(run, outcome));
+            let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+            let level = |name: &String| cell.and_then(|cell| cell.levels.get(name)).and_then(text);
+            (run, fixed.chain(end_values(&outcome.spec)).chain(self.levels.iter().map(level)).collect())
+        })
+    }
+}
+
+/// The names of the levels that the cells of any run have.
+pub(super) fn all_levels(runs: &[Run]) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    for name in runs.iter().flat_map(level_names) {
+        if !levels.contains(&name) {
+            levels.push(name);
+        }
+    }
+    levels
+}
+
+type Column = (&'static str, fn(&Run, &Outcome) -> Option<Value>);
+
+/// The columns before those of the ends' options. Null is an empty cell.
+#[rustfmt::skip]
+const COLUMNS: &[Column] = &[
+    ("run", |run, _| text(&run.header.id)),
+    ("name", |run, _| run.header.name.as_ref().and_then(text)),
+    ("kind", |run, _| text(&run.header.kind)),
+    ("started", |run, _| Some(Value::Time(run.header.started_unix_ns))),
+    ("target", |run, _| run.header.target.as_ref().and_then(text)),
+    ("near_host", |run, _| run.header.near.hostname.as_ref().and_then(text)),
+    ("far_host", |run, _| run.header.far.hostname.as_ref().and_then(text)),
+    ("cell", |_, o| count(o.cell)),
+    ("transport", |_, o| text(o.spec.transport.as_str())),
+    ("pattern", |_, o| text(o.spec.pattern.as_str())),
+    ("block", |_, o| count(o.spec.block)),
+    ("reply", |_, o| o.spec.reply.and_then(count)),
+    ("flows", |_, o| count(o.spec.flows)),
+    ("threads", |_, o| o.spec.threads.and_then(count)),
+    ("processes", |_, o| count(o.spec.processes)),
+    ("direction", |_, o| text(figures::direction(o.spec.direction))),
+    ("stop", |_, o| text(stop(&o.spec).0)),
+    ("stop_value", |_, o| count(stop(&o.spec).1)),
+    ("warmup_ns", |_, o| count(o.spec.warmup_ns)),
+    ("rate_bps", |_, o| o.spec.rate_bps.and_then(count)),
+    ("io", |_, o| name_of(o.spec.io)),
+    ("strategy", |_, o| name_of(o.spec.strategy)),
+    ("delayed_reads", |_, o| o.spec.delayed_reads.then_some(Value::Flag(true))),
+    ("delayed_read_count", |_, o| labels::delayed_reads(o).and_then(count)),
+    ("overlap_close", |_, o| o.spec.overlap_close.then_some(Value::Flag(true))),
+    ("family", |_, o| name_of(o.spec.family)),
+    ("goodput_bps", |_, o| number(o.summary.goodput_bps)),
+    ("sender_bps", |_, o| number(o.summary.sender_bps)),
+    ("netpipe_bps", |_, o| number(o.summary.netpipe_bps)),
+    ("rtt_p50_ns", |_, o| number(o.summary.rtt_p50_ns)),
+    ("rtt_p99_ns", |_, o| number(o.summary.rtt_p99_ns)),
+    ("transactions_per_s", |_, o| number(o.summary.transactions_per_s)),
+    ("packets_per_s", |_, o| number(o.summary.packets_per_s)),
+    ("packets_lost", |_, o| o.summary.packets_lost.and_then(count)),
+    ("packets_sent", |_, o| o.summary.packets_sent.and_then(count)),
+    ("packets_reordered", |_, o| o.summary.packets_reordered.and_then(count)),
+    ("packets_duplicated", |_, o| o.summary.packets_duplicated.and_then(count)),
+    ("jitter_ns", |_, o| number(o.summary.jitter_ns)),
+    ("retransmits", |_, o| o.summary.retransmits.and_then(count)),
+    ("bytes_retransmitted", |_, o| o.summary.bytes_retransmitted.and_then(count)),
+    ("tcp_rtt_ns", |_, o| number(o.summary.tcp_rtt_ns)),
+    ("cwnd_bytes", |_, o| number(o.summary.cwnd_bytes)),
+    ("bytes_sent", |_, o| o.summary.bytes_sent.and_then(count)),
+    ("bytes_received", |_, o| o.summary.bytes_received.and_then(count)),
+    ("calls_sent", |_, o| o.summary.calls_sent.and_then(count)),
+    ("calls_received", |_, o| o.summary.calls_received.and_then(count)),
+    ("duration_ns", |_, o| o.summary.duration_ns.and_then(count)),
+    ("trials", |_, o| count(o.summary.trials)),
+    ("ci95_low", |_, o| number(o.summary.ci95_low)),
+    ("ci95_high", |_, o| number(o.summary.ci95_high)),
+    ("estimate", |_, o| o.estimate.as_ref().and_then(|e| text(&e.statistic))),
+    ("estimate_unit", |_, o| o.estimate.as_ref().and_then(|e| text(&e.unit))),
+    ("estimate_value", |_, o| number(o.estimate.as_ref().map(|e| e.value))),
+    ("estimate_low", |_, o| number(o.estimate.as_ref().and_then(|e| e.low))),
+    ("estimate_high", |_, o| number(o.estimate.as_ref().and_then(|e| e.high))),
+    ("estimate_confidence", |_, o| number(o.estimate.as_ref().map(|e| e.confidence))),
+    ("estimate_method", |_, o| o.estimate.as_ref().and_then(|e| text(&e.method))),
+    ("estimate_n", |_, o| o.estimate.as_ref().and_then(|e| count(e.n))),
+    ("ceiling_bps", |_, o| number(o.summary.ceiling.as_ref().map(|ceiling| ceiling.bound_bps))),
+    ("ceiling_reason", |_, o| o.summary.ceiling.as_ref().and_then(|ceiling| text(&ceiling.reason))),
+    ("near_process_s_per_gb", |_, o| near(o, |end| end.process_s_per_gb)),
+    ("far_process_s_per_gb", |_, o| far(o, |end| end.process_s_per_gb)),
+    ("near_host_s_per_gb", |_, o| near(o, |end| end.host_s_per_gb)),
+    ("far_host_s_per_gb", |_, o| far(o, |end| end.host_s_per_gb)),
+    ("near_cycles_per_byte", |_, o| near(o, |end| end.cycles_per_byte)),
+    ("far_cycles_per_byte", |_, o| far(o, |end| end.cycles_per_byte)),
+    ("near_process_ns_per_transaction", |_, o| near(o, |end| end.process_ns_per_transaction)),
+    ("far_process_ns_per_transaction", |_, o| far(o, |end| end.process_ns_per_transaction)),
+    ("near_host_ns_per_transaction", |_, o| near(o, |end| end.host_ns_per_transaction)),
+    ("far_host_ns_per_transaction", |_, o| far(o, |end| end.host_ns_per_transaction)),
+    ("trust", |_, o| o.summary.trust.and_then(|trust| text(labels::trust(trust)))),
+    ("within_pass_low", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.low))),
+    ("within_pass_high", |_, o| number(o.summary.within_pass.as_ref().and_then(|e| e.high))),
+    ("outbound_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.outbound.p50_ns))),
+    ("outbound_p99_ns", |_, o| one_way(o, |one_way| one_way.outbound.p99_ns)),
+    ("return_p50_ns", |_, o| one_way(o, |one_way| Some(one_way.return_trip.p50_ns))),
+    ("return_p99_ns", |_, o| one_way(o, |one_way| one_way.return_trip.p99_ns)),
+    ("lost_outbound", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
+    ("lost_return", |_, o| one_way(o, |one_way| one_way.lost_return)),
+    ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
+    ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| text(labels::verdicts(verdicts).replace(", ", " "))),
+];
+
+/// A figure of the one-way delays.
+fn one_way<T: Into<Value>>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<Value> {
+    figure(outcome.summary.one_way.as_ref()?).map(Into::into)
+}
+
+/// A cost at the near end.
+fn near(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<Value> {
+    number(figure(&outcome.summary.cost.as_ref()?.near))
+}
+
+/// A cost at the far end.
+fn far(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<Value> {
+    number(figure(outcome.summary.cost.as_ref()?.far.as_ref()?))
+}
+
+/// The options of one end, by their keys in the JSON document. A test compares the list with the type.
+const END_KEYS: &[&str] = &[
+    "sndbuf",
+    "rcvbuf",
+    "nodelay",
+    "cork",
+    "cc",
+    "mss",
+    "dscp",
+    "data_addr",
+    "device",
+    "port",
+    "max_pacing_bps",
+    "notsent_lowat",
+    "keepalive_s",
+    "user_timeout_ms",
+    "busy_poll_us",
+    "drain_bps",
+    "pin",
+    "cc_rules",
+];
+
+/// The names of the columns of both ends' options.
+fn end_names() -> impl Iterator<Item = String> {
+    ["near", "far"].into_iter().flat_map(|end| END_KEYS.iter().map(move |key| format!("{end}_{key}")))
+}
+
+fn end_values(spec: &Spec) -> impl Iterator<Item = Option<Value>> {
+    [&spec.near, &spec.far].into_iter().flat_map(|end: &EndOptions| {
+        let options = serde_json::to_value(end).unwrap_or_default();
+        END_KEYS.iter().map(move |key| match options.get(key)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(of) => text(of),
+            serde_json::Value::Bool(is) => Some(Value::Flag(*is)),
+            serde_json::Value::Array(list) => text(list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+            other => other.as_u64().map_or_else(|| text(other.to_string()), count),
+        })
+    })
+}
+
+fn stop(spec: &Spec) -> (&'static str, u64) {
+    match spec.stop {
+        Stop::TimeNs(ns) => ("time-ns", ns),
+        Stop::Bytes(bytes) => ("bytes", bytes),
+        Stop::Blocks(blocks) => ("blocks", blocks),
+        Stop::Transactions(count) => ("transactions", count),
+        Stop::AboutNs(ns) => ("about-ns", ns),
+    }
+}
+
+fn name_of<T: serde::Serialize>(value: T) -> Option<Value> {
+    serde_json::to_value(value).ok()?.as_str().and_then(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::StackRule;
+
+    use super::*;
+
+    #[test]
+    fn every_option_of_an_end_has_its_column() {
+        let all = EndOptions {
+            sndbuf: Some(1),
+            rcvbuf: Some(1),
+            nodelay: Some(true),
+            cork: Some(true),
+            cc: Some("reno".into()),
+            cc_rules: vec![StackRule {
+                name: "x".into(),
+                source: "::/0".into(),
+                source_port: 0,
+                destination: "::/0".into(),
+                destination_port: 0,
+                sndbuf_bytes: 0,
+                rcvbuf_bytes: 0,
+                increase_permille: 1_000,
+                decrease_permille: 500,
+                max_ssthresh: 0,
+                table: true,
+                ignore_local_queue: false,
+                divide: false,
+            }],
+            mss: Some(1),
+            dscp: Some(1),
+            data_addr: Some("127.0.0.1".parse().unwrap()),
+            device: Some("lo".into()),
+            port: Some(1),
+            max_pacing_bps: Some(1),
+            notsent_lowat: Some(1),
+            keepalive_s: Some(1),
+            user_timeout_ms: Some(1),
+            busy_poll_us: Some(1),
+            drain_bps: Some(1),
+            pin: vec![1],
+        };
+        let document = serde_json::to_value(all).unwrap();
+        let mut keys: Vec<&str> = document.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut listed = END_KEYS.to_vec();
+        keys.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(keys, listed);
+    }
+}

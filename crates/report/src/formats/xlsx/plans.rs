@@ -1,0 +1,128 @@
+//! The tables of plans as numbers with a colour scale, and the effects of their factors as bars.
+
+use analysis::plan::{CellMean, PlanTable, tables};
+use model::{Axis, Finding, FindingKind, Run, Scale};
+use rust_xlsxwriter::{ChartAxisCrossing, ChartAxisLabelPosition, ChartType, XlsxError};
+
+use super::book::{Book, Sheet};
+use super::charts::{ROWS, chart, colour, error_bars, fill_look, range, shape};
+use crate::formats::value::{Value, number, text};
+use crate::labels;
+
+/// Adds the sheets of each plan among the runs.
+pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
+    for run in runs.iter().filter(|run| run.header.plan.is_some()) {
+        let tables = tables(&run.header, &run.outcomes);
+        let mut sheet = book.sheet("plan tables", &format!("means of the cells: {}", labels::title(run)))?;
+        for table in tables.iter().filter(|table| table.cells.iter().flatten().any(Option::is_some)) {
+            means(&mut sheet, table)?;
+        }
+        if sheet.row > 0 {
+            book.push(sheet);
+        }
+        effects(book, run)?;
+    }
+    Ok(())
+}
+
+/// The means, and beside them both ends of their intervals.
+fn means(sheet: &mut Sheet, table: &PlanTable) -> Result<(), XlsxError> {
+    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
+    sheet.title(&format!("{} ({}){held}", table.measure, table.unit))?;
+    let corner = if table.column_factor.is_empty() {
+        table.row_factor.clone()
+    } else {
+        format!("{} \\ {}", table.row_factor, table.column_factor)
+    };
+    let of = |what: &'static str| {
+        table.columns.iter().map(move |level| match (level.is_empty(), what) {
+            (true, _) => {
+                if what.is_empty() {
+                    "mean".to_owned()
+                } else {
+                    what.to_owned()
+                }
+            }
+            (false, "") => level.clone(),
+            (false, what) => format!("{level}, {what}"),
+        })
+    };
+    let ends = [("", None), ("low", Some(false)), ("high", Some(true))];
+    sheet.head(1, std::iter::once(corner).chain(ends.iter().flat_map(|(what, _)| of(what))))?;
+    let first = sheet.row;
+    for (level, cells) in table.rows.iter().zip(&table.cells) {
+        let value = |end: Option<bool>| {
+            move |cell: &Option<CellMean>| -> Option<Value> {
+                let cell = cell.as_ref()?;
+                number(match end {
+                    None => Some(cell.value),
+                    Some(false) => cell.low,
+                    Some(true) => cell.high,
+                })
+            }
+        };
+        sheet
+            .line(std::iter::once(text(level)).chain(ends.iter().flat_map(|(_, end)| cells.iter().map(value(*end)))))?;
+    }
+    let last = u16::try_from(table.columns.len()).unwrap_or(u16::MAX);
+    if sheet.row > first {
+        sheet.colours((first, sheet.row - 1), (1, last), table.unit == "ns")?;
+    }
+    sheet.row += 1;
+    Ok(())
+}
+
+/// The effects with their intervals: changes in percent, or ratios on a logarithmic axis if one of them is more than the double.
+fn effects(book: &mut Book, run: &Run) -> Result<(), XlsxError> {
+    let found: Vec<(&Finding, [f64; 3])> = run
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::Effect)
+        .filter_map(|finding| {
+            let ratio = finding.estimate.as_ref().filter(|estimate| estimate.unit == "ratio")?;
+            Some((finding, [ratio.value, ratio.low?, ratio.high?]))
+        })
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let ends = || found.iter().flat_map(|(_, values)| *values);
+    let is_wide = ends().any(|ratio| !(0.5..=2.0).contains(&ratio));
+    let shown = |ratio: f64| if is_wide { ratio } else { 100.0 * (ratio - 1.0) };
+    let what = if is_wide { "ratio" } else { "change (%)" };
+    let mut sheet = book.sheet("effects", &format!("effects of the plan's factors: {}", labels::title(run)))?;
+    sheet.head(1, ["effect", what, "low", "high", "below", "above", "in words"])?;
+    let first = sheet.row;
+    for (finding, values) in &found {
+        let [value, low, high] = values.map(shown);
+        // The statement goes on with the interval and the significance in brackets.
+        let short = finding.statement.split(" (").next().unwrap_or_default();
+        let numbers = [value, low, high, value - low, high - value].map(|number| Some(Value::Number(number)));
+        let words = book.said(&finding.statement);
+        sheet.line(std::iter::once(book.said(short)).chain(numbers).chain([words]))?;
+    }
+    let rows = (first, sheet.row - 1);
+    let mut chart = chart(ChartType::Bar, "Effects of the factors, with their intervals", 1);
+    let drawn = chart.add_series();
+    drawn.set_categories(&range(&sheet.name, 0, rows)).set_values(&range(&sheet.name, 1, rows)).set_gap(60);
+    fill_look(drawn, colour(0));
+    // Of horizontal bars, the values are on the horizontal axis.
+    drawn.set_x_error_bars(&error_bars(&sheet.name, 4, 5, rows));
+    let (least, most) = (ends().fold(1.0, f64::min), ends().fold(1.0, f64::max));
+    let scale = if is_wide { Scale::Log } else { Scale::Linear };
+    shape(chart.x_axis(), &Axis::new(what, "", scale), (shown(least), shown(most)));
+    shape(chart.y_axis(), &Axis { scale: Scale::Names, ..Axis::default() }, (0.0, 0.0));
+    if is_wide {
+        // Bars begin where nothing changes.
+        chart.x_axis().set_num_format("General");
+        chart.x_axis().set_crossing(ChartAxisCrossing::AxisValue(1.0));
+    }
+    // The first effect is at the top, and the values stay below.
+    chart.y_axis().set_reverse().set_crossing(ChartAxisCrossing::Max);
+    chart.x_axis().set_label_position(ChartAxisLabelPosition::High);
+    sheet.chart(rows.1 + 2, 0, &chart)?;
+    sheet.row += ROWS;
+    book.push(sheet);
+    Ok(())
+}
