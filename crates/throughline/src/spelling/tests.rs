@@ -56,6 +56,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("bounceback", "iperf2"),
     ("cport", "iperf3"),
     ("example", "cargo"),
+    ("features", "cargo"),
     ("fq-rate", "iperf3"),
     ("full-duplex", "iperf2"),
     ("get-server-output", "iperf3"),
