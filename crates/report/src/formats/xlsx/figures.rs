@@ -102,8 +102,13 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
             .series
             .iter()
             .enumerate()
-            .filter(|(_, series)| series.is_in(index) && !series.points.is_empty())
+            // A sheet that is full has no row for the rest.
+            .filter(|(at, series)| series.is_in(index) && !series.points.is_empty() && rows[*at].0 <= rows[*at].1)
             .collect();
+        // A chart without data would be refused, and the whole workbook with it.
+        if own.is_empty() {
+            continue;
+        }
         let mut chart = chart(ChartType::ScatterStraightWithMarkers, &title(figure, panel), own.len());
         for (at, series) in &own {
             let drawn = chart.add_series();
@@ -161,6 +166,10 @@ fn bars(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
     for (index, panel) in panels(figure).into_iter().enumerate() {
         let own: Vec<(usize, &Series)> =
             figure.series.iter().enumerate().filter(|(_, series)| series.is_in(index)).collect();
+        // A chart without data would be refused, and the whole workbook with it.
+        if own.is_empty() || rows.0 > rows.1 {
+            continue;
+        }
         let stacked = own.iter().any(|(_, series)| series.stacked);
         let kind = if stacked { ChartType::ColumnStacked } else { ChartType::Column };
         let mut chart = chart(kind, &title(figure, panel), own.len());

@@ -37,6 +37,8 @@ fn workbook(view: &View<'_>) -> Result<Vec<u8>, XlsxError> {
 
 #[cfg(test)]
 mod tests {
+    use model::{Axis, Figure, Scale, Series};
+
     use super::*;
     use crate::sample;
 
@@ -49,5 +51,18 @@ mod tests {
         let runs = [sample::curve(), sample::planned(), sample::observed()];
         assert_eq!(bytes(&runs), bytes(&runs));
         assert!(bytes(&runs).starts_with(b"PK"));
+    }
+    #[test]
+    fn a_figure_without_points_has_no_chart_and_the_workbook_is_written() {
+        for (scale, stacked) in [(Scale::Linear, false), (Scale::Linear, true), (Scale::Names, false)] {
+            let series = Series { name: "goodput".into(), stacked, ..Series::default() };
+            for series in [vec![], vec![series]] {
+                let x = Axis { scale, ..Axis::default() };
+                let figure = Figure { id: "empty".into(), title: "Empty".into(), x, series, ..Figure::default() };
+                let mut book = Book::new(|text| text.into());
+                figures::add(&mut book, vec![figure]).unwrap();
+                assert!(book.into_bytes(0).unwrap().starts_with(b"PK"));
+            }
+        }
     }
 }
