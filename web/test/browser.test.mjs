@@ -1,44 +1,29 @@
 // The page in Chromium, on reports of real runs over loopback, which the program at WEB_THRU measures first.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { fits, named, readable } from './checks.mjs';
 import { million } from './million.mjs';
-import { Program, launch, missing, needed } from './program.mjs';
+import { needed, opened } from './program.mjs';
 
-let browser;
-let folder;
-let program;
-const thru = (...args) => program.run(...args);
-
-before(async () => {
-  if (missing) return;
-  folder = mkdtempSync(join(tmpdir(), 'page-'));
-  program = new Program(folder);
+const at = opened(async ({ folder, program }) => {
   const [server, host] = await program.agent();
-  for (const name of ['first', 'second']) thru('curve', host, '--to', '512', '--trials', '4', '--name', name, '--quiet');
-  thru('stream', host, '--time', '600ms', '--trials', '3', '--name', 'bulk', '--quiet');
-  thru('rr', host, '--time', '300ms', '--trials', '3', '--anatomy', '--name', 'small', '--quiet');
+  for (const name of ['first', 'second']) program.run('curve', host, '--to', '512', '--trials', '4', '--name', name, '--quiet');
+  program.run('stream', host, '--time', '600ms', '--trials', '3', '--name', 'bulk', '--quiet');
+  program.run('rr', host, '--time', '300ms', '--trials', '3', '--anatomy', '--name', 'small', '--quiet');
   server.kill();
   writeFileSync(join(folder, 'pairs.csv'), '"from \\ to, Mbit/s",alpha,beta,gamma\nalpha,,940,512\nbeta,930,,488\ngamma,610,505,\n');
-  thru('import', 'pairs.csv', '--name', 'pairs');
-  for (const name of ['first', 'bulk', 'small', 'pairs']) thru('report', name, '-o', `${name}.html`);
-  thru('report', 'first', 'second', '-o', 'both.html');
-  browser = await launch();
-}, { timeout: 120_000 });
-
-after(async () => {
-  await browser?.close();
-  program?.end();
-  if (folder) rmSync(folder, { recursive: true, force: true });
+  program.run('import', 'pairs.csv', '--name', 'pairs');
+  for (const name of ['first', 'bulk', 'small', 'pairs']) program.run('report', name, '-o', `${name}.html`);
+  program.run('report', 'first', 'second', '-o', 'both.html');
 });
+const thru = (...args) => at.program.run(...args);
 
 /** Opens a report; what it logs as an error or loads beside itself fails the test. */
 async function open(name, { width = 1280, height = 900, hash = '', scheme = 'light' } = {}) {
-  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: true });
-  const address = `file://${join(folder, name)}${hash}`;
+  const page = await at.browser.newPage({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: true });
+  const address = `file://${join(at.folder, name)}${hash}`;
   const faults = [];
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) faults.push(message.text()); });
   page.on('pageerror', (error) => faults.push(error.message));
@@ -272,8 +257,8 @@ test('texts have the contrast that reading needs', needed, async () => {
 });
 
 test('a million samples are drawn and moved', { ...needed, timeout: 90_000 }, async (context) => {
-  const file = join(folder, 'million.html');
-  const bytes = million(join(folder, 'bulk.html'), file);
+  const file = join(at.folder, 'million.html');
+  const bytes = million(join(at.folder, 'bulk.html'), file);
   assert.ok(bytes <= 15_000_000, `${bytes} bytes`);
   const { page, done } = await open('million.html');
   await plot(page, 'goodput').focus();

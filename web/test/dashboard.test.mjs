@@ -1,42 +1,27 @@
 // The page of `thru web` in Chromium: stored runs, running ones, new tests, agents.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { fits, named, readable } from './checks.mjs';
-import { Program, launch, missing, needed } from './program.mjs';
+import { needed, opened } from './program.mjs';
 
-let browser;
-let folder;
-let program;
-let agent;
 let host;
 let web;
 let address;
 
-before(async () => {
-  if (missing) return;
-  folder = mkdtempSync(join(tmpdir(), 'dashboard-'));
-  program = new Program(folder);
-  [agent, host] = await program.agent();
+const at = opened(async ({ program }) => {
+  [, host] = await program.agent();
   [web, address] = await program.serve(/http:\S+/, 'web', '--listen', '127.0.0.1:0');
   for (const name of ['first', 'second']) program.run('rr', host, '--time', '200ms', '--trials', '3', '--name', name, '--quiet');
   program.run('stream', host, '--time', '300ms', '--trials', '3', '--name', 'bulk', '--quiet');
-  browser = await launch();
-}, { timeout: 60_000 });
-
-after(async () => {
-  await browser?.close();
-  program?.end();
-  if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 const origin = () => new URL(address).origin;
 
 /** Opens a view in a tab; requests to elsewhere and errors in the console fail the test, but for those expected. */
 async function open(path = '/', { width = 1280, scheme = 'light', token = true, expected = /^$/ } = {}) {
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  const context = await at.browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
   const tab = async (to) => {
     const page = await context.newPage();
     page.on('console', (message) => { if (['error', 'warning'].includes(message.type()) && !expected.test(message.text())) faults.push(message.text()); });
@@ -74,7 +59,7 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, to the far host', 'all flows, return']);
   await page.getByText('Finished.').waitFor();
   assert.match(await result(page).innerText(), /goodput .*bit\/s/);
-  const document = JSON.parse(program.run('export', 'last', '--format', 'json'));
+  const document = JSON.parse(at.program.run('export', 'last', '--format', 'json'));
   assert.deepEqual(document.header.command, ['thru', 'stream', host, '--both', '--time=3500ms', '--trials=1']);
   await done();
 });
@@ -97,7 +82,7 @@ test('a curve of the command line appears in two tabs, grows, and either stops i
   const { page, tab, done } = await open('/');
   await page.locator('table.runs').waitFor();
   const other = await tab('/');
-  const curve = program.start('curve', host, '--to', '4096', '--name', 'from-a-shell', '--trials', '40', '--budget', '40s');
+  const curve = at.program.start('curve', host, '--to', '4096', '--name', 'from-a-shell', '--trials', '40', '--budget', '40s');
   const link = (of) => of.getByRole('region', { name: 'Running now' }).getByRole('link', { name: /from-a-shell/ });
   await Promise.all([link(page).waitFor(), link(other).waitFor()]);
   await link(other).click();
@@ -118,7 +103,7 @@ test('a curve of the command line appears in two tabs, grows, and either stops i
 });
 
 test('the table of a plan fills', needed, async () => {
-  writeFileSync(join(folder, 'plan.toml'), `
+  writeFileSync(join(at.folder, 'plan.toml'), `
 name = "sizes"
 title = "Block sizes"
 question = "Which block is the fastest?"
@@ -134,7 +119,7 @@ min = 3
 max = 3
 `);
   const { page, done } = await open('/');
-  const plan = program.start('run', 'plan.toml');
+  const plan = at.program.start('run', 'plan.toml');
   let said = '';
   plan.stderr.on('data', (part) => { said += part; });
   await page.getByRole('region', { name: 'Running now' }).getByRole('link').click().catch((error) => { throw new Error(`${error.message}\n${said}`); });
@@ -170,7 +155,7 @@ test('runs are found, starred, tagged, compared and deleted', needed, async () =
   await row(page, 'first').getByRole('button', { name: /^Delete/ }).click();
   await row(page, 'first').getByRole('button', { name: /for good$/ }).click();
   await row(page, 'first').waitFor({ state: 'detached' });
-  const listed = program.run('runs', '--json').trim().split('\n').map((line) => JSON.parse(line));
+  const listed = at.program.run('runs', '--json').trim().split('\n').map((line) => JSON.parse(line));
   assert.ok(listed.every((run) => run.name !== 'first'));
   assert.deepEqual(listed.find((run) => run.name === 'second').tags, ['<b>kernel</b>', 'site-2']);
   await done();
@@ -218,7 +203,7 @@ test('the keyboard alone starts a test and stops it', needed, async () => {
 });
 
 test('each view has names, contrast and no sideways scroll', needed, async () => {
-  const id = JSON.parse(program.run('runs', '--json', '-n', '1')).id;
+  const id = JSON.parse(at.program.run('runs', '--json', '-n', '1')).id;
   for (const [width, scheme] of [[360, 'light'], [1280, 'dark'], [3840, 'light']]) {
     const { page, done } = await open('/', { width, scheme });
     for (const [path, ready] of [['/', 'table.runs'], ['/new', '#subject'], ['/agents', '.agents li'], [`/runs/${id}`, '.answer'], ['/nothing', 'h1']]) {
@@ -235,8 +220,8 @@ test('each view has names, contrast and no sideways scroll', needed, async () =>
 
 test('an agent that dies ends the run, and the page goes on', needed, async () => {
   const { page, done } = await open('/');
-  const [mortal, there] = await program.agent();
-  program.start('stream', there, '--time', '20s', '--name', 'cut');
+  const [mortal, there] = await at.program.agent();
+  at.program.start('stream', there, '--time', '20s', '--name', 'cut');
   await page.getByRole('region', { name: 'Running now' }).getByRole('link', { name: /cut/ }).click();
   await page.locator('#figure-live-rate').waitFor();
   mortal.kill('SIGKILL');
@@ -256,7 +241,7 @@ test('without the token nothing is shown, and a new server is found by its addre
   const listen = new URL(address).host;
   web.kill();
   await page.getByText('No connection to thru web').waitFor();
-  [web, address] = await program.serve(/http:\S+/, 'web', '--listen', listen);
+  [web, address] = await at.program.serve(/http:\S+/, 'web', '--listen', listen);
   await page.getByText('thru web was started again').waitFor();
   await page.goto(address);
   await row(page, 'bulk').waitFor();

@@ -1,8 +1,10 @@
 // The browser, and the program whose pages it shows.
 
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 const THRU = process.env.WEB_THRU ?? new URL('../../target/debug/thru', import.meta.url).pathname;
@@ -12,9 +14,23 @@ if (missing) console.log(`SKIPPED: the page in a browser: ${missing}`);
 /** The options of a test that needs the browser. */
 export const needed = { skip: missing, timeout: 60_000 };
 
-export async function launch() {
-  const { chromium } = await import('playwright-core');
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+/** The browser and the program of a file of tests, once `prepare` has run; both end with the file. */
+export function opened(prepare) {
+  const at = {};
+  before(async () => {
+    if (missing) return;
+    at.folder = mkdtempSync(join(tmpdir(), 'page-'));
+    at.program = new Program(at.folder);
+    await prepare(at);
+    const { chromium } = await import('playwright-core');
+    at.browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  }, { timeout: 120_000 });
+  after(async () => {
+    await at.browser?.close();
+    at.program?.end();
+    if (at.folder) rmSync(at.folder, { recursive: true, force: true });
+  });
+  return at;
 }
 
 /** The program with its runs and sockets in a folder of its own. */

@@ -1,10 +1,10 @@
 // Pages of recorded data look as they did: pictures at three widths beside those in shots/. SHOTS=update replaces them: look at each.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test, { after, before } from 'node:test';
-import { Program, launch, missing, needed } from './program.mjs';
+import test from 'node:test';
+import { needed, opened } from './program.mjs';
 
 const SHOTS = new URL('shots', import.meta.url).pathname;
 const DATA = new URL('../../crates/import/tests/data/', import.meta.url).pathname;
@@ -13,31 +13,17 @@ const [MOST, DEPTH] = [0.03, 64];
 /** The greatest height of a picture. */
 const HEIGHT = 1400;
 
-let browser;
-let folder;
-let program;
-
-before(async () => {
-  if (missing) return;
-  folder = mkdtempSync(join(tmpdir(), 'shots-'));
-  program = new Program(folder);
+const at = opened(async ({ program }) => {
   for (const [name, file] of [['curve', 'netpipe372_np.out'], ['systems', '2002-systems.csv']]) {
     program.run('import', join(DATA, file), '--name', name);
     program.run('report', name, '-o', `${name}.html`);
   }
-  browser = await launch();
-}, { timeout: 60_000 });
-
-after(async () => {
-  await browser?.close();
-  program?.end();
-  if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 /** The picture of a page without what differs from run to run: times and ids, and what follows the figures. */
 async function shot(name, width, scheme) {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  await page.goto(`file://${join(folder, `${name}.html`)}`);
+  const page = await at.browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  await page.goto(`file://${join(at.folder, `${name}.html`)}`);
   await page.waitForSelector('html[data-ready]');
   await page.evaluate(() => {
     document.querySelectorAll('.answer > .muted, .id, .figure > .muted, #outcomes, #activity, #hosts, #method').forEach((part) => part.remove());
@@ -51,7 +37,7 @@ async function shot(name, width, scheme) {
 
 /** The share of pixels that differ; 1 for other sizes. */
 async function difference(a, b) {
-  const page = await browser.newPage();
+  const page = await at.browser.newPage();
   const share = await page.evaluate(async ([a, b, depth]) => {
     const pixels = async (text) => {
       const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${text}`)).blob());
@@ -64,7 +50,7 @@ async function difference(a, b) {
     if (one.width !== other.width || Math.abs(one.height - other.height) > 60) return 1;
     const count = 4 * one.width * Math.min(one.height, other.height);
     let differ = 0;
-    for (let at = 0; at < count; at += 4) if ([0, 1, 2].some((part) => Math.abs(one.data[at + part] - other.data[at + part]) > depth)) differ++;
+    for (let byte = 0; byte < count; byte += 4) if ([0, 1, 2].some((part) => Math.abs(one.data[byte + part] - other.data[byte + part]) > depth)) differ++;
     return differ / (count / 4);
   }, [a.toString('base64'), b.toString('base64'), DEPTH]);
   await page.close();

@@ -2,7 +2,8 @@
 //!
 //! A follower listens on a Unix socket in [`directory`]. A run connects to each that it finds there when it begins, and looks again
 //! about once a second. It writes one [`Line`] of JSON for each event, never waits for a follower, and drops what one does not read
-//! in time: measuring goes first. Trials are not sent; a follower reads them from the store.
+//! in time: measuring goes first. Of trials only the totals are sent, and only of a run with one cell; a follower reads the rest from
+//! the store.
 
 use std::fs;
 use std::os::fd::OwnedFd;

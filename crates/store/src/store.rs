@@ -57,7 +57,7 @@ pub struct RunRow {
 /// Which runs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
-    /// Words that its id, name, kind, target, transport and tags together must contain, in any case.
+    /// Words that its id, date (UTC, as `2026-11-26`), name, kind, target, transport and tags together must contain, in any case.
     pub words: Vec<String>,
     /// Only starred runs.
     pub starred: bool,
@@ -135,7 +135,8 @@ impl Store {
                      FROM run
                      WHERE starred >= ?1 AND NOT EXISTS (
                          SELECT 1 FROM json_each(?2)
-                         WHERE instr(lower(concat_ws(char(10), id, name, kind, target, transport, tags)), lower(value)) = 0)
+                         WHERE instr(lower(concat_ws(char(10), id, date(started_unix_ns / 1000000000, 'unixepoch'),
+                                               name, kind, target, transport, tags)), lower(value)) = 0)
                      ORDER BY number DESC LIMIT ?3",
                 )?
                 .query_map((search.starred, words, limit), run_row)?

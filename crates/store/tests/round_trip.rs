@@ -130,6 +130,7 @@ fn runs_are_found_by_words_stars_and_tags() {
     assert_eq!(found(&[], false), ["c", "b", "a"]);
     assert_eq!(found(&["dsl"], false), ["b"]);
     assert_eq!(found(&["SITE-2", "kern"], false), ["c"]);
+    assert_eq!(found(&["2026-11-21", "café"], false), ["b"]);
     // What matches anything in other languages is a character here.
     assert_eq!((found(&["%"], false), found(&["_"], false)), (vec!["a".to_owned()], vec!["a".to_owned()]));
     assert_eq!(found(&["dsl", "site-2"], false), Vec::<String>::new());

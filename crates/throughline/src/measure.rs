@@ -35,8 +35,9 @@ pub fn conduct(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(
     let files = output.json.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-")).chain(shape.np);
     files.into_iter().try_for_each(files::check_writable)?;
     let mut terminal = Terminal::new(output, shape.lines)?;
-    let Finished { run, failure } = session::conduct(request, &mut terminal)?;
-    terminal.close()?;
+    let finished = session::conduct(request, &mut terminal);
+    terminal.close(finished.is_ok())?;
+    let Finished { run, failure } = finished?;
     // A failed run may have nothing to show; its failure is reported in any case.
     let shown = show(output, shape, &run);
     match failure {

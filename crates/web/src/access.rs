@@ -89,5 +89,7 @@ fn is_own(app: &App, host: &str) -> bool {
     if address.ip().is_unspecified() {
         return host.parse().is_ok_and(|host: std::net::SocketAddr| host.port() == address.port());
     }
-    host == address.to_string() || (address.ip().is_loopback() && host == format!("localhost:{}", address.port()))
+    // A browser leaves out the port of http.
+    let is = |name: String| host == name || (address.port() == 80 && name.strip_suffix(":80") == Some(host));
+    is(address.to_string()) || (address.ip().is_loopback() && is(format!("localhost:{}", address.port())))
 }

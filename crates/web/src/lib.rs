@@ -73,7 +73,7 @@ pub fn serve(options: Options, announce: impl FnOnce(&str)) -> Result<(), Failur
     let token = Token::new().map_err(|error| Failure::other(format!("the kernel gives no random bits: {error}")))?;
     let url = format!("http://{address}/#token={}", token.text());
     setup::runtime()?.block_on(async {
-        let hub = Hub::start()?;
+        let hub = Hub::start();
         let mut signals = Signals::catch()?;
         let app = App { address, token, pages: pages::Cache::default(), hub, tests: Tests::default(), options };
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;

@@ -14,7 +14,6 @@ use report::{LivePoint, LivePoints};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
-use session::Failure;
 use session::following::{self, Line};
 use session::scratch;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -86,7 +85,7 @@ struct Told<'a> {
 
 impl Hub {
     /// Listens for runs. Without a place to listen, the page shows stored runs only.
-    pub(crate) fn start() -> Result<Arc<Self>, Failure> {
+    pub(crate) fn start() -> Arc<Self> {
         let listener = following::directory().and_then(|directory| listen(&directory));
         let (changed, _) = watch::channel(0);
         let (listener, socket) = listener.unzip();
@@ -99,7 +98,7 @@ impl Hub {
                 }
             });
         }
-        Ok(hub)
+        hub
     }
 
     fn runs(&self) -> MutexGuard<'_, Vec<LiveRun>> {

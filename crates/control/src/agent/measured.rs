@@ -49,7 +49,6 @@ impl Measured {
     }
 
     /// The sums now.
-    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only the endpoint reads them"))]
     pub(super) fn now(&self) -> Sums {
         *self.lock()
     }

@@ -1,7 +1,7 @@
 //! The agent's state as OpenMetrics text over HTTP, for Prometheus and others that scrape.
 //!
-//! Anyone who reaches the port may read it, so it names no client. A request costs the agent's process little and a measurement
-//! nothing: while one runs, the host's counters are not read and the text is made at most once a second.
+//! Anyone who reaches the port may read it, so it names no client. A request costs the agent's process little: while a
+//! measurement runs, the host's counters are not read and the text is made at most once a second.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -11,6 +11,7 @@ pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
 mod limits;
+#[cfg(feature = "metrics")]
 mod measured;
 mod merge;
 #[cfg(feature = "metrics")]
@@ -51,6 +52,7 @@ use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use limits::Limits;
+#[cfg(feature = "metrics")]
 use measured::Measured;
 pub use packets::Captures;
 pub use pool::{WorkerLimits, Workers};
@@ -122,6 +124,7 @@ pub(crate) struct Shared {
     challenges: Challenges,
     /// Authenticated coordinators that are connected.
     clients: AtomicUsize,
+    #[cfg(feature = "metrics")]
     measured: Measured,
     welcomes: SharedReading<Welcome>,
     served: Notify,
@@ -206,6 +209,7 @@ impl Shared {
             gate: Gate::new(file_limit()),
             challenges: Challenges::default(),
             clients: AtomicUsize::new(0),
+            #[cfg(feature = "metrics")]
             measured: Measured::default(),
             welcomes: SharedReading::default(),
             served: Notify::new(),

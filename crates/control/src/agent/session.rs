@@ -474,6 +474,7 @@ impl Session {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
         }
+        #[cfg(feature = "metrics")]
         self.shared.measured.note(&tallies, failure.is_some());
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker has a tally for each of its legs only");
         Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }

@@ -126,8 +126,7 @@ impl LiveLines {
                     direction: both.then(|| direction(*of)),
                 };
                 let change = counts.since(before, *of, flow, stream);
-                // The remainder of a trial that ends with a period.
-                if change.seconds > 0.01 || before.is_none() {
+                if is_moment(&change, before) {
                     lines.extend(self.one(spec, &label, &change, note));
                 }
             }
@@ -141,6 +140,11 @@ impl LiveLines {
         let heads = (!std::mem::replace(&mut self.headed, true)).then(|| head(columns, label));
         heads.into_iter().chain([line(columns, label, change, note)]).collect()
     }
+}
+
+/// Whether a change is shown: not the remainder of a trial that ends with a period.
+fn is_moment(change: &Change, before: Option<&Counts>) -> bool {
+    change.seconds > 0.01 || before.is_none()
 }
 
 /// The directions that have counts of their own.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::counts::{Change, Counts};
 use super::readings::Readings;
-use super::{directions, measured};
+use super::{directions, is_moment, measured};
 
 /// What happened between two moments of a trial in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,9 +72,13 @@ impl LivePoints {
         let time_s = (self.ended_ns + counts.at_ns()) as f64 / 1e9;
         let of = |flow, direction| {
             let change = counts.since(before, direction, flow, stream);
-            // The remainder of a trial that ends with a period is no moment of its own.
-            let shown = change.seconds > 0.01 || before.is_none();
-            shown.then(|| LivePoint { time_s, trial: pass + 1, direction, flow, ..point(&change, stream) })
+            is_moment(&change, before).then(|| LivePoint {
+                time_s,
+                trial: pass + 1,
+                direction,
+                flow,
+                ..point(&change, stream)
+            })
         };
         flows.flat_map(|flow| directions(spec).into_iter().filter_map(move |way| of(flow, way))).collect()
     }

@@ -41,14 +41,17 @@ impl FullScreen {
         self.notes.push(line.to_owned());
     }
 
-    /// Puts the terminal back and leaves the last picture on it. Starts this command again if the user wanted that.
-    pub fn close(self) -> Result<(), Failure> {
+    /// Puts the terminal back, with the notes, and the last picture of a run that has `begun`. Starts this command again if the user
+    /// wanted that.
+    pub fn close(self, begun: bool) -> Result<(), Failure> {
         let closed = self.screen.close();
         if closed.wish == Some(Wish::Restart) {
             return Err(again());
         }
-        closed.picture.iter().for_each(|line| outln!("{line}"));
-        out!("\n");
+        if begun {
+            closed.picture.iter().for_each(|line| outln!("{line}"));
+            out!("\n");
+        }
         self.notes.iter().for_each(|line| errln!("thru: {line}"));
         Ok(())
     }

@@ -35,9 +35,10 @@ impl Terminal {
         })
     }
 
-    /// Leaves the terminal to the result. Starts this command again if the user wanted that.
-    pub fn close(self) -> Result<(), Failure> {
-        self.full.map_or(Ok(()), FullScreen::close)
+    /// Leaves the terminal to the result, or to the failure of a run that has not `begun`. Starts this command again if the user
+    /// wanted that.
+    pub fn close(self, begun: bool) -> Result<(), Failure> {
+        self.full.map_or(Ok(()), |full| full.close(begun))
     }
 }
 
