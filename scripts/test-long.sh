@@ -56,23 +56,26 @@ run_part() {
         loom) loom ;;
         # The unit tests of unsafe code, each access to memory checked.
         valgrind) memcheck ;;
+        # The program without its optional parts, with the same lints.
+        features)
+            RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh \
+                cargo check -p throughline --no-default-features --locked --target-dir target/long/features
+            ;;
         # The files of a release, built twice in different folders.
         release) scripts/release.sh --twice target/long/release ;;
     esac
 }
 
+all=(fuzz codecs truth seeds kills soak loom valgrind features release)
 parts=("$@")
-[ $# -gt 0 ] || parts=(fuzz codecs truth seeds kills soak loom valgrind release)
+[ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh test || exit 1
 find_rust || exit 1
 find_tools
 mkdir -p target/long
 failed=0
 for part in "${parts[@]}"; do
-    case $part in
-        fuzz | codecs | truth | seeds | kills | soak | loom | valgrind | release) ;;
-        *) die "no part is called $part" "parts: fuzz codecs truth seeds kills soak loom valgrind release" ;;
-    esac
+    [[ " ${all[*]} " == *" $part "* ]] || die "no part is called $part" "parts: ${all[*]}"
 done
 closing=()
 for part in "${parts[@]}"; do
