@@ -36,6 +36,11 @@ async function open(name, { width = 1280, height = 900, hash = '', scheme = 'lig
 
 const plot = (page, id) => page.locator(`#figure-${id} .plot`);
 const readout = (page, id) => page.locator(`#figure-${id} output`);
+/** The number of rows of an opened table, which is drawn only after it was opened. */
+const rowsOf = async (part) => {
+  await part.locator('tbody tr').first().waitFor();
+  return part.locator('tbody tr').count();
+};
 const hash = async (page, wanted) => {
   await page.waitForFunction((text) => decodeURIComponent(location.hash).includes(text), wanted);
   return page.evaluate(() => location.hash);
@@ -49,7 +54,7 @@ test('the result comes first, and every part is there', needed, async () => {
   for (const title of ['Findings', 'Figures', 'Outcomes', 'Hosts', 'How it was measured']) await page.getByRole('heading', { name: title, exact: true }).waitFor();
   assert.ok((await page.locator('#method pre').innerText()).includes('stream'));
   await page.locator('summary', { hasText: /^Trials/ }).click();
-  assert.equal(await page.locator('.fold', { hasText: /^Trials/ }).locator('tbody tr').count(), run.outcomes[0].trials.length);
+  assert.equal(await rowsOf(page.locator('.fold', { hasText: /^Trials/ })), run.outcomes[0].trials.length);
   await done();
 });
 
@@ -154,7 +159,7 @@ test('the cells of a matrix are read by keys', needed, async () => {
   assert.equal(await cell('ArrowLeft'), 'beta to alpha: 930 Mbit/s');
   await hash(page, 'c:0.');
   await figure.locator('.plot').press('t');
-  assert.equal(await figure.locator('tbody tr').count(), 6);
+  assert.equal(await rowsOf(figure), 6);
   await done();
 });
 
@@ -179,7 +184,7 @@ test('stacked bars have their numbers as a table', needed, async () => {
   const { page, done } = await open('small.html');
   const figure = page.locator('.figure:has(.picture)', { has: page.locator('summary') }).first();
   await figure.locator('summary').click();
-  assert.ok((await figure.locator('tbody tr').count()) > 2);
+  assert.ok((await rowsOf(figure)) > 2);
   assert.match(await figure.locator('tbody').innerText(), /ns|µs/);
   await done();
 });
