@@ -40,6 +40,21 @@ pub struct Plan {
     /// The far hosts, one after the other; empty for transports within one host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
+    /// The labels of the hosts of a fleet, such as `rack`, by host and label.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, BTreeMap<String, String>>,
+    /// The label that groups hosts into clusters; by default the first of [`Plan::PLACES`] that a host has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The pairs of hosts that are measured, the near one first; empty for every pair of `from` and `to`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<[String; 2]>,
+    /// Labels of which each value has at most one test at a time: the tests of its hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_per: Vec<String>,
+    /// Labels of which each value has at most one test at a time that leaves it: those over its uplink.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_per_uplink: Vec<String>,
     /// Settings of the hosts that all cells share.
     #[serde(skip_serializing_if = "HostSettings::is_empty")]
     pub settings: HostSettings,
@@ -91,6 +106,49 @@ pub struct Factor {
     /// Expensive to change: it is varied in the outer loop.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub expensive: bool,
+}
+
+impl Plan {
+    /// Labels that say where a host stands, from near to far.
+    pub const PLACES: [&str; 9] = ["rack", "switch", "row", "room", "zone", "site", "region", "datacenter", "type"];
+
+    /// The label that groups the hosts into clusters; `None` if no host has one.
+    #[must_use]
+    pub fn cluster_label(&self) -> Option<&str> {
+        let has = |label: &&str| self.labels.values().any(|labels| labels.contains_key(*label));
+        self.cluster.as_deref().or_else(|| Self::PLACES.into_iter().find(has))
+    }
+
+    /// The cluster of a host.
+    #[must_use]
+    pub fn cluster_of(&self, host: &str) -> Option<&str> {
+        self.labels.get(host)?.get(self.cluster_label()?).map(String::as_str)
+    }
+
+    /// What two tests must not share at the same time, beside their hosts: the label and its value, for a test between these hosts.
+    #[must_use]
+    pub fn shared(&self, hosts: [&str; 2]) -> Vec<[String; 2]> {
+        let value = |host: &str, label: &String| self.labels.get(host)?.get(label).cloned();
+        let mut shared = Vec::new();
+        let all = self
+            .one_per
+            .iter()
+            .map(|label| (label, false))
+            .chain(self.one_per_uplink.iter().map(|label| (label, true)));
+        for (label, leaving) in all {
+            let values = hosts.map(|host| value(host, label));
+            if leaving && values[0] == values[1] {
+                continue;
+            }
+            for value in values.into_iter().flatten() {
+                let one = [label.clone(), value];
+                if !shared.contains(&one) {
+                    shared.push(one);
+                }
+            }
+        }
+        shared
+    }
 }
 
 impl Factor {
@@ -324,6 +382,24 @@ mod tests {
         let conditions = reading(2_000_000_000, Some(1_500)).since(&reading(1_000_000_000, Some(500)));
         assert_eq!(conditions.foreign_bps, Some(8_000.0));
         assert_eq!(reading(2, None).since(&reading(1, Some(5))).foreign_bps, None);
+    }
+
+    #[test]
+    fn tests_share_the_racks_of_their_hosts_or_the_uplinks_that_they_use() {
+        let labels = |rack: &str| BTreeMap::from([("rack".to_owned(), rack.to_owned())]);
+        let hosts = [("a", "r1"), ("b", "r1"), ("c", "r2")];
+        let plan = |one_per: &[&str], one_per_uplink: &[&str]| Plan {
+            labels: hosts.iter().map(|(host, rack)| ((*host).to_owned(), labels(rack))).collect(),
+            one_per: one_per.iter().map(ToString::to_string).collect(),
+            one_per_uplink: one_per_uplink.iter().map(ToString::to_string).collect(),
+            ..Plan::default()
+        };
+        let shown = |plan: &Plan, hosts| plan.shared(hosts).into_iter().map(|[_, value]| value).collect::<Vec<_>>();
+        let (racks, uplinks) = (plan(&["rack"], &[]), plan(&[], &["rack"]));
+        assert_eq!((shown(&racks, ["a", "b"]), shown(&uplinks, ["a", "b"])), (vec!["r1".to_owned()], vec![]));
+        assert_eq!(shown(&racks, ["a", "c"]), ["r1", "r2"]);
+        assert_eq!(shown(&uplinks, ["a", "c"]), ["r1", "r2"]);
+        assert_eq!(shown(&uplinks, ["a", "elsewhere"]), ["r1"], "a host without the label is beyond the uplink");
     }
 
     #[test]

@@ -99,6 +99,9 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
+    /// The [`kind`](Self::kind) of a mesh: a plan whose hosts are a sample of many, not levels that somebody chose.
+    pub const MESH: &str = "mesh";
+
     /// The near and the far host of a cell.
     #[must_use]
     pub fn hosts_of(&self, cell: &Cell) -> [&Inventory; 2] {

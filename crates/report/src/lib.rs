@@ -25,6 +25,7 @@ mod comparison;
 mod draw;
 mod error;
 mod figures;
+mod fleet;
 mod formats;
 mod grid;
 mod host;
@@ -55,6 +56,7 @@ pub use ceiling_cost::citation;
 pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{figures, host_figures, map_figure, topology};
+pub use fleet::fleet_check;
 pub use formats::{
     FORMATS, Fact, Format, Look, command_line, facts_of, format, page_data, page_look, page_shell, picture,
 };

@@ -65,7 +65,7 @@ fn clocks(one_way: &OneWay) -> String {
 }
 
 /// A time that may be negative.
-fn signed(ns: i64) -> String {
+pub(crate) fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", seconds(ns.unsigned_abs() as f64))
 }

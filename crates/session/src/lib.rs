@@ -14,6 +14,7 @@ pub mod explaining;
 pub mod facts;
 pub mod failure;
 pub mod files;
+pub mod fleet;
 pub mod following;
 pub mod importing;
 pub mod launch;

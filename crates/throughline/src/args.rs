@@ -3,8 +3,8 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, compare, curve, demo, export, generate, helper, host, import, lab, launched, report, rr, run,
-    runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch, web, why, worker,
+    ab, advise, agent, compare, curve, demo, export, fleet, generate, helper, host, import, lab, launched, mesh,
+    report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch, web, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -63,6 +63,10 @@ pub enum Command {
     Transfer(transfer::TransferArgs),
     /// Run an experiment from a plan file: hosts, factors, settings, schedule.
     Run(run::RunArgs),
+    /// Measure every pair of a fleet's hosts: matrices, slow hosts, racks and pairs.
+    Mesh(mesh::MeshArgs),
+    /// Check the hosts of a fleet.
+    Fleet(fleet::FleetArgs),
     /// Test whether B is worse than A: two measurements, alternating.
     Ab(ab::AbArgs),
     /// Search for settings that improve the result on this path.

@@ -57,6 +57,13 @@ pub fn host_help() -> String {
     )
 }
 
+/// Help of FLEET.
+pub fn fleet_help() -> String {
+    let kinds: Vec<String> =
+        session::fleet::SOURCES.iter().map(|source| format!("{}:{}", source.name, source.what)).collect();
+    format!("The hosts: a fleet.toml, or what a site has already: {}", kinds.join("; "))
+}
+
 /// Help of --block where its default depends on the transport.
 pub fn block_help() -> String {
     let usual = transport("tcp").map_or(0, |tcp| tcp.default_block(false));

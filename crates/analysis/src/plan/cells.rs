@@ -1,6 +1,6 @@
 //! The cells of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, Setting};
 
@@ -128,6 +128,9 @@ fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
     let or_none = |list: &[String]| -> Vec<Option<String>> {
         if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
     };
+    if !plan.pairs.is_empty() {
+        return listed(plan);
+    }
     let mut pairs = Vec::new();
     for from in or_none(&plan.from) {
         for to in or_none(&plan.to) {
@@ -140,6 +143,21 @@ fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
         return Err("`from` and `to` contain no pair of different hosts".into());
     }
     Ok(pairs)
+}
+
+/// The pairs that the plan lists.
+fn listed(plan: &Plan) -> Result<Vec<Ends>, String> {
+    let (from, to): (BTreeSet<&String>, BTreeSet<&String>) = (plan.from.iter().collect(), plan.to.iter().collect());
+    let mut seen = BTreeSet::new();
+    for [near, far] in &plan.pairs {
+        if !from.contains(near) || !to.contains(far) {
+            return Err(format!("the pair {near} and {far}: its first host must be in `from`, the second in `to`"));
+        }
+        if near == far || !seen.insert((near, far)) {
+            return Err(format!("the pair {near} and {far} is given twice, or has one host"));
+        }
+    }
+    Ok(plan.pairs.iter().map(|[near, far]| (Some(near.clone()), Some(far.clone()))).collect())
 }
 
 /// The pairs of hosts of a combination whose levels name a near or a far host, else all of the plan's.

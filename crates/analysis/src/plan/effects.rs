@@ -40,11 +40,15 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     let Some(plan) = &header.plan else { return Vec::new() };
     let logs = logs(outcomes, passes);
     let mut effects = Vec::new();
+    let is_mesh = header.kind == RunHeader::MESH;
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
+        // The hosts of a mesh are no levels that somebody chose: what stands out among them, and between their directions, is found
+        // by the fit of the whole matrix.
+        let of_mesh = |name: &String| is_mesh && [Factor::FROM, Factor::TO].contains(&name.as_str());
         let factors: Vec<(&String, Vec<String>)> =
-            names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
+            names.iter().filter(|name| !of_mesh(name)).map(|name| (name, levels(plan, name, &cells))).collect();
         let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
         // Block sizes of a curve have no main effects: the curve itself shows them.
         let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
@@ -58,9 +62,13 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
                 effects.extend(interaction(&cells, &names, one, other, &logs));
             }
         }
-        effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
+        if !is_mesh {
+            effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
+        }
     }
-    effects.extend(across(header, plan, &logs));
+    if !is_mesh {
+        effects.extend(across(header, plan, &logs));
+    }
     let mut found = of_hosts(header, outcomes);
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));

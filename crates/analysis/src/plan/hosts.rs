@@ -1,159 +1,219 @@
-//! Hosts and pairs that stand out of a matrix of hosts.
+//! Hosts, clusters of hosts and pairs that stand out of a matrix ([`Matrix`]).
 //!
-//! On the logarithm of the values a matrix is a level, plus an effect of each sender, plus one of each receiver, plus what is the pair's
-//! own ([`TwoWay`]). A host stands out if its effect differs from the median effect of the other hosts in that role, and a pair if its
-//! value differs from what its two hosts' other pairs make expect: by [`LEAST`] or more, and significantly by Student's t on the spread
-//! of the pairs, which is not taken to be below that of the trials. Holm's correction is over all hosts and pairs of the run's matrices.
+//! A host stands out if its effect differs from the median effect of the other hosts in that role, and a pair if its value differs from
+//! what its two hosts' other pairs make expect: by [`LEAST`] or more, and significantly by Student's t on the spread of the pairs, which is
+//! not taken to be below that of the trials. A cluster, such as a rack, stands out if its hosts do together, and two clusters if the pairs
+//! between them do; their hosts and pairs are then compared with each other. Holm's correction is over all clusters of the run's matrices,
+//! and over all their hosts and pairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, RunHeader};
+use model::{Estimate, Finding, FindingKind, Outcome, RunHeader};
 
+use super::KINDS;
+use super::clusters::{self, Named};
 use super::logs::noun;
-use super::{KINDS, dimensions, of_kind, part};
+use super::matrix::Matrix;
 use crate::findings::wording::{confidence, plural};
 use crate::outcome::Headline;
-use crate::stats::two_way::{OwnError, Side, TableValue, TwoWay};
-use crate::stats::{Interval, MeanDifference, holm, mean, median, t_quantile};
+use crate::stats::two_way::Side;
+use crate::stats::{Interval, MeanDifference, holm};
 
-/// Fewest pairs with a value that a host must have in a role. With two, no majority says which pair is wrong.
-const LEAST_PARTNERS: usize = 3;
 /// Smallest difference that is reported, as a ratio.
-const LEAST: f64 = 1.25;
+pub(super) const LEAST: f64 = 1.25;
 
-/// The hosts and the pairs that stand out in a plan's matrices, or an imported one's: one matrix for each statistic, the mean over all
-/// other factors. Empty where each host has fewer than three partners, so with fewer than four hosts that measure each other.
+/// The hosts, clusters and pairs that stand out in a plan's matrices, or an imported one's: one matrix for each statistic, the mean over
+/// all other factors. Empty where each host has fewer than three partners, so with fewer than four hosts that measure each other.
 #[must_use]
 pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome]) -> Vec<Finding> {
     let level = header.stopping.confidence;
-    let tests: Vec<Test> =
-        KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).flat_map(Matrix::tests).collect();
+    let matrices: Vec<Matrix> = KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).collect();
+    let groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
+    let groups_number = groups.len();
+    let groups = significant(groups, level);
+    let mut tests = Vec::new();
+    for (number, matrix) in matrices.iter().enumerate() {
+        let named: Vec<Named<'_>> =
+            groups.iter().filter(|test| test.kind == matrix.kind).filter_map(Named::of).collect();
+        let directions = header.kind == RunHeader::MESH;
+        tests.extend(of_matrix(matrix, &named, directions).into_iter().map(|test| (number, test)));
+    }
+    let number = tests.len();
+    let (numbers, tests): (Vec<usize>, Vec<Test>) = tests.into_iter().unzip();
+    let kept = significant_of(&tests, level);
+    let mut findings: Vec<Finding> = groups.iter().filter_map(|test| test.finding(level, groups_number, "")).collect();
+    for (number_of, matrix) in matrices.iter().enumerate() {
+        let own: Vec<&Test> = tests
+            .iter()
+            .zip(&numbers)
+            .zip(&kept)
+            .filter(|((_, of), kept)| **of == number_of && **kept)
+            .map(|((test, _), _)| test)
+            .collect();
+        findings.extend(of_matrix_findings(&own, matrix, level, number));
+    }
+    findings
+}
+
+/// The tests that are significant after Holm's correction and large enough.
+fn significant(tests: Vec<Test>, level: f64) -> Vec<Test> {
+    let kept = significant_of(&tests, level);
+    tests.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(test, _)| test).collect()
+}
+
+fn significant_of(tests: &[Test], level: f64) -> Vec<bool> {
     let p: Vec<f64> =
         tests.iter().map(|one| (2.0 * one.test.p_above(0.0).min(one.test.p_below(0.0))).min(1.0)).collect();
-    let number = tests.len();
-    let stand_out = tests
-        .into_iter()
-        .zip(holm(&p))
-        .filter(|(one, p)| *p <= 1.0 - level && one.test.value.abs() >= LEAST.ln())
-        .map(|(one, _)| one);
-    stand_out.filter_map(|one| one.finding(level, number)).collect()
+    let large = |one: &Test| one.test.value.abs() >= LEAST.ln();
+    tests.iter().zip(holm(&p)).map(|(one, p)| p <= 1.0 - level && large(one)).collect()
 }
 
-/// A test of a host in a role, or of a pair.
-struct Test {
-    kind: Headline,
-    of: Of,
-    test: MeanDifference,
-    cells: Vec<u32>,
+/// A test of a host in a role, of a pair, or of clusters.
+pub(super) struct Test {
+    pub(super) kind: Headline,
+    pub(super) of: Of,
+    pub(super) test: MeanDifference,
+    pub(super) cells: Vec<u32>,
     /// Pairs of the matrix.
-    pairs: usize,
+    pub(super) pairs: usize,
 }
 
-enum Of {
-    Host { name: String, role: Side },
-    Pair { from: String, to: String },
+/// What a test is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Of {
+    Host {
+        name: String,
+        role: Side,
+    },
+    Pair {
+        from: String,
+        to: String,
+    },
+    /// The difference of both directions of a pair, the first one's less the second one's.
+    Asymmetry {
+        from: String,
+        to: String,
+    },
+    /// All pairs within a cluster, against those between two.
+    Within {
+        label: String,
+    },
+    Cluster {
+        name: String,
+        role: Side,
+    },
+    /// The pairs from the hosts of one cluster to those of another one.
+    Clusters {
+        from: String,
+        to: String,
+    },
 }
 
-/// A matrix of hosts.
-struct Matrix {
-    kind: Headline,
-    hosts: [Vec<String>; 2],
-    values: Vec<TableValue>,
-    /// The cells behind each value, and its error by the trials.
-    behind: Vec<(Vec<u32>, OwnError)>,
-    fit: TwoWay,
-}
-
-/// The cells of each pair that have a value, with its logarithm and the standard error of that.
-type Pairs<'a> = BTreeMap<(&'a str, &'a str), Vec<(&'a Cell, f64, OwnError)>>;
-
-/// The pairs of hosts that have too few partners in their role; `None` if there are no such pairs.
-fn without_majority<'a>(pairs: &Pairs<'a>) -> Option<Vec<(&'a str, &'a str)>> {
-    let few = |(from, to): &(&str, &str)| {
-        let senders = pairs.keys().filter(|(_, other)| other == to).count();
-        senders.min(pairs.keys().filter(|(other, _)| other == from).count()) < LEAST_PARTNERS
+/// The tests of a matrix's hosts and pairs, apart from what its named clusters explain; with `directions` also of the difference of each
+/// pair's two directions.
+fn of_matrix(matrix: &Matrix, named: &[Named<'_>], directions: bool) -> Vec<Test> {
+    let mut tests = Vec::new();
+    let pairs = matrix.values.len();
+    let mut add = |of, test, cells| tests.push(Test { kind: matrix.kind, of, test, cells, pairs });
+    let sides = [Side::Rows, Side::Columns].into_iter().enumerate();
+    for (side, role) in sides {
+        let mut cells: Vec<Vec<u32>> = vec![Vec::new(); matrix.hosts[side].len()];
+        for (value, (own, _)) in matrix.values.iter().zip(&matrix.behind) {
+            cells[role.of(value)].extend(own);
+        }
+        for (at, (name, cells)) in matrix.hosts[side].iter().zip(cells).enumerate() {
+            let effect = matrix.fit.effect(role, at);
+            let of_cluster = matrix.clusters[side][at]
+                .as_ref()
+                .and_then(|cluster| named.iter().find(|named| named.is_cluster(cluster, role)).map(Named::value));
+            let test = MeanDifference { value: effect.value - of_cluster.unwrap_or(0.0), ..effect };
+            add(Of::Host { name: name.clone(), role }, test, cells);
+        }
+    }
+    let places = matrix.places();
+    let residual = |place: usize| {
+        let value = &matrix.values[place];
+        let own = matrix.fit.residual(place, value, matrix.behind[place].1);
+        let clusters = [&matrix.clusters[0][value.row], &matrix.clusters[1][value.column]];
+        let explained = named.iter().find(|named| named.is_pair(clusters)).map_or(0.0, Named::value);
+        MeanDifference { value: own.value - explained, ..own }
     };
-    Some(pairs.keys().filter(|pair| few(pair)).copied().collect()).filter(|few: &Vec<_>| !few.is_empty())
-}
-
-impl Matrix {
-    fn new(header: &RunHeader, outcomes: &[Outcome], kind: Headline) -> Option<Self> {
-        let plan = header.plan.as_ref()?;
-        let cells = of_kind(&header.cells, kind);
-        let rest: Vec<String> = dimensions(plan, &cells)
-            .into_iter()
-            .filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str()))
-            .collect();
-        let mut pairs: Pairs<'_> = BTreeMap::new();
-        for cell in &cells {
-            let (Some(from), Some(to)) = (cell.levels.get(Factor::FROM), cell.levels.get(Factor::TO)) else { continue };
-            let own = outcomes.iter().find(|outcome| outcome.cell == cell.id);
-            let known = own.and_then(|outcome| outcome.estimate.as_ref()).filter(|estimate| estimate.value > 0.0);
-            if let Some(estimate) = known {
-                pairs.entry((from, to)).or_default().push((cell, estimate.value.ln(), own_error(estimate)));
-            }
-        }
-        // Pairs are comparable only with the same levels of all other factors.
-        let mut all: Vec<_> = cells.iter().map(|cell| part(cell, &rest)).collect();
-        all.sort();
-        all.dedup();
-        pairs.retain(|_, own| own.len() == all.len());
-        while let Some(few) = without_majority(&pairs) {
-            pairs.retain(|pair, _| !few.contains(pair));
-        }
-        let kept = |names: &[String], has: &dyn Fn(&(&str, &str), &str) -> bool| -> Vec<String> {
-            names.iter().filter(|name| pairs.keys().any(|pair| has(pair, name))).cloned().collect()
-        };
-        let hosts = [kept(&plan.from, &|(from, _), name| *from == name), kept(&plan.to, &|(_, to), name| *to == name)];
-        let place = |names: &[String], name: &str| names.iter().position(|other| other == name);
-        let mut values = Vec::new();
-        let mut behind = Vec::new();
-        for ((from, to), own) in &pairs {
-            let logs: Vec<f64> = own.iter().map(|(_, log, _)| *log).collect();
-            let squares: f64 = own.iter().map(|(.., error)| error.standard_error.powi(2)).sum();
-            let error = OwnError {
-                standard_error: squares.sqrt() / own.len() as f64,
-                df: own.iter().map(|(.., error)| error.df).sum(),
+    for (place, (value, (cells, _))) in matrix.values.iter().zip(&matrix.behind).enumerate() {
+        let [from, to] = [&matrix.hosts[0][value.row], &matrix.hosts[1][value.column]];
+        add(Of::Pair { from: from.clone(), to: to.clone() }, residual(place), cells.clone());
+        // Each pair once, from the host that the fleet names first.
+        let back = places.get(&(to.as_str(), from.as_str())).filter(|back| directions && place < **back);
+        if let Some(back) = back {
+            let (one, other) = (residual(place), residual(*back));
+            let test = MeanDifference {
+                value: one.value - other.value,
+                standard_error: one.standard_error.hypot(other.standard_error),
+                df: one.df.min(other.df),
             };
-            let (Some(row), Some(column)) = (place(&hosts[0], from), place(&hosts[1], to)) else { continue };
-            values.push(TableValue { row, column, value: mean(&logs)? });
-            behind.push((own.iter().map(|(cell, ..)| cell.id).collect::<Vec<u32>>(), error));
+            let cells = cells.iter().chain(&matrix.behind[*back].0).copied().collect();
+            add(Of::Asymmetry { from: from.clone(), to: to.clone() }, test, cells);
         }
-        let errors: Vec<f64> = behind.iter().map(|(_, error)| error.standard_error).collect();
-        let fit = TwoWay::new(&values, median(&errors).unwrap_or(0.0))?;
-        Some(Self { kind, hosts, values, behind, fit })
     }
-
-    fn tests(self) -> Vec<Test> {
-        let mut tests = Vec::new();
-        let pairs = self.values.len();
-        let mut add = |of, test, cells| tests.push(Test { kind: self.kind, of, test, cells, pairs });
-        for (role, names) in [Side::Rows, Side::Columns].into_iter().zip(&self.hosts) {
-            for (at, name) in names.iter().enumerate() {
-                let own = self.values.iter().zip(&self.behind).filter(|(value, _)| role.of(value) == at);
-                let cells = own.flat_map(|(_, (cells, _))| cells).copied().collect();
-                add(Of::Host { name: name.clone(), role }, self.fit.effect(role, at), cells);
-            }
-        }
-        for (index, (value, (cells, error))) in self.values.iter().zip(&self.behind).enumerate() {
-            let [from, to] = [&self.hosts[0][value.row], &self.hosts[1][value.column]].map(String::clone);
-            add(Of::Pair { from, to }, self.fit.residual(index, value, *error), cells.clone());
-        }
-        tests
-    }
+    tests
 }
 
-/// The standard error of the logarithm of an estimate, by its interval relative to its value; 0 without one.
-fn own_error(estimate: &Estimate) -> OwnError {
-    let df = f64::from(estimate.n.max(2) - 1);
-    let width = estimate.low.zip(estimate.high).map(|(low, high)| (high - low) / estimate.value);
-    let quantile = t_quantile(0.5 + estimate.confidence / 2.0, df);
-    let standard_error = width.zip(quantile).map_or(0.0, |(width, quantile)| width / (2.0 * quantile));
-    OwnError { standard_error, df }
+/// The findings of a matrix's significant tests: one for each host in a role, and one for each pair, with both of its directions.
+fn of_matrix_findings(tests: &[&Test], matrix: &Matrix, level: f64, number: usize) -> Vec<Finding> {
+    let is_low: BTreeMap<(&str, &str), bool> = tests
+        .iter()
+        .filter_map(|test| match &test.of {
+            Of::Pair { from, to } => Some(((from.as_str(), to.as_str()), test.test.value < 0.0)),
+            _ => None,
+        })
+        .collect();
+    let asymmetric: BTreeSet<(&str, &str)> = tests
+        .iter()
+        .filter_map(|test| match &test.of {
+            Of::Asymmetry { from, to } => Some((from.as_str(), to.as_str())),
+            _ => None,
+        })
+        .collect();
+    let places = matrix.places();
+    let mut findings = Vec::new();
+    for test in tests {
+        let more = match &test.of {
+            Of::Pair { from, to } => {
+                let (from, to) = (from.as_str(), to.as_str());
+                let back = is_low.get(&(to, from));
+                if back == is_low.get(&(from, to)) && back.is_some() {
+                    format!("; {to} → {from} is as well")
+                } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
+                    format!("; {to} → {from} is not: the pair is asymmetric")
+                } else {
+                    String::new()
+                }
+            }
+            // A direction that stands out says it.
+            Of::Asymmetry { from, to } => {
+                let (from, to) = (from.as_str(), to.as_str());
+                if is_low.contains_key(&(from, to)) || is_low.contains_key(&(to, from)) {
+                    continue;
+                }
+                String::new()
+            }
+            _ => String::new(),
+        };
+        // Of two directions that stand out to the same side, the first one tells of both.
+        if let Of::Pair { from, to } = &test.of {
+            let (from, to) = (from.as_str(), to.as_str());
+            let same = is_low.get(&(to, from)) == is_low.get(&(from, to));
+            if same && is_low.contains_key(&(to, from)) && places.get(&(to, from)) < places.get(&(from, to)) {
+                continue;
+            }
+        }
+        findings.extend(test.finding(level, number, &more));
+    }
+    findings
 }
 
 impl Test {
-    fn finding(self, level: f64, number: usize) -> Option<Finding> {
+    /// The finding, with `more` after what stands out.
+    pub(super) fn finding(&self, level: f64, number: usize, more: &str) -> Option<Finding> {
         let interval = self.test.interval(level)?;
         let lower = self.test.value < 0.0;
         // As the ratio of the larger value to the smaller one, whichever is the host's.
@@ -167,27 +227,50 @@ impl Test {
         let speed = if slow { "slow" } else { "fast" };
         let (noun, side) = (noun(self.kind), if lower { "lower" } else { "higher" });
         let by = format!("{value} times ({low} to {high}) {side} than");
-        let what = match &self.of {
-            Of::Host { name, role } => {
-                let role = if *role == Side::Rows { "sender" } else { "receiver" };
-                format!("{name} is {speed} as a {role}: its {noun} {} {by} that of the other {role}s", are(self.kind))
-            }
-            Of::Pair { from, to } => {
-                format!(
-                    "{from} → {to} is {speed} for its hosts: its {noun} {} {by} their other pairs suggest",
-                    are(self.kind)
+        let are = are(self.kind);
+        let role_name = |role: &Side| if *role == Side::Rows { "sender" } else { "receiver" };
+        let (what, statistic) = match &self.of {
+            Of::Host { name, role } => (
+                format!("{name} is {speed} as a {0}: its {noun} {are} {by} that of the other {0}s", role_name(role)),
+                "ratio of the host's effect to the median of the other hosts'",
+            ),
+            Of::Pair { from, to } => (
+                format!("{from} → {to} is {speed} for its hosts: its {noun} {are} {by} their other pairs suggest"),
+                "ratio of the pair's value to that of the fit",
+            ),
+            Of::Asymmetry { from, to } => {
+                let (one, other) = (format!("{from} → {to}"), format!("{to} → {from}"));
+                (
+                    format!(
+                        "{one} and {other} differ: the {noun} of {one} {are} {by} that of {other}, beyond what their hosts explain"
+                    ),
+                    "ratio of the pair's directions, each to that of the fit",
                 )
             }
+            Of::Cluster { name, role } => (
+                format!(
+                    "{name} is {speed} as a {0}: the {noun} of its hosts {are} {by} that of the other hosts",
+                    role_name(role)
+                ),
+                "ratio of the cluster's hosts to the median of the other hosts",
+            ),
+            Of::Within { label } => (
+                format!("within a {label} the {noun} {are} {by} between two"),
+                "ratio of the pairs within a cluster to those between two",
+            ),
+            Of::Clusters { from, to } => (
+                format!(
+                    "{from} → {to} is {speed}: the {noun} of pairs between them {are} {by} their hosts' other pairs suggest"
+                ),
+                "ratio of the pairs between two clusters to the fit",
+            ),
         };
         let statement = format!(
-            "{what} ({} interval, robust fit of rows and columns over {}, corrected for {number} comparisons).",
+            "{what}{more} ({} interval, robust fit of rows and columns over {}, corrected for {}).",
             confidence(level),
             plural(self.pairs, "pair"),
+            plural(number, "comparison"),
         );
-        let statistic = match self.of {
-            Of::Host { .. } => "ratio of the host's effect to the median of the other hosts'",
-            Of::Pair { .. } => "ratio of the pair's value to that of the fit",
-        };
         let estimate = Estimate {
             statistic: statistic.into(),
             unit: "ratio".into(),
@@ -198,8 +281,19 @@ impl Test {
             method: "additive fit of rows and columns on logarithms: bisquare from median polish, Student's t".into(),
             n: u32::try_from(self.pairs).unwrap_or(u32::MAX),
         };
-        let kind = FindingKind::Outlier;
-        Some(Finding { kind, statement, estimate: Some(estimate), block: None, cells: self.cells, comparison: None })
+        let kind = match self.of {
+            Of::Asymmetry { .. } => FindingKind::Asymmetry,
+            Of::Within { .. } => FindingKind::Path,
+            _ => FindingKind::Outlier,
+        };
+        Some(Finding {
+            kind,
+            statement,
+            estimate: Some(estimate),
+            block: None,
+            cells: self.cells.clone(),
+            comparison: None,
+        })
     }
 }
 

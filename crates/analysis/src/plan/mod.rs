@@ -3,11 +3,14 @@
 
 mod best;
 mod cells;
+mod clusters;
 mod effects;
 mod figures;
 mod hosts;
 mod logs;
+mod matrix;
 mod order;
+mod sample;
 mod steps;
 mod table;
 
@@ -16,7 +19,8 @@ pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
 pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
-pub use steps::steps;
+pub use sample::sample;
+pub use steps::{steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables};
 
 use std::collections::BTreeMap;

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use model::SplitMix64;
 
-use super::steps as host_steps;
+use super::steps;
 
 /// The position of a cell in the design of its plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// The cell; of a curve the first one.
     pub cell: u32,
@@ -21,6 +21,8 @@ pub struct Slot {
     pub near: usize,
     /// Its far host.
     pub far: usize,
+    /// Numbers of what it shares with others beside its hosts, such as the uplink of a rack: one test at a time.
+    pub shared: Vec<usize>,
 }
 
 impl Slot {
@@ -54,7 +56,12 @@ pub fn round(slots: &[Slot], seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
         for combination in combinations {
             let own: Vec<&Slot> = slots.iter().filter(|slot| slot.combination == combination).collect();
             let pairs: Vec<(usize, usize)> = own.iter().map(|slot| (slot.near, slot.far)).collect();
-            let host_steps = host_steps(&pairs);
+            let host_steps = if own.iter().all(|slot| slot.shared.is_empty()) {
+                steps::steps(&pairs)
+            } else {
+                let shared: Vec<&[usize]> = own.iter().map(|slot| slot.shared.as_slice()).collect();
+                steps::steps_sharing(&pairs, &shared)
+            };
             let mut order: Vec<usize> = (0..host_steps.len()).collect();
             mix(&mut order);
             steps.extend(order.into_iter().map(|at| host_steps[at].iter().map(|own_at| own[*own_at].cell).collect()));
@@ -108,6 +115,7 @@ mod tests {
                             combination: plot * combinations + combination,
                             near,
                             far,
+                            shared: Vec::new(),
                         });
                     }
                 }
@@ -141,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_curve_ascends_in_the_first_round_and_is_shuffled_in_each_later_one() {
-        let slot = Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1 };
+        let slot = Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1, shared: Vec::new() };
         let up: Vec<u32> = (7..16).collect();
         assert_eq!((size_order(&slot, Some(1), 0), size_order(&slot, None, 5)), (up.clone(), up.clone()));
         let (second, third) = (size_order(&slot, Some(1), 1), size_order(&slot, Some(1), 2));

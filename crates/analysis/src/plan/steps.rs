@@ -7,16 +7,69 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// All ordered pairs of n hosts take 2(n - 1) steps for an even n and 2n for an odd one, by the circle method of the round-robin
 /// tournament (Kirkman, 1847), each of its rounds once per direction; pairs between two separate groups take as many steps as the
-/// larger group has hosts. Both are minimal. For other sets of pairs the better of the circle method and a greedy assignment is
+/// larger group has hosts. Both are minimal. For other sets of pairs the better of the circle method and an assignment by load is
 /// used.
 #[must_use]
 pub fn steps(pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let near: BTreeSet<usize> = pairs.iter().map(|pair| pair.0).collect();
     let far: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
     if near.is_disjoint(&far) {
-        return shorter([latin(pairs, &near, &far), greedy(pairs)]);
+        return shorter([latin(pairs, &near, &far), steps_sharing(pairs, &vec![&[][..]; pairs.len()])]);
     }
-    shorter([circle(pairs, &near.union(&far).copied().collect::<Vec<_>>()), greedy(pairs)])
+    shorter([
+        circle(pairs, &near.union(&far).copied().collect::<Vec<_>>()),
+        steps_sharing(pairs, &vec![&[][..]; pairs.len()]),
+    ])
+}
+
+/// As [`steps`], with further things of which each step uses each at most once: `shared` has their numbers, for each pair.
+#[must_use]
+pub fn steps_sharing(pairs: &[(usize, usize)], shared: &[&[usize]]) -> Vec<Vec<usize>> {
+    let needs = pairs.iter().zip(shared).map(|((near, far), shared)| {
+        let hosts = [Need::Host(*near), Need::Host(*far)];
+        hosts.into_iter().chain(shared.iter().map(|number| Need::Shared(*number))).collect()
+    });
+    busiest_first(&needs.collect::<Vec<_>>())
+}
+
+/// What a test has for itself while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    Host(usize),
+    Shared(usize),
+}
+
+/// Steps that begin with the tests whose needs have the most tests left. No schedule has fewer steps than the busiest need has tests;
+/// this one has seldom more than one or two beyond that.
+fn busiest_first(needs: &[Vec<Need>]) -> Vec<Vec<usize>> {
+    let mut left: BTreeMap<Need, usize> = BTreeMap::new();
+    needs.iter().flatten().for_each(|need| *left.entry(*need).or_default() += 1);
+    let mut open: Vec<usize> = (0..needs.len()).collect();
+    let mut steps = Vec::new();
+    while !open.is_empty() {
+        let load = |at: &usize| {
+            let loads = needs[*at].iter().map(|need| left[need]);
+            (loads.clone().max().unwrap_or(0), loads.sum::<usize>())
+        };
+        open.sort_by_cached_key(|at| std::cmp::Reverse(load(at)));
+        let mut busy: BTreeSet<Need> = BTreeSet::new();
+        let mut step = Vec::new();
+        open.retain(|at| {
+            let free = needs[*at].iter().all(|need| !busy.contains(need));
+            if free {
+                busy.extend(&needs[*at]);
+                step.push(*at);
+            }
+            !free
+        });
+        for need in step.iter().flat_map(|at| &needs[*at]) {
+            if let Some(left) = left.get_mut(need) {
+                *left -= 1;
+            }
+        }
+        steps.push(step);
+    }
+    steps
 }
 
 fn shorter(schedules: [Vec<Vec<usize>>; 2]) -> Vec<Vec<usize>> {
@@ -44,33 +97,6 @@ fn circle(pairs: &[(usize, usize)], hosts: &[usize]) -> Vec<Vec<usize>> {
         let round = if a == around || b == around { 2 * a.min(b) } else { a + b } % around;
         2 * round + usize::from(a > b)
     })
-}
-
-/// Each pair in the first step in which both of its hosts are free; pairs of the busiest hosts first.
-fn greedy(pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
-    let mut degree: BTreeMap<usize, usize> = BTreeMap::new();
-    for (from, to) in pairs {
-        *degree.entry(*from).or_default() += 1;
-        *degree.entry(*to).or_default() += 1;
-    }
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(degree[&pairs[*at].0].max(degree[&pairs[*at].1])));
-    let mut steps: Vec<(BTreeSet<usize>, Vec<usize>)> = Vec::new();
-    for at in order {
-        let (from, to) = pairs[at];
-        let free = steps.iter_mut().find(|(busy, _)| !busy.contains(&from) && !busy.contains(&to));
-        let step = match free {
-            Some(step) => step,
-            None => {
-                steps.push(Default::default());
-                let last = steps.len() - 1;
-                &mut steps[last]
-            }
-        };
-        step.0.extend([from, to]);
-        step.1.push(at);
-    }
-    steps.into_iter().map(|(_, pairs)| pairs).collect()
 }
 
 /// Pairs by the number of their step, without empty steps.
@@ -124,7 +150,39 @@ mod tests {
         assert_eq!(steps(&[]), Vec::<Vec<usize>>::new());
     }
 
+    #[test]
+    fn racks_have_one_test_at_a_time_in_the_fewest_steps() {
+        // Three racks of four hosts; a test uses the uplinks of its racks, unless they are the same.
+        let pairs = all_pairs(12);
+        let shared: Vec<Vec<usize>> = pairs
+            .iter()
+            .map(|(near, far)| if near / 4 == far / 4 { vec![] } else { vec![near / 4, far / 4] })
+            .collect();
+        let steps = steps_sharing(&pairs, &shared.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        for step in &steps {
+            let mut used: Vec<usize> = step.iter().flat_map(|at| shared[*at].clone()).collect();
+            used.sort_unstable();
+            assert!(used.windows(2).all(|two| two[0] != two[1]), "{step:?}");
+        }
+        // Each rack exchanges 2 x 4 x 8 tests over its uplink; with three racks, only two can be used at a time.
+        assert_eq!(steps.iter().map(Vec::len).sum::<usize>(), pairs.len());
+        assert_eq!(steps.len(), 96);
+    }
+
     proptest! {
+        #[test]
+        fn a_step_has_each_thing_once_and_the_number_of_steps_is_near_the_least(
+            wanted in prop::collection::btree_set((0usize..9, 10usize..19), 1..60),
+        ) {
+            let pairs: Vec<_> = wanted.into_iter().collect();
+            let most = (0..20)
+                .map(|host| pairs.iter().filter(|(near, far)| *near == host || *far == host).count())
+                .max()
+                .unwrap_or(0);
+            let number = steps_sharing(&pairs, &vec![&[][..]; pairs.len()]).len();
+            prop_assert!(number >= most && number <= most + 2, "{} steps, {} at least", number, most);
+        }
+
         #[test]
         fn any_pairs_have_steps(wanted in prop::collection::btree_set((0usize..7, 0usize..7), 0..30)) {
             let pairs: Vec<_> = wanted.into_iter().filter(|(from, to)| from != to).collect();

@@ -55,6 +55,10 @@ impl Side {
             Self::Columns => value.column,
         }
     }
+
+    fn number(self) -> usize {
+        usize::from(self == Self::Columns)
+    }
 }
 
 /// The standard error of one value, in its unit, as its own repetitions show it, with its degrees of freedom.
@@ -71,8 +75,8 @@ pub struct OwnError {
 pub struct TwoWay {
     rows: Vec<f64>,
     columns: Vec<f64>,
-    /// Number of values of each row and each column.
-    counts: [Vec<usize>; 2],
+    /// The places of the values of each row and each column.
+    members: [Vec<Vec<usize>>; 2],
     /// Value less fit, in the order of the values.
     pub residuals: Vec<f64>,
     /// Standard deviation of the residuals, robust.
@@ -90,17 +94,18 @@ impl TwoWay {
         let (rows, columns) = (size(Side::Rows), size(Side::Columns));
         let effects = (rows + columns).checked_sub(1)?;
         let df = values.len().checked_sub(effects).filter(|df| *df > 0)?;
-        let count = |side: Side, size: usize| -> Vec<usize> {
-            (0..size).map(|at| values.iter().filter(|value| side.of(value) == at).count()).collect()
-        };
-        let counts = [count(Side::Rows, rows), count(Side::Columns, columns)];
-        if counts.iter().flatten().any(|count| *count == 0) {
+        let mut members = [vec![Vec::new(); rows], vec![Vec::new(); columns]];
+        for (place, value) in values.iter().enumerate() {
+            members[0][value.row].push(place);
+            members[1][value.column].push(place);
+        }
+        if members.iter().flatten().any(Vec::is_empty) {
             return None;
         }
         let mut fit = Self {
             rows: vec![0.0; rows],
             columns: vec![0.0; columns],
-            counts,
+            members,
             residuals: Vec::new(),
             scale: 0.0,
             df: df as f64,
@@ -124,17 +129,14 @@ impl TwoWay {
     /// The effect of a row or a column less the median effect of the others, with its standard error.
     #[must_use]
     pub fn effect(&self, side: Side, at: usize) -> MeanDifference {
-        let (effects, counts) = match side {
-            Side::Rows => (&self.rows, &self.counts[0]),
-            Side::Columns => (&self.columns, &self.counts[1]),
-        };
+        let (effects, members) = (self.effects(side), &self.members[side.number()]);
         let others: Vec<f64> =
             effects.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, one)| *one).collect();
         let n = effects.len() as f64;
         let others_count: usize =
-            counts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, count)| count).sum();
+            members.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, own)| own.len()).sum();
         // The median of normal values has pi / 2 times the variance of their mean; the effects of the other side are estimated too.
-        let variance = (1.0 / counts[at] as f64 + FRAC_PI_2 / others_count as f64) * n / (n - 1.0);
+        let variance = (1.0 / members[at].len() as f64 + FRAC_PI_2 / others_count as f64) * n / (n - 1.0);
         MeanDifference {
             value: effects[at] - median(&others).unwrap_or(0.0),
             standard_error: self.scale * variance.sqrt(),
@@ -146,8 +148,8 @@ impl TwoWay {
     /// is the value's place in the list that was fitted.
     #[must_use]
     pub fn residual(&self, index: usize, value: &TableValue, own: OwnError) -> MeanDifference {
-        let [rows, columns] = &self.counts;
-        let variance = 1.0 + 1.0 / rows[value.row] as f64 + 1.0 / columns[value.column] as f64;
+        let [rows, columns] = &self.members;
+        let variance = 1.0 + 1.0 / rows[value.row].len() as f64 + 1.0 / columns[value.column].len() as f64;
         let of_fit = OwnError { standard_error: self.scale, df: self.df };
         let larger = if own.standard_error > self.scale { OwnError { df: own.df.min(self.df), ..own } } else { of_fit };
         MeanDifference {
@@ -157,11 +159,25 @@ impl TwoWay {
         }
     }
 
-    fn effects(&mut self, side: Side) -> &mut Vec<f64> {
+    /// The effects of a side, up to a constant.
+    #[must_use]
+    pub fn effects(&self, side: Side) -> &[f64] {
         match side {
-            Side::Rows => &mut self.rows,
-            Side::Columns => &mut self.columns,
+            Side::Rows => &self.rows,
+            Side::Columns => &self.columns,
         }
+    }
+
+    /// The standard deviation of the residuals.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Values less effects.
+    #[must_use]
+    pub fn df(&self) -> f64 {
+        self.df
     }
 
     /// Subtracts medians of rows and of columns in turn until none is left.
@@ -198,10 +214,13 @@ impl TwoWay {
             let mut moved = 0.0f64;
             for side in [Side::Rows, Side::Columns] {
                 for at in 0..self.effects(side).len() {
-                    let own = || values.iter().zip(&self.residuals).filter(|(value, _)| side.of(value) == at);
-                    let residuals: Vec<f64> = own().map(|(_, residual)| *residual).collect();
+                    let own = &self.members[side.number()][at];
+                    let residuals: Vec<f64> = own.iter().map(|place| self.residuals[*place]).collect();
                     let step = centre(&residuals);
-                    self.effects(side)[at] += step;
+                    match side {
+                        Side::Rows => self.rows[at] += step,
+                        Side::Columns => self.columns[at] += step,
+                    }
                     moved = moved.max(step.abs());
                 }
                 self.update(values);

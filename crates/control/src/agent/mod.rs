@@ -25,6 +25,7 @@ mod session;
 mod session_captures;
 mod stack;
 mod tuning;
+mod users;
 mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -61,6 +62,7 @@ use queue::Queue;
 use reach::Challenges;
 use session::Session;
 pub use tuning::Tuning;
+use users::Users;
 
 /// The options of an agent.
 pub struct AgentOptions {
@@ -115,6 +117,7 @@ pub struct Agent(Arc<Shared>);
 pub(crate) struct Shared {
     options: AgentOptions,
     queue: Arc<Queue>,
+    users: Users,
     data_acceptor: Arc<DataAcceptor>,
     /// The shared port for data connections, if there is one.
     port: Option<u16>,
@@ -203,6 +206,7 @@ impl Shared {
     fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
         Self {
             queue: options.machine.0.clone(),
+            users: Users::default(),
             data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,

@@ -118,6 +118,11 @@ impl Queue {
         [state.running, state.waiting.len()]
     }
 
+    /// Clients that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     /// Measurements that run now.
     pub(crate) fn running(&self) -> usize {
         self.lock().running

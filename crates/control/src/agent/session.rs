@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, SharedPort as Port, transport};
 use host::{Capturing, RealSys, Watch, WatchOptions};
-use model::{EndPass, Role, Spec};
+use model::{EndPass, MachineUser, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::addresses::Addresses;
@@ -130,6 +130,11 @@ impl Session {
                         return over;
                     }
                 }
+                Ok(ToAgent::AskUsers) => {
+                    if let Err(over) = self.wire.send(&self.users()).await {
+                        return over;
+                    }
+                }
                 Ok(ToAgent::Acquire { purpose }) => {
                     if let Err(over) = self.hold(&purpose).await {
                         return over;
@@ -145,6 +150,15 @@ impl Session {
                 Err(over) => return over,
             }
         }
+    }
+
+    /// Who measures here. Their addresses are for those who have proved a token.
+    fn users(&self) -> FromAgent {
+        let mut users = self.shared.users.list(self.shared.options.token.is_some());
+        // Clients of other programs' servers share the queue.
+        let others = self.shared.queue.running().saturating_sub(users.len());
+        users.extend((0..others).map(|_| MachineUser { purpose: "another program".into(), ..MachineUser::default() }));
+        FromAgent::Users { users, waiting: u32::try_from(self.shared.queue.waiting()).unwrap_or(u32::MAX) }
     }
 
     /// The address, or network, that has a share of this agent; `None` for a client on no network.
@@ -170,6 +184,8 @@ impl Session {
         self.wire.send(&FromAgent::Granted).await?;
         self.shared.log(&format!("{}: measures {purpose}", self.peer));
         self.purpose = super::line(purpose);
+        let shared = self.shared.clone();
+        let using = shared.users.begin(self.purpose.clone(), self.source());
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         let measured = tokio::time::timeout(limit, self.measure()).await;
         self.session_captures.clear();
@@ -183,7 +199,7 @@ impl Session {
             Err(_) => Err(self.refuse("this agent's time limit has passed; raise `max-time` of the agent").await),
         };
         self.end_helper().await;
-        drop(position);
+        drop((using, position));
         if self.shared.options.once {
             self.shared.served.notify_one();
         }

@@ -72,6 +72,20 @@ pub fn identity(host: &str) -> Result<String, ControlError> {
     Ok(if is_v6(&name) { format!("[{name}]:{port}") } else { format!("{name}:{port}") })
 }
 
+/// `host` with a port, unless it has one.
+#[must_use]
+pub fn with_port(host: &str, port: u16) -> String {
+    let has_port = match host.rsplit_once(']') {
+        Some((_, behind)) => !behind.is_empty(),
+        None => host.contains(':') && !is_v6(host),
+    };
+    match host {
+        host if has_port => host.to_owned(),
+        host if is_v6(host) => format!("[{host}]:{port}"),
+        host => format!("{host}:{port}"),
+    }
+}
+
 /// Whether the control connection to `host` would use IPv6, so that a default can depend on it before connecting. False for a
 /// name that does not resolve; connecting reports that error.
 #[must_use]
@@ -100,6 +114,20 @@ mod tests {
             ("[2001:DB8::1]:7000", "[2001:db8::1]:7000"),
         ] {
             assert_eq!(identity(host).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn a_port_is_added_where_there_is_none() {
+        for (host, wanted) in [
+            ("b", "b:7"),
+            ("b:8", "b:8"),
+            ("192.0.2.1", "192.0.2.1:7"),
+            ("2001:db8::1", "[2001:db8::1]:7"),
+            ("[2001:db8::1]", "[2001:db8::1]:7"),
+            ("[2001:db8::1]:8", "[2001:db8::1]:8"),
+        ] {
+            assert_eq!(with_port(host, 7), wanted);
         }
     }
 

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use model::{Change, EndOptions, Family, HostReading, Inventory, Setting, Watched};
+use model::{Change, EndOptions, Family, HostReading, Inventory, MachineUser, Setting, Watched};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
-use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, WATCH, program};
+use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, USERS, WATCH, program};
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
@@ -188,6 +188,28 @@ impl End {
         }
         let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
         self.send(&ToAgent::Watch { interval_ns }).await
+    }
+
+    /// The address of its agent; `None` within this process.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Who measures there, and how many clients wait; `None` from an agent that does not tell.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub async fn users(&mut self) -> Result<Option<(Vec<MachineUser>, u32)>, ControlError> {
+        if !self.can(USERS) {
+            return Ok(None);
+        }
+        self.send(&ToAgent::AskUsers).await?;
+        loop {
+            if let FromAgent::Users { users, waiting } = self.recv("while it told who measures there").await? {
+                return Ok(Some((users, waiting)));
+            }
+        }
     }
 
     /// The next report of [`watch`](Self::watch). Dropping the future loses nothing.

@@ -81,6 +81,27 @@ impl Pair {
 }
 
 impl End {
+    /// The offset of its clocks from this host's; `None` if its agent lacks this extension.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub async fn clock_offset(&mut self) -> Result<Option<ClockOffset>, ControlError> {
+        if !self.can(PATH) {
+            return Ok(None);
+        }
+        let Some(far) = self.clock().await? else { return Ok(None) };
+        // This host against itself: read without an exchange.
+        let begun_ns = RealSys.now_ns();
+        let realtime = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let near = Reading {
+            realtime_ns: realtime.as_nanos() as i128 - i128::from(begun_ns),
+            monotonic_ns: 0,
+            error_ns: RealSys.now_ns() - begun_ns,
+            exchanges: far.exchanges,
+        };
+        Ok(difference(&near, &far))
+    }
+
     /// The reading of the shortest of several exchanges.
     async fn clock(&mut self) -> Result<Option<Reading>, ControlError> {
         let begun = Instant::now();

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use model::{
-    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, Path, Reading, Reverted, Role, Setting,
-    SettingNow, Spec, Stop, Traffic, Watched,
+    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, MachineUser, Path, Reading, Reverted,
+    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,8 @@ pub enum ToAgent {
     },
     /// Requests the host's clocks; answered at once.
     Clock,
+    /// Requests who measures here; answered by `Users`. Needs no position in the queue.
+    AskUsers,
     /// Measures the interfaces' traffic and probes the path to the peer, for about a second at most. The coordinator must have
     /// the machine, without a running trial. Answered by `PathProbed`.
     ProbePath {
@@ -211,6 +213,13 @@ pub enum FromAgent {
         realtime_ns: u64,
         /// CLOCK_MONOTONIC, ns.
         monotonic_ns: u64,
+    },
+    /// Who measures here, and how many clients wait.
+    Users {
+        /// Each measurement, the longest first.
+        users: Vec<MachineUser>,
+        /// Clients in the queue.
+        waiting: u32,
     },
     /// The result of a path probe.
     PathProbed(Box<PathFacts>),

@@ -34,6 +34,7 @@ pub const CAPABILITIES: &[&str] = &[
     "drain",
     "stacks",
     PATH,
+    USERS,
     FETCH,
     REACH_TOKEN,
     DELAYED_READS,
@@ -42,6 +43,8 @@ pub const CAPABILITIES: &[&str] = &[
 ];
 /// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
+/// Answers `ask-users`.
+pub const USERS: &str = "users";
 /// Answers `watch`: reports its host without a measurement.
 pub const WATCH: &str = "watch";
 /// Answers `fetch` and accepts `forget`.

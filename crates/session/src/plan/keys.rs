@@ -6,8 +6,9 @@ use model::{
 };
 
 use crate::Failure;
+use crate::fleet::{self, Fleet};
 use crate::setup::clock_seed;
-use crate::source::Table;
+use crate::source::{Located, Table};
 use crate::values::{self, above_zero, any, not_negative, whole};
 
 /// Default numbers of trials per cell: minimum and maximum.
@@ -15,10 +16,25 @@ const REPEAT: (u32, u32) = (6, 64);
 /// Default time to wait for a precondition.
 const WAIT: Nanos = Nanos(30_000_000_000);
 
-/// The hosts of `from` or `to`.
-pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> {
+/// The fleet that the plan names: a file relative to the plan's folder, or another source.
+pub(super) fn fleet(top: &Table<'_>) -> Result<Option<Fleet>, Failure> {
+    let Some(at) = top.text("fleet")? else { return Ok(None) };
+    let own = top.folder().join(&at.value);
+    let named = if own.is_file() { own.display().to_string() } else { at.value.clone() };
+    fleet::open(&named).map(Some).map_err(|failure| top.wrong_at(&at, failure))
+}
+
+/// The hosts of `from` or `to`: of a fleet those that are selected.
+pub(super) fn hosts(top: &Table<'_>, key: &str, fleet: Option<&Fleet>) -> Result<Vec<String>, Failure> {
     let mut hosts: Vec<String> = Vec::new();
     for at in top.texts(key)? {
+        if let Some(fleet) = fleet {
+            let selected = fleet.select(&at.value).map_err(|what| top.wrong_at(&at, what))?;
+            let new = selected.into_iter().map(|host| host.name.clone()).filter(|name| !hosts.contains(name));
+            let new: Vec<String> = new.collect();
+            hosts.extend(new);
+            continue;
+        }
         // One variable may hold several hosts.
         for host in at.value.split(',').map(str::trim).filter(|host| !host.is_empty()) {
             if hosts.iter().any(|other| other == host) {
@@ -29,6 +45,27 @@ pub(super) fn hosts(top: &Table<'_>, key: &str) -> Result<Vec<String>, Failure> 
         }
     }
     Ok(hosts)
+}
+
+/// The pairs of hosts in `pairs`, each as `near far`.
+pub(super) fn pairs(top: &Table<'_>) -> Result<Vec<[String; 2]>, Failure> {
+    let pair = |at: Located<String>| match at.value.split_whitespace().collect::<Vec<_>>()[..] {
+        [near, far] => Ok([near.to_owned(), far.to_owned()]),
+        _ => {
+            Err(top.wrong_at(&at, format!("'{}' is no pair: write the near host, a space and the far host", at.value)))
+        }
+    };
+    top.texts("pairs")?.into_iter().map(pair).collect()
+}
+
+/// Labels of the fleet's hosts.
+pub(super) fn labels_of(top: &Table<'_>, key: &str, fleet: Option<&Fleet>) -> Result<Vec<String>, Failure> {
+    let label = |at: Located<String>| match fleet {
+        Some(fleet) if fleet.hosts.iter().any(|host| host.labels.contains_key(&at.value)) => Ok(at.value),
+        Some(fleet) => Err(top.wrong_at(&at, format!("no host of {} has the label '{}'", fleet.source, at.value))),
+        None => Err(top.wrong_at(&at, "labels are those of a fleet: add fleet = \"FILE\"")),
+    };
+    top.texts(key)?.into_iter().map(label).collect()
 }
 
 /// The settings in `[settings]`.

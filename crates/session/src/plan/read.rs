@@ -1,6 +1,7 @@
 //! Reads a plan file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
@@ -8,18 +9,40 @@ use sha2::{Digest, Sha256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
-use super::keys::{hosts, lab, require, rule, schedule, settings};
+use super::keys::{fleet, hosts, lab, labels_of, pairs, require, rule, schedule, settings};
 use super::peer;
 use crate::Failure;
 use crate::draft::FieldError;
+use crate::fleet::Fleet;
 use crate::run::ParsedPlan;
 use crate::source::{Source, Table};
 use crate::values::{self, any};
 
 /// Keys at the top of the file.
-const TOP: [&str; 18] = [
-    "name", "title", "question", "vars", "base", "factor", "design", "cell", "to", "from", "settings", "repeat",
-    "warmup", "require", "order", "seed", "schedule", "lab",
+const TOP: [&str; 23] = [
+    "name",
+    "title",
+    "question",
+    "vars",
+    "base",
+    "factor",
+    "design",
+    "cell",
+    "fleet",
+    "to",
+    "from",
+    "cluster",
+    "pairs",
+    "one_per",
+    "one_per_uplink",
+    "settings",
+    "repeat",
+    "warmup",
+    "require",
+    "order",
+    "seed",
+    "schedule",
+    "lab",
 ];
 
 /// Reads the plan in `text`, the contents of the file `name`, with the values of variables. If `in_lab`, it is measured in its lab,
@@ -50,6 +73,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let list = list(&top, design, &factors)?;
     let cell_fields = check_fields(&top, &base, &factors, &list)?;
     let named_block = factors.iter().find(|(factor, _)| factor.name == Factor::SIZES).map(|(_, at)| at.clone());
+    let fleet = fleet(&top)?;
     let mut plan = Plan {
         title: own("title")?,
         question: own("question")?,
@@ -62,8 +86,13 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
             .iter()
             .map(|cell| cell.iter().map(|(name, at)| (name.clone(), at.value.clone())).collect())
             .collect(),
-        from: hosts(&top, "from")?,
-        to: hosts(&top, "to")?,
+        from: hosts(&top, "from", fleet.as_ref())?,
+        to: hosts(&top, "to", fleet.as_ref())?,
+        cluster: labels_of(&top, "cluster", fleet.as_ref())?.pop(),
+        pairs: pairs(&top)?,
+        one_per: labels_of(&top, "one_per", fleet.as_ref())?,
+        one_per_uplink: labels_of(&top, "one_per_uplink", fleet.as_ref())?,
+        labels: fleet.as_ref().map(labels).unwrap_or_default(),
         settings: settings(&top)?,
         require: require(&top)?,
         warmup_ns: top.value("warmup", any::<Nanos>)?.map(|time| time.0).filter(|ns| *ns > 0),
@@ -75,12 +104,37 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
-    let specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
+    let mut specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
+    if let Some(fleet) = &fleet {
+        data_addresses(fleet, &planned, &mut specs)?;
+    }
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     })?;
-    Ok(ParsedPlan { name: top.value("name", values::name)?, plan, rule, cells, specs })
+    Ok(ParsedPlan { name: top.value("name", values::name)?, fleet, plan, rule, cells, specs })
+}
+
+/// The labels of a fleet's hosts.
+fn labels(fleet: &Fleet) -> BTreeMap<String, BTreeMap<String, String>> {
+    let labelled = fleet.hosts.iter().filter(|host| !host.labels.is_empty());
+    labelled.map(|host| (host.name.clone(), host.labels.clone())).collect()
+}
+
+/// Gives each end of a cell the data address that the fleet has for its host, unless the cell has one.
+fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Spec>]) -> Result<(), Failure> {
+    let mut known: BTreeMap<&str, Option<IpAddr>> = BTreeMap::new();
+    for host in &fleet.hosts {
+        known.insert(&host.name, host.data_address()?);
+    }
+    for (cell, specs) in cells.iter().zip(specs) {
+        let of = |host: &Option<String>| host.as_deref().and_then(|host| known.get(host).copied().flatten());
+        for spec in specs {
+            spec.near.data_addr = spec.near.data_addr.or(of(&cell.from));
+            spec.far.data_addr = spec.far.data_addr.or(of(&cell.to));
+        }
+    }
+    Ok(())
 }
 
 /// Makes a cell for each size of a curve, with the size as a level. If a plan has a curve, all its cells have that level.

@@ -202,14 +202,16 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     assert_eq!((sizes.levels.as_slice(), read.cells.len()), (&["8B", "1KiB", "64KiB"].map(str::to_owned)[..], 12));
     let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
     assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
-    let (slots, _) = crate::run::slots(&read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) =
+        crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.iter().map(analysis::plan::Slot::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
     // Beside a curve every cell has its block as a level.
     let mixed = plan(
         "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",
     );
     assert_eq!((mixed.cells.len(), mixed.cells[1].levels["block"].as_str()), (2, "4KiB"));
-    let (slots, _) = crate::run::slots(&mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (slots, _) =
+        crate::run::slots(&mixed.plan, &mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.len(), 2);
 }
 

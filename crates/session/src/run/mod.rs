@@ -10,6 +10,8 @@ mod request;
 mod screen;
 mod sinks;
 
+use std::path::PathBuf;
+
 use control::agent::{Agent, Captures};
 use control::coordinator::Cancel;
 use control::{Access, ControlError};
@@ -43,6 +45,8 @@ struct Here<'s> {
     /// The agent that a launcher started for the far end.
     offer: Option<Offer>,
     access: Access,
+    /// The file with the token of agents that have no other.
+    token_file: Option<PathBuf>,
     cancel: Cancel,
     sinks: Sinks<'s>,
     /// The folder of sockets, removed at the end.
@@ -127,7 +131,16 @@ impl<'s> Here<'s> {
             None => None,
         };
         let sinks = Sinks::new(screen, recorder);
-        Ok(Self { agents: [Agent::local(near), Agent::local(far)], offer, access, cancel, sinks, _folder: folder })
+        let token_file = request.hosts.token_file.clone();
+        Ok(Self {
+            agents: [Agent::local(near), Agent::local(far)],
+            offer,
+            access,
+            token_file,
+            cancel,
+            sinks,
+            _folder: folder,
+        })
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::{PlannedCell, Slot};
-use control::ControlError;
 use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
-use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, Spec, Tool};
+use control::{Access, ControlError};
+use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Spec, Tool};
 
 use super::foreign::Far;
 use super::header::header;
@@ -32,7 +32,7 @@ pub(crate) enum PlanHost {
 }
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
-pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
+pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
     let mut hosts: Vec<PlanHost> = Vec::new();
     let mut number = |host: PlanHost| {
         hosts.iter().position(|other| *other == host).unwrap_or_else(|| {
@@ -56,6 +56,7 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
         });
     }
     let count = hosts.len();
+    let mut things = Vec::new();
     let mut slots: Vec<Slot> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
         // A number that no host has stands for "no far host".
@@ -66,11 +67,24 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
             Some(slot) => slot.sizes += 1,
             None => {
                 let (plot, combination) = (cell.plot, cell.combination);
-                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far });
+                let shared = shared_by(plan, cell, &mut things);
+                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, shared });
             }
         }
     }
     Ok((slots, hosts))
+}
+
+/// The numbers of what a cell's test shares with others beside its hosts; `things` has what is known so far.
+fn shared_by(plan: &Plan, cell: &PlannedCell, things: &mut Vec<[String; 2]>) -> Vec<usize> {
+    let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or_default());
+    let mut number = |thing: [String; 2]| {
+        things.iter().position(|known| *known == thing).unwrap_or_else(|| {
+            things.push(thing);
+            things.len() - 1
+        })
+    };
+    plan.shared(ends).into_iter().map(&mut number).collect()
 }
 
 /// Measures a plan, or the remaining part of it. The error of a run that has begun is returned as a value.
@@ -80,7 +94,7 @@ pub(super) async fn measure(
     resumed: Option<&Resumed>,
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
-    let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
+    let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
     let (mut fleet, programs) = unless_interrupted(here.cancel.clone(), reach(parsed, &slots, &hosts, here)).await?;
     let (header, trials, passes) = match resumed {
         Some(Resumed { header, trials, passes }) => {
@@ -108,7 +122,8 @@ async fn reach(
     here: &mut Here<'_>,
 ) -> Result<(Fleet, BTreeMap<usize, String>), Failure> {
     let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
-    let (access, [local_near, local_far]) = (&here.access, &here.agents);
+    let (shared, [local_near, local_far]) = (&here.access, &here.agents);
+    let of_fleet = |name: &str| parsed.fleet.as_ref().and_then(|fleet| fleet.host(name));
     let mut members: Vec<Member> = Vec::with_capacity(hosts.len());
     let mut programs = BTreeMap::new();
     let mut instances: Vec<[String; 2]> = Vec::new();
@@ -116,10 +131,17 @@ async fn reach(
         if let PlanHost::Remote(host) | PlanHost::Program { host, .. } = host {
             here.sinks.status(&format!("connecting to {host}"));
         }
+        let own: Access;
         let end = End::connect(match host {
             PlanHost::LocalNear => Target::Local(local_near),
             PlanHost::LocalFar => Target::Local(local_far),
-            PlanHost::Remote(host) => Target::Remote { host, access, family },
+            PlanHost::Remote(name) => match of_fleet(name) {
+                Some(host) => {
+                    own = host.access(here.token_file.as_deref())?;
+                    Target::Remote { host: &host.control, access: &own, family }
+                }
+                None => Target::Remote { host: name, access: shared, family },
+            },
             PlanHost::Program { name, host } => {
                 let slot = slots.iter().find(|slot| slot.far == number);
                 let spec = slot.and_then(|slot| parsed.specs.get(slot.cell as usize));

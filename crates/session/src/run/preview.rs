@@ -99,7 +99,7 @@ impl Preview {
     /// # Errors
     /// A cell has a transport that this build does not have.
     pub fn of(parsed: &ParsedPlan, topology: Option<&Topology>) -> Result<Self, Failure> {
-        let (slots, hosts) = slots(&parsed.cells, &parsed.specs)?;
+        let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
         let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
         let steps = round(&slots, seed, 0);
         let slot_ns = |first: &u32| {

@@ -8,6 +8,8 @@ use control::coordinator::Schedule;
 use model::{Family, Pass, Plan, RunHeader, Spec, Stopping, Trial};
 use peers::Login;
 
+use crate::fleet::Fleet;
+
 /// A run to conduct.
 pub struct Request {
     /// The command that requests it, as the run records it: `stream`, `run`.
@@ -70,6 +72,8 @@ pub struct ParsedPlan {
     pub plan: Plan,
     /// Its short name.
     pub name: Option<String>,
+    /// The fleet whose hosts it names, if it has one.
+    pub fleet: Option<Fleet>,
     /// The stop rule.
     pub rule: Stopping,
     /// Its cells; the sizes of a curve are consecutive.

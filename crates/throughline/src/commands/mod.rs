@@ -7,12 +7,14 @@ pub mod compare;
 pub mod curve;
 pub mod demo;
 pub mod export;
+pub mod fleet;
 pub mod generate;
 pub mod helper;
 pub mod host;
 pub mod import;
 pub mod lab;
 pub mod launched;
+pub mod mesh;
 pub mod report;
 pub mod rr;
 pub mod run;
@@ -50,6 +52,8 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
         Command::Rr(args) => rr::run(&args),
         Command::Transfer(args) => transfer::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Mesh(args) => mesh::run(&args),
+        Command::Fleet(args) => fleet::run(&args),
         Command::Ab(args) => ab::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -69,7 +69,8 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     Ok(conduct(&args.output.request("run", hosts, work), &args.output, Shape::default())?.1)
 }
 
-fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>) -> Result<u8, Failure> {
+/// Prints what a plan would measure.
+pub fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>) -> Result<u8, Failure> {
     let Preview { cells, steps, round_ns, probed_methods, untimed, programs } = Preview::of(parsed, topology)?;
     let (plan, rule) = (&parsed.plan, &parsed.rule);
     let (cells, steps, programs) = (&cells, &steps, &programs);

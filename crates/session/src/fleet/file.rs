@@ -1,0 +1,208 @@
+//! `fleet.toml`: the fleet's own form.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use control::proto::fingerprint::Fingerprint;
+
+use super::{Fleet, FleetHost, hostlist};
+use crate::failure::Failure;
+use crate::source::{Located, Source, Table};
+use crate::values;
+
+/// The place of a host's name in the texts of its table.
+const NAME: &str = "{name}";
+/// Keys of a host that `[defaults]` may have as well.
+const DEFAULTS: [&str; 6] = ["control", "data", "port", "token_file", "ssh", "labels"];
+
+/// The fleet in `text`, the contents of the file `name`.
+///
+/// # Errors
+/// The line, the column and the key of a mistake.
+pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
+    let source = Source::new(name, "a fleet", text, BTreeMap::new());
+    let parsed = source.parse()?;
+    let top = Table::whole(&source, &parsed);
+    top.known(&["defaults", "host", "groups"])?;
+    let defaults = top.table("defaults")?;
+    if let Some(defaults) = &defaults {
+        defaults.known(&DEFAULTS)?;
+    }
+    let mut hosts = Vec::new();
+    for table in top.tables("host")? {
+        let known: Vec<&str> = ["name", "key"].into_iter().chain(DEFAULTS).collect();
+        table.known(&known)?;
+        let names = table.text("name")?.ok_or_else(|| table.wrong("`name` is missing: write one, or node[01-16]"))?;
+        for name in hostlist::expand(&names.value).map_err(|what| table.wrong_at(&names, what))? {
+            hosts.push(host(&name, &table, defaults.as_ref())?);
+        }
+    }
+    let mut groups = BTreeMap::new();
+    if let Some(table) = top.table("groups")? {
+        for group in table.names() {
+            let mut members = Vec::new();
+            for at in table.texts(group)? {
+                members.extend(hostlist::expand(&at.value).map_err(|what| table.wrong_at(&at, what))?);
+            }
+            groups.insert(group.to_owned(), members);
+        }
+    }
+    Ok(Fleet { source: name.to_owned(), hosts, groups })
+}
+
+/// One host of a table.
+fn host(name: &str, table: &Table<'_>, defaults: Option<&Table<'_>>) -> Result<FleetHost, Failure> {
+    // A host's own key, or the default one; each knows its place in the file.
+    let find = |key: &str| -> Result<Option<(Located<String>, String)>, Failure> {
+        let own = table.text(key)?;
+        let found = own.or(defaults.map(|defaults| defaults.text(key)).transpose()?.flatten());
+        Ok(found.map(|at| (at.clone(), at.value.replace(NAME, name))))
+    };
+    let mut control = find("control")?.map_or_else(|| name.to_owned(), |(_, control)| control);
+    if let Some((at, port)) = find("port")? {
+        let port: u16 = port.parse().map_err(|_| table.wrong_at(&at, format!("'{port}' is not a port, 1 to 65535")))?;
+        control = control::coordinator::with_port(&control, port);
+    }
+    values::host(&control).map_err(|what| table.wrong(what))?;
+    let mut labels = BTreeMap::new();
+    for of in defaults.into_iter().chain([table]) {
+        let own = of.table("labels")?.map_or_else(|| Ok(Vec::new()), |labels| labels.flat())?;
+        labels.extend(own.into_iter().map(|(label, at)| (label, at.value.replace(NAME, name))));
+    }
+    let key = table.text("key")?.map(|at| {
+        let wrong = |_| table.wrong_at(&at, "this is no fingerprint: write what `thru agent fingerprint` prints there");
+        at.value.parse::<Fingerprint>().map_err(wrong)
+    });
+    let beside = |file: String| table.folder().join(file);
+    Ok(FleetHost {
+        name: name.to_owned(),
+        control,
+        data: find("data")?.map(|(_, data)| data),
+        labels,
+        token_file: find("token_file")?.map(|(_, file)| beside(file)),
+        key: key.transpose()?,
+        ssh: find("ssh")?.map(|(_, ssh)| ssh),
+    })
+}
+
+/// The fleet as a `fleet.toml`.
+#[must_use]
+pub fn to_toml(fleet: &Fleet) -> String {
+    let quoted = |text: &str| toml_text(text);
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let mut out = String::new();
+    for host in &fleet.hosts {
+        let _ = writeln!(out, "[[host]]\nname = {}", quoted(&host.name));
+        if host.control != host.name {
+            let _ = writeln!(out, "control = {}", quoted(&host.control));
+        }
+        for (key, value) in [
+            ("data", host.data.as_deref().map(quoted)),
+            ("ssh", host.ssh.as_deref().map(quoted)),
+            ("token_file", host.token_file.as_deref().map(path)),
+            ("key", host.key.map(|key| quoted(&key.to_string()))),
+        ] {
+            if let Some(value) = value {
+                let _ = writeln!(out, "{key} = {value}");
+            }
+        }
+        if !host.labels.is_empty() {
+            let labels: Vec<String> =
+                host.labels.iter().map(|(label, value)| format!("{} = {}", quoted(label), quoted(value))).collect();
+            let _ = writeln!(out, "labels = {{ {} }}", labels.join(", "));
+        }
+        out.push('\n');
+    }
+    if !fleet.groups.is_empty() {
+        out += "[groups]\n";
+        for (group, members) in &fleet.groups {
+            let members: Vec<String> = members.iter().map(|member| quoted(member)).collect();
+            let _ = writeln!(out, "{} = [{}]", quoted(group), members.join(", "));
+        }
+    }
+    out
+}
+
+/// A basic string of TOML.
+pub(super) fn toml_text(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|character| match character {
+            '"' | '\\' => format!("\\{character}"),
+            character if character.is_control() => format!("\\u{:04X}", u32::from(character)),
+            character => character.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+[defaults]
+control = "{name}.mgmt"
+port = 7000
+token_file = "fleet.token"
+labels = { site = "east" }
+
+[[host]]
+name = "n[01-02]"
+data = "{name}-fast"
+labels = { rack = "r1" }
+
+[[host]]
+name = "far"
+control = "192.0.2.9:8000"
+port = 6280
+labels = { site = "west" }
+
+[groups]
+near = ["n[01-02]"]
+"#;
+
+    #[test]
+    fn hosts_have_their_own_keys_and_the_defaults() {
+        let fleet = read("dir/f.toml", TEXT.into()).unwrap_or_else(|failure| panic!("{failure}"));
+        let shown: Vec<(&str, &str, Option<&str>)> =
+            fleet.hosts.iter().map(|host| (&*host.name, &*host.control, host.data.as_deref())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("n01", "n01.mgmt:7000", Some("n01-fast")),
+                ("n02", "n02.mgmt:7000", Some("n02-fast")),
+                ("far", "192.0.2.9:8000", None)
+            ]
+        );
+        assert_eq!(
+            fleet.hosts[0].labels.iter().map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>(),
+            ["rack=r1", "site=east"]
+        );
+        assert_eq!(fleet.hosts[2].labels["site"], "west");
+        assert_eq!(fleet.hosts[1].token_file.as_deref(), Some(Path::new("dir/fleet.token")));
+        assert_eq!(fleet.groups["near"], ["n01", "n02"]);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let fleet = read("f.toml", TEXT.into()).unwrap();
+        let again = read("f.toml", to_toml(&fleet)).unwrap_or_else(|failure| panic!("{failure}\n{}", to_toml(&fleet)));
+        assert_eq!(again, fleet);
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        let wrong = |text: &str| read("f.toml", text.into()).unwrap_err().to_string();
+        assert_eq!(
+            wrong("[[hosts]]\nname = \"a\"\n"),
+            "f.toml:1:3: hosts: a fleet has no 'hosts'; did you mean 'host'?"
+        );
+        assert!(wrong("[[host]]\ncontrol = \"a\"\n").contains("`name` is missing"));
+        assert!(wrong("[[host]]\nname = \"a[\"\n").starts_with("f.toml:2:8: host[1].name: 'a[': [ without ]"));
+        assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is no fingerprint"));
+        assert!(wrong("[[host]]\nname = \"a\"\nport = 0.5\n").contains("'0.5' is not a port"));
+        assert!(wrong("[[host]]\nname = \"a\"\ncontrol = \"a:b:c\"\n").contains("'a:b:c'"));
+    }
+}

@@ -1,0 +1,302 @@
+//! A mesh: the plan that measures between the hosts of a fleet.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use analysis::plan::sample;
+use model::{Nanos, Plan};
+
+use super::file::toml_text;
+use super::source::is_file;
+use super::{Fleet, FleetHost};
+use crate::failure::Failure;
+use crate::plan;
+use crate::run::ParsedPlan;
+
+/// What a mesh measures.
+#[derive(Debug, Clone)]
+pub struct Mesh {
+    /// Which hosts measure with which.
+    pub pairing: Pairing,
+    /// Whether each pair is measured from both ends.
+    pub directions: Directions,
+    /// The patterns, each a matrix: `rr`, `stream`, `curve`, `transfer`.
+    pub patterns: Vec<String>,
+    /// Rounds over all pairs.
+    pub rounds: u32,
+    /// Time for all rounds; at least one is measured.
+    pub budget: Option<Nanos>,
+    /// Length of a test; that of the command by default.
+    pub time: Option<Nanos>,
+    /// The share of the pairs that is measured, 0 to 1; 1 for all.
+    pub share: f64,
+    /// Labels of which each value has one test at a time.
+    pub one_per: Vec<String>,
+    /// Labels of which each value has one test at a time that leaves it.
+    pub one_per_uplink: Vec<String>,
+    /// The label that groups hosts; the first one of place by default.
+    pub cluster: Option<String>,
+    /// The seed of the order and of the sample.
+    pub seed: u64,
+    /// Fields of all cells, as `NAME=VALUE` with the names of flags.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Which hosts measure with which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pairing {
+    /// All selected hosts with each other; `None` for the whole fleet.
+    All(Option<String>),
+    /// The first selection as the near ends with the second one as the far ends.
+    Between {
+        /// The near ends.
+        clients: String,
+        /// The far ends.
+        servers: String,
+    },
+}
+
+/// Whether each pair is measured from both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Directions {
+    /// From both, one after the other.
+    #[default]
+    Both,
+    /// From one.
+    One,
+}
+
+impl Directions {
+    /// Every choice with its name.
+    pub const NAMES: [(&'static str, Self); 2] = [("both", Self::Both), ("one", Self::One)];
+}
+
+impl Mesh {
+    /// The mesh of `fleet`, which `named` names, as a plan.
+    ///
+    /// # Errors
+    /// A selection, a label or a field is wrong; there is no pair.
+    pub fn plan(&self, named: &str, fleet: &Fleet) -> Result<ParsedPlan, Failure> {
+        plan::read("the plan of this mesh", self.text(named, fleet)?, &BTreeMap::new(), false)
+    }
+
+    /// The text of that plan, for `thru run`.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan), without the fields.
+    pub fn text(&self, named: &str, fleet: &Fleet) -> Result<String, Failure> {
+        let select = |selection: &str| fleet.select(selection).map_err(Failure::usage);
+        let (from, to) = match &self.pairing {
+            Pairing::All(None) => (fleet.hosts.iter().collect(), fleet.hosts.iter().collect()),
+            Pairing::All(Some(selection)) => (select(selection)?, select(selection)?),
+            Pairing::Between { clients, servers } => (select(clients)?, select(servers)?),
+        };
+        let listed = self.pairs(fleet, &from, &to)?;
+        let every =
+            fleet.hosts.iter().filter(|host| from.iter().chain(&to).any(|chosen| chosen.name == host.name)).count();
+        if from.len().max(to.len()) < 2 && every < 2 {
+            return Err(Failure::usage(format!("a mesh needs two hosts or more, and {named} has one")));
+        }
+        let names = |hosts: &[&FleetHost]| list(hosts.iter().map(|host| host.name.as_str()));
+        let path = if is_file(named) { std::path::absolute(named).ok() } else { None };
+        let source = path.as_deref().map(Path::display).map_or_else(|| named.to_owned(), |path| path.to_string());
+        let mut text = format!("title = {}\n", toml_text(&format!("Mesh of {every} hosts")));
+        let _ = writeln!(text, "fleet = {}", toml_text(&source));
+        let _ = writeln!(text, "from = {}\nto = {}", names(&from), names(&to));
+        if let Some(cluster) = &self.cluster {
+            let _ = writeln!(text, "cluster = {}", toml_text(cluster));
+        }
+        for (key, labels) in [("one_per", &self.one_per), ("one_per_uplink", &self.one_per_uplink)] {
+            if !labels.is_empty() {
+                let _ = writeln!(text, "{key} = {}", list(labels.iter().map(String::as_str)));
+            }
+        }
+        if let Some(pairs) = listed {
+            let pairs: Vec<String> = pairs.iter().map(|(near, far)| format!("{} {}", near.name, far.name)).collect();
+            let _ = writeln!(text, "pairs = {}", list(pairs.iter().map(String::as_str)));
+        }
+        let _ = writeln!(text, "seed = {}", self.seed);
+        text += "\n[base]\n";
+        if let [pattern] = &self.patterns[..] {
+            let _ = writeln!(text, "pattern = {}", toml_text(pattern));
+        }
+        if let Some(length) = self.time {
+            let _ = writeln!(text, "time = {}", time(length));
+        }
+        for (name, value) in &self.fields {
+            let _ = writeln!(text, "{} = {}", toml_text(name), toml_text(value));
+        }
+        if self.patterns.len() > 1 {
+            let levels = list(self.patterns.iter().map(String::as_str));
+            let _ = writeln!(text, "\n[[factor]]\nfield = \"pattern\"\nlevels = {levels}");
+        }
+        let _ = writeln!(text, "\n[repeat]\nmin = {0}\nmax = {0}", self.rounds);
+        if let Some(budget) = self.budget {
+            let _ = writeln!(text, "budget = {}", time(budget));
+        }
+        Ok(text)
+    }
+
+    /// The pairs, where they are not every pair of `from` and `to`.
+    fn pairs<'a>(
+        &self,
+        fleet: &Fleet,
+        from: &[&'a FleetHost],
+        to: &[&'a FleetHost],
+    ) -> Result<Option<Vec<(&'a FleetHost, &'a FleetHost)>>, Failure> {
+        let whole = self.share >= 1.0;
+        if whole && self.directions == Directions::Both {
+            return Ok(None);
+        }
+        if let Pairing::Between { .. } = self.pairing {
+            if !whole {
+                return Err(Failure::usage(
+                    "`sample` is for a mesh of all hosts: omit it with `clients` and `servers`",
+                ));
+            }
+            // The direction of a pair of client and server is from the client.
+            return Ok(None);
+        }
+        let mut pairs: Vec<(usize, usize)> = if whole {
+            (0..from.len()).flat_map(|near| (0..to.len()).map(move |far| (near, far))).filter(|(a, b)| a != b).collect()
+        } else {
+            sample(&self.clusters(fleet, from)?, self.share, self.seed)
+        };
+        if self.directions == Directions::One {
+            // Which end is the near one alternates, so that each host is near and far in half of its pairs.
+            let kept = |(near, far): &(usize, usize)| {
+                let (low, high) = (near.min(far), near.max(far));
+                let near_is_low = (low + high) % 2 == 0;
+                if near_is_low { (*low, *high) } else { (*high, *low) }
+            };
+            let one: std::collections::BTreeSet<(usize, usize)> = pairs.iter().map(kept).collect();
+            pairs = one.into_iter().collect();
+        }
+        Ok(Some(pairs.into_iter().map(|(near, far)| (from[near], to[far])).collect()))
+    }
+
+    /// The number of each host's cluster.
+    fn clusters(&self, fleet: &Fleet, hosts: &[&FleetHost]) -> Result<Vec<usize>, Failure> {
+        let has = |label: &str| hosts.iter().any(|host| host.labels.contains_key(label));
+        let label = match &self.cluster {
+            Some(label) if has(label) => Some(label.as_str()),
+            Some(label) => {
+                return Err(Failure::usage(format!("no host of {} has the label '{label}'", fleet.source)));
+            }
+            None => Plan::PLACES.into_iter().find(|label| has(label)),
+        };
+        let mut known: Vec<Option<&String>> = Vec::new();
+        Ok(hosts
+            .iter()
+            .map(|host| {
+                let value = label.and_then(|label| host.labels.get(label));
+                known.iter().position(|other| *other == value).unwrap_or_else(|| {
+                    known.push(value);
+                    known.len() - 1
+                })
+            })
+            .collect())
+    }
+}
+
+/// A time in TOML, to the ns.
+fn time(time: Nanos) -> String {
+    let short = time.to_string();
+    toml_text(&if short.parse() == Ok(time) { short } else { format!("{}ns", time.0) })
+}
+
+/// A list of strings in TOML.
+fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    format!("[{}]", texts.map(toml_text).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn fleet(count: usize) -> Fleet {
+        let host = |number: usize| {
+            let mut host = FleetHost::named(&format!("n{number}"));
+            host.labels.insert("rack".into(), format!("r{}", number / 4));
+            host
+        };
+        let hosts = (0..count).map(host).collect();
+        Fleet { source: "f".into(), hosts, groups: BTreeMap::new() }
+    }
+
+    fn mesh() -> Mesh {
+        Mesh {
+            pairing: Pairing::All(None),
+            directions: Directions::Both,
+            patterns: vec!["rr".into(), "stream".into()],
+            rounds: 3,
+            budget: Some(Nanos(600_000_000_000)),
+            time: None,
+            share: 1.0,
+            one_per: Vec::new(),
+            one_per_uplink: Vec::new(),
+            cluster: None,
+            seed: 1,
+            fields: Vec::new(),
+        }
+    }
+
+    /// The plan of a mesh of a fleet that is written into a file.
+    fn planned(mesh: &Mesh, fleet: &Fleet) -> ParsedPlan {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), super::super::to_toml(fleet)).unwrap();
+        mesh.plan(file.path().to_str().unwrap(), fleet).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    #[test]
+    fn a_mesh_is_a_plan_of_all_pairs_for_each_pattern() {
+        let parsed = planned(&mesh(), &fleet(6));
+        assert_eq!((parsed.cells.len(), parsed.rule.min_trials, parsed.rule.max_trials), (60, 3, 3));
+        assert_eq!(parsed.plan.labels["n5"]["rack"], "r1");
+        assert_eq!(parsed.rule.budget_ns, Some(600_000_000_000));
+    }
+
+    #[test]
+    fn one_direction_is_half_of_the_pairs_and_each_host_is_near_as_often_as_far() {
+        let one = Mesh { directions: Directions::One, patterns: vec!["stream".into()], ..mesh() };
+        let parsed = planned(&one, &fleet(7));
+        assert_eq!(parsed.cells.len(), 21);
+        let near = |name: &str| parsed.cells.iter().filter(|cell| cell.from.as_deref() == Some(name)).count();
+        assert!((0..7).all(|host| near(&format!("n{host}")) == 3));
+    }
+
+    #[test]
+    fn clients_and_servers_are_two_groups() {
+        let pairing = Pairing::Between { clients: "n[0-1]".into(), servers: "rack=r1".into() };
+        let parsed = planned(&Mesh { pairing, patterns: vec!["rr".into()], ..mesh() }, &fleet(8));
+        assert_eq!(parsed.cells.len(), 8);
+        assert!(parsed.cells.iter().all(|cell| ["n0", "n1"].contains(&cell.from.as_deref().unwrap())));
+    }
+
+    #[test]
+    fn a_sample_has_each_pair_of_racks() {
+        let parsed = planned(&Mesh { share: 0.2, patterns: vec!["rr".into()], ..mesh() }, &fleet(20));
+        let rack = |name: &Option<String>| parsed.plan.labels[name.as_ref().unwrap()]["rack"].clone();
+        let racks: BTreeSet<(String, String)> =
+            parsed.cells.iter().map(|cell| (rack(&cell.from), rack(&cell.to))).collect();
+        assert_eq!(racks.len(), 25);
+        assert!(parsed.cells.len() < 100, "{}", parsed.cells.len());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |mesh: Mesh| mesh.text("f", &fleet(8)).unwrap_err().to_string();
+        assert!(refused(Mesh { pairing: Pairing::All(Some("x".into())), ..mesh() }).contains("f has no host 'x'"));
+        assert!(refused(Mesh { cluster: Some("row".into()), share: 0.5, ..mesh() }).contains("has the label 'row'"));
+        let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();
+        assert_eq!(alone, "a mesh needs two hosts or more, and f has one");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), super::super::to_toml(&fleet(3))).unwrap();
+        let wrong = Mesh { fields: vec![("sndbufs".into(), "1".into())], ..mesh() };
+        let error = wrong.plan(file.path().to_str().unwrap(), &fleet(3)).unwrap_err().to_string();
+        assert!(error.contains("has no 'sndbufs'"), "{error}");
+    }
+}

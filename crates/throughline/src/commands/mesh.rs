@@ -1,0 +1,135 @@
+//! `thru mesh`: every pair of a fleet's hosts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use model::{Nanos, Ratio};
+use session::fleet::{self, Directions, Mesh, Pairing};
+use session::setup::clock_seed;
+use session::values::{above_zero, variable, whole};
+use session::{Failure, Hosts, Work};
+
+use super::fleet::FleetHosts;
+use super::run::preview;
+use crate::console;
+use crate::flags::Output;
+use crate::job::Shape;
+use crate::measure::conduct;
+
+/// Flags of `thru mesh`.
+#[derive(Debug, Args)]
+#[command(after_help = include_str!("../help/mesh.txt").trim_end())]
+pub struct MeshArgs {
+    #[command(flatten)]
+    hosts: FleetHosts,
+
+    /// The near ends, in place of all hosts with each other; HOSTS as for --hosts.
+    #[arg(long, value_name = "HOSTS", requires = "servers", conflicts_with = "hosts")]
+    clients: Option<String>,
+
+    /// The far ends of --clients.
+    #[arg(long, value_name = "HOSTS", requires = "clients")]
+    servers: Option<String>,
+
+    /// What is measured between the hosts of a pair: rr, stream, curve, transfer. Each one gives a matrix.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = "rr,stream")]
+    pattern: Vec<String>,
+
+    /// Measure each pair from both hosts, or from one of them.
+    #[arg(long, default_value = "both", value_parser = Directions::NAMES.map(|(name, _)| name))]
+    directions: String,
+
+    /// Rounds over all pairs.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole(1..=u32::MAX))]
+    rounds: u32,
+
+    /// Time for all rounds. One is measured in any case.
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
+    budget: Option<Nanos>,
+
+    /// Length of a test [default: of the command].
+    #[arg(long, short = 't', value_name = "TIME", value_parser = above_zero::<Nanos>)]
+    time: Option<Nanos>,
+
+    /// Measure this share of the pairs, such as 10%: each host and each pair of racks has some.
+    #[arg(long, value_name = "SHARE", value_parser = above_zero::<Ratio>)]
+    sample: Option<Ratio>,
+
+    /// Label that groups the hosts [default: rack, or the first one that says where a host stands].
+    #[arg(long, value_name = "LABEL")]
+    cluster: Option<String>,
+
+    /// One test at a time for each value of this label, such as rack. May be repeated.
+    #[arg(long, value_name = "LABEL")]
+    one_per: Vec<String>,
+
+    /// One test at a time that leaves the hosts of a value of this label, so over the uplink of a rack. May be repeated.
+    #[arg(long, value_name = "LABEL")]
+    one_per_uplink: Vec<String>,
+
+    /// An option of the measurement, by the name of its flag, such as cc=bbr or far.rcvbuf=1MiB. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    fields: Vec<(String, String)>,
+
+    /// Seed of the order and of the sample [default: from the clock].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Print the plan for `thru run`; do not measure.
+    #[arg(long, conflicts_with = "dry_run")]
+    plan: bool,
+
+    /// Print the cells, the order of the first round and the duration; do not measure.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// File with the agents' token, for hosts without one of their own.
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs it.
+pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
+    let named = &args.hosts.fleet;
+    let fleet = fleet::open(named)?;
+    let mesh = args.mesh();
+    if args.plan {
+        console::document(&mesh.text(named, &fleet)?);
+        return Ok(0);
+    }
+    let parsed = mesh.plan(named, &fleet)?;
+    if args.dry_run {
+        return preview(&parsed, None);
+    }
+    args.output.check("mesh", &[])?;
+    let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };
+    let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
+    Ok(conduct(&args.output.request("mesh", hosts, work), &args.output, Shape::default())?.1)
+}
+
+impl MeshArgs {
+    fn mesh(&self) -> Mesh {
+        let pairing = match self.clients.clone().zip(self.servers.clone()) {
+            Some((clients, servers)) => Pairing::Between { clients, servers },
+            None => Pairing::All(self.hosts.hosts.clone()),
+        };
+        let of_name = |(name, _): &&(&str, Directions)| *name == self.directions;
+        Mesh {
+            pairing,
+            directions: Directions::NAMES.iter().find(of_name).map_or(Directions::Both, |(_, chosen)| *chosen),
+            patterns: self.pattern.clone(),
+            rounds: self.rounds,
+            budget: self.budget,
+            time: self.time,
+            share: self.sample.map_or(1.0, |share| share.0),
+            one_per: self.one_per.clone(),
+            one_per_uplink: self.one_per_uplink.clone(),
+            cluster: self.cluster.clone(),
+            seed: self.seed.unwrap_or_else(clock_seed),
+            fields: self.fields.clone(),
+        }
+    }
+}
