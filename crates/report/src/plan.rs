@@ -102,12 +102,52 @@ pub(crate) fn in_text(run: &Run, columns: u16) -> String {
     if let Some(question) = run.header.plan.as_ref().and_then(|plan| plan.question.as_ref()) {
         all += &format!("{}\n", labels::plain(question));
     }
-    for one in text_tables(run) {
+    all + &grids(&text_tables(run), columns)
+}
+
+/// The tables of these measures for a terminal.
+pub(crate) fn matrices_in_text(run: &Run, columns: u16, measures: &[&str]) -> String {
+    let all = tables(&run.header, &run.outcomes);
+    let shown = all.iter().filter(|table| measures.contains(&table.measure));
+    let matrices: Vec<TextTable> = shown.map(|table| matrix(table, run)).collect();
+    let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(|cell| cell.ends_with(WIDE));
+    let legend = if is_wide {
+        format!("{WIDE}: the interval is wider than {} of the value\n", labels::share(WIDE_FROM))
+    } else {
+        String::new()
+    };
+    grids(&matrices, columns) + &legend
+}
+
+/// Marks a value with a wide interval, from this half width on, as a share of the value.
+const WIDE: &str = "~";
+const WIDE_FROM: f64 = 0.25;
+
+/// A table with the values alone, to see many at once.
+fn matrix(table: &PlanTable, run: &Run) -> TextTable {
+    let whole = text(table, run);
+    let value = |mean: &CellMean| {
+        let arm = mean.low.zip(mean.high).map(|(low, high)| (high - low) / 2.0 / mean.value);
+        let mark = if arm.is_some_and(|arm| arm > WIDE_FROM) { WIDE } else { "" };
+        format!("{}{}{mark}", labels::quantity(mean.value, table.unit), doubt(run, mean.cell))
+    };
+    let row = |(cells, own): (&Vec<Option<CellMean>>, Vec<String>)| {
+        let values = cells.iter().zip(own.iter().skip(1));
+        let values = values.map(|(mean, own)| mean.as_ref().map_or_else(|| own.clone(), value));
+        own.first().cloned().into_iter().chain(values).collect()
+    };
+    let rows = table.cells.iter().zip(whole.rows).map(row).collect();
+    let title = capitalised(&format!("{}, mean of the trials", table.measure));
+    TextTable { title: labels::plain(&title), head: whole.head, rows }
+}
+
+fn grids(tables: &[TextTable], columns: u16) -> String {
+    let grid = |one: &TextTable| {
         let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
         let table = Grid { head: &one.head, rows: &one.rows, numeric: &numeric, names: 1 };
-        all += &format!("\n{}\n{}\n", one.title, table.text(columns));
-    }
-    all
+        format!("\n{}\n{}\n", one.title, table.text(columns))
+    };
+    tables.iter().map(grid).collect()
 }
 
 /// What a plan will do.
@@ -156,7 +196,8 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
         Order::Random => format!(" (random, seed {})", rule.seed),
         _ => String::new(),
     };
-    text += &format!("\nOrder of the first round{drawn}: {}\n", steps.join(" "));
+    let count = if steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", steps.len()) };
+    text += &format!("\nOrder of the first round{drawn}, in {count}: {}\n", steps.join(" "));
     if preview.steps.iter().any(|step| step.len() > 1) {
         text += "Cells joined by + run at the same time, between different hosts.\n";
     }

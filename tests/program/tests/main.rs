@@ -11,6 +11,7 @@ mod contract;
 mod crowd;
 mod errors;
 mod figures;
+mod fleet;
 mod flow;
 mod foreign;
 mod greeting;

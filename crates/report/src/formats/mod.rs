@@ -8,6 +8,7 @@ mod gnuplot;
 mod html;
 mod json;
 mod markdown;
+mod mesh_screen;
 mod ndjson;
 mod np;
 mod np_screen;

@@ -87,11 +87,12 @@ impl Mesh {
     /// As [`plan`](Self::plan), without the fields.
     pub fn text(&self, named: &str, fleet: &Fleet) -> Result<String, Failure> {
         let select = |selection: &str| fleet.select(selection).map_err(Failure::usage);
-        let (from, to) = match &self.pairing {
+        let (from, to): (Vec<&FleetHost>, Vec<&FleetHost>) = match &self.pairing {
             Pairing::All(None) => (fleet.hosts.iter().collect(), fleet.hosts.iter().collect()),
             Pairing::All(Some(selection)) => (select(selection)?, select(selection)?),
             Pairing::Between { clients, servers } => (select(clients)?, select(servers)?),
         };
+        let (from, to) = (self.by_cluster(fleet, from)?, self.by_cluster(fleet, to)?);
         let listed = self.pairs(fleet, &from, &to)?;
         let every =
             fleet.hosts.iter().filter(|host| from.iter().chain(&to).any(|chosen| chosen.name == host.name)).count();
@@ -174,6 +175,14 @@ impl Mesh {
             pairs = one.into_iter().collect();
         }
         Ok(Some(pairs.into_iter().map(|(near, far)| (from[near], to[far])).collect()))
+    }
+
+    /// The hosts of a cluster together, in the order in which the fleet names the clusters.
+    fn by_cluster<'a>(&self, fleet: &Fleet, hosts: Vec<&'a FleetHost>) -> Result<Vec<&'a FleetHost>, Failure> {
+        let clusters = self.clusters(fleet, &hosts)?;
+        let mut numbered: Vec<(usize, &FleetHost)> = clusters.into_iter().zip(hosts).collect();
+        numbered.sort_by_key(|(cluster, _)| *cluster);
+        Ok(numbered.into_iter().map(|(_, host)| host).collect())
     }
 
     /// The number of each host's cluster.

@@ -5,6 +5,7 @@ mod check;
 mod file;
 mod hostlist;
 mod kubernetes;
+mod launch;
 mod mesh;
 mod slurm;
 mod source;
@@ -20,6 +21,7 @@ use control::{Access, KnownKeys, Recognized};
 
 pub use self::check::check;
 pub use self::file::to_toml;
+pub use self::launch::{HostResult, LAUNCHERS, Launcher, UpRequest, down, up};
 pub use self::mesh::{Directions, Mesh, Pairing};
 pub use self::source::{SOURCES, Source, open};
 use crate::agent_keys::KnownAgents;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Fleet, ansible, file, kubernetes, slurm, ssh_config};
+use super::{Fleet, ansible, file, kubernetes, launch, slurm, ssh_config};
 use crate::failure::Failure;
 
 /// A kind of source, named before a colon: `ansible:hosts.yml`.
@@ -30,7 +30,7 @@ pub fn open(named: &str) -> Result<Fleet, Failure> {
         Some((source, rest)) => (source.read)(rest)?,
         None => file::read(named, text_of(named)?)?,
     };
-    Fleet { source: named.to_owned(), ..fleet }.checked()
+    launch::with_started(Fleet { source: named.to_owned(), ..fleet }.checked()?)
 }
 
 /// The text of a file; `-` is standard input.

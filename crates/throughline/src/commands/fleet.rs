@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use model::Family;
 use session::Failure;
-use session::fleet::{self, Fleet, FleetHost};
+use session::fleet::{self, Fleet, FleetHost, HostResult, UpRequest};
 
 use crate::{console, output, registries};
 
@@ -40,6 +40,23 @@ enum Action {
         #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
         token_file: Option<PathBuf>,
     },
+    /// Start an agent on each host, with a token for this fleet. Commands of this user with the same FLEET then use it.
+    Up {
+        #[command(flatten)]
+        hosts: FleetHosts,
+
+        #[arg(long, value_name = "LAUNCHER", default_value = "ssh", help = "How agents are started", value_parser = registries::launchers())]
+        via: String,
+
+        /// Configuration of ssh, as for ssh -F [default: that of the user].
+        #[arg(long, value_name = "FILE")]
+        ssh_config: Option<PathBuf>,
+    },
+    /// Stop the agents that `up` started, and remove what it left on the hosts.
+    Down {
+        #[arg(value_name = "FLEET", help = "The fleet, as for `up`")]
+        fleet: String,
+    },
     /// Print the fleet as a fleet.toml.
     Show {
         #[command(flatten)]
@@ -67,6 +84,23 @@ impl FleetHosts {
     }
 }
 
+/// Prints what became of the hosts, and returns the exit code.
+fn told(results: &[HostResult], done: &str, next: &str) -> u8 {
+    let failed: Vec<&HostResult> = results.iter().filter(|result| result.error.is_some()).collect();
+    outln!("{} of {} agents {done}.", results.len() - failed.len(), results.len());
+    for result in &failed {
+        outln!("  {}: {}", result.name, result.error.as_deref().unwrap_or_default());
+    }
+    if failed.is_empty() {
+        outln!("Next: {next}");
+        return 0;
+    }
+    NOT_REACHED
+}
+
+/// The exit code where a host was not reached.
+const NOT_REACHED: u8 = 3;
+
 /// Runs it.
 pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
     match &args.action {
@@ -75,6 +109,16 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
             let chosen = hosts.chosen(&fleet)?;
             console::document(&fleet::to_toml(&fleet.of(&chosen)));
             Ok(0)
+        }
+        Action::Up { hosts, via, ssh_config } => {
+            let fleet = fleet::open(&hosts.fleet)?;
+            let chosen = hosts.chosen(&fleet)?;
+            let request = UpRequest { via: via.clone(), ssh_config: ssh_config.clone() };
+            let results = fleet::up(&fleet, &chosen, &request, |line| errln!("{line}"))?;
+            Ok(told(&results, "run", &format!("`thru mesh {0}`, then `thru fleet down {0}`", hosts.fleet)))
+        }
+        Action::Down { fleet } => {
+            Ok(told(&fleet::down(fleet, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
         }
         Action::Check { hosts, json, ipv4, ipv6, token_file } => {
             let fleet = fleet::open(&hosts.fleet)?;

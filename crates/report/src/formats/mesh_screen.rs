@@ -1,0 +1,175 @@
+//! The answer of a mesh: what its pairs reach, what stands out, and the matrices. Everything else is in the whole report.
+
+use std::collections::BTreeMap;
+
+use analysis::plan::{CellMean, PlanTable, tables};
+use model::{Factor, FindingKind, Run, RunHeader, Verdict};
+
+use crate::limiter::hanging;
+use crate::{labels, plan};
+
+/// Width of the titles.
+const TITLE: usize = 14;
+/// Hosts of a matrix that a terminal shows.
+const MOST_HOSTS: usize = 16;
+/// Findings that are shown.
+const MOST_FINDINGS: usize = 8;
+/// The measures that are shown; the others follow from them.
+const MEASURES: [&str; 2] = ["median round trip", "goodput"];
+
+/// Whether a run is a mesh with an answer.
+pub(super) fn is_mesh(run: &Run) -> bool {
+    run.header.kind == RunHeader::MESH && !run.outcomes.is_empty()
+}
+
+/// The screen; `whole` is how to see the rest.
+pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
+    let mut text = String::new();
+    for (title, answer) in rows(run, whole) {
+        hanging(&format!("{title:<0$}", TITLE - 1), &labels::plain(&answer), TITLE, usize::from(columns), &mut text);
+    }
+    let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().max(plan.to.len()));
+    if hosts <= MOST_HOSTS {
+        text += &plan::matrices_in_text(run, columns, &MEASURES);
+    }
+    text
+}
+
+/// Title and text of each row, also for a page.
+pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
+    let mut rows: Vec<(&'static str, String)> = tables(&run.header, &run.outcomes)
+        .iter()
+        .filter(|table| MEASURES.contains(&table.measure) && !is_of_sizes(table))
+        .filter_map(|table| Some((title(table), range(table)?)))
+        .collect();
+    let of = |kinds: &[FindingKind]| -> Vec<String> {
+        let found = run.findings.iter().filter(|finding| kinds.contains(&finding.kind));
+        found.map(|finding| short(&finding.statement)).collect()
+    };
+    let outliers = of(&[FindingKind::Outlier, FindingKind::Asymmetry]);
+    let more = outliers.len().saturating_sub(MOST_FINDINGS);
+    if outliers.is_empty() {
+        rows.push(("Stands out", nothing(run)));
+    }
+    let mut shown = outliers.into_iter().take(MOST_FINDINGS);
+    rows.extend(shown.next().map(|first| ("Stands out", first)));
+    rows.extend(shown.map(|finding| ("", finding)));
+    if more > 0 {
+        rows.push(("", format!("and {more} more")));
+    }
+    rows.extend(of(&[FindingKind::Path]).into_iter().map(|finding| ("Between", finding)));
+    rows.extend(limits(run).map(|limits| ("Limited by", limits)));
+    rows.extend(missing(run).map(|missing| ("No value", missing)));
+    rows.extend(caveats(run).map(|caveats| ("Caveats", caveats)));
+    if !whole.is_empty() {
+        rows.push(("More", format!("{whole}: all pairs with their intervals and limits")));
+    }
+    rows
+}
+
+/// A statement without its method.
+fn short(statement: &str) -> String {
+    let end = statement.rfind(" (").unwrap_or(statement.len());
+    format!("{}.", statement[..end].trim_end_matches('.'))
+}
+
+fn nothing(run: &Run) -> String {
+    let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().min(plan.to.len()));
+    if hosts < 4 {
+        "not judged: that needs four hosts or more, each with three partners".to_owned()
+    } else {
+        "no host, pair or cluster by 1.25 times or more".to_owned()
+    }
+}
+
+/// Whether a table is of the sizes of a curve for one pair.
+fn is_of_sizes(table: &PlanTable) -> bool {
+    table.held.iter().any(|(name, _)| [Factor::FROM, Factor::TO].contains(&name.as_str()))
+}
+
+fn title(table: &PlanTable) -> &'static str {
+    if table.unit == "ns" { "RTT" } else { "Goodput" }
+}
+
+/// The median of the pairs, with the least and the greatest one: `median 941 Mbit/s over 30 pairs, 94.1 Mbit/s (a → b) to ...`.
+fn range(table: &PlanTable) -> Option<String> {
+    let cell = |(row, cells): (usize, &Vec<Option<CellMean>>)| {
+        let own = cells.iter().enumerate().filter_map(move |(column, mean)| Some((mean.as_ref()?.value, row, column)));
+        own.collect::<Vec<_>>()
+    };
+    let mut values: Vec<(f64, usize, usize)> = table.cells.iter().enumerate().flat_map(cell).collect();
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (least, most) = (values.first()?, values.last()?);
+    let middle = (values[(values.len() - 1) / 2].0 + values[values.len() / 2].0) / 2.0;
+    let shown = |value: f64| labels::quantity(value, table.unit);
+    let pair = |(value, row, column): &(f64, usize, usize)| {
+        let from = &table.rows[*row];
+        let to = table.columns.get(*column).map_or("", String::as_str);
+        format!("{} ({from} → {to})", shown(*value))
+    };
+    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}, ")).collect();
+    Some(format!(
+        "{}median {} over {} pairs, {} to {}",
+        held.concat(),
+        shown(middle),
+        values.len(),
+        pair(least),
+        pair(most)
+    ))
+}
+
+/// What limits the tests of each pattern, with their number: `30 stream tests by link rate (28), receiver CPU (2)`.
+fn limits(run: &Run) -> Option<String> {
+    let mut patterns: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for outcome in &run.outcomes {
+        let limit = outcome.summary.why.as_ref().and_then(|why| why.statement.split(" (").next());
+        if let Some(limit) = limit {
+            *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;
+        }
+    }
+    let one = |(pattern, counts): (&str, BTreeMap<&str, usize>)| {
+        let total: usize = counts.values().sum();
+        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        format!("{total} {pattern} tests by {}", parts.join(", "))
+    };
+    let parts: Vec<String> = patterns.into_iter().map(one).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The pairs without a value, with what is known of them.
+fn missing(run: &Run) -> Option<String> {
+    const MOST: usize = 4;
+    let has = |cell: u32| run.outcomes.iter().any(|outcome| outcome.cell == cell && outcome.estimate.is_some());
+    let without: Vec<String> = run
+        .header
+        .cells
+        .iter()
+        .filter(|cell| !has(cell.id))
+        .map(|cell| {
+            let level = |name: &str| cell.levels.get(name).map_or("", String::as_str);
+            format!("{} {} → {}", cell.spec.pattern, level(Factor::FROM), level(Factor::TO))
+        })
+        .collect();
+    let more = without.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = without[..without.len().min(MOST)].join(", ");
+    (!without.is_empty()).then(|| format!("{} of {} tests: {shown}{more}", without.len(), run.header.cells.len()))
+}
+
+/// Verdicts, with the number of tests that have them where those are not all.
+fn caveats(run: &Run) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let all = run.outcomes.iter().flat_map(|outcome| &outcome.summary.verdicts);
+    // The rounds of a mesh are fixed.
+    for verdict in all.filter(|verdict| **verdict != Verdict::TargetMissed) {
+        *counts.entry(labels::verdict(*verdict)).or_default() += 1;
+    }
+    let all = run.outcomes.len();
+    let one = |(name, count): (&String, &usize)| {
+        if *count == all { name.clone() } else { format!("{name} ({count} of {all} tests)") }
+    };
+    let parts: Vec<String> = counts.iter().map(one).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}

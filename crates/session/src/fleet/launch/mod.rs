@@ -1,0 +1,174 @@
+//! Starts the agents of a fleet, and stops them.
+
+mod batch;
+mod ssh;
+mod state;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use control::ControlError;
+use model::Family;
+
+pub(super) use self::state::Started;
+use self::state::State;
+use super::{Fleet, FleetHost, check};
+use crate::failure::Failure;
+use crate::setup;
+use crate::signals::Signals;
+
+/// How agents are started.
+pub struct Launcher {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for help.
+    pub about: &'static str,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// One after the other host, from here, with a copy of this program.
+    Ssh,
+    /// All by one command, which a program that hosts share runs.
+    Batch(batch::Batch),
+}
+
+/// Every launcher; the first one is the default.
+pub static LAUNCHERS: &[Launcher] = &[
+    Launcher { name: "ssh", about: "copies this program to each host by ssh", how: How::Ssh },
+    Launcher {
+        name: "srun",
+        about: "a step of the Slurm job; the hosts share this program's file",
+        how: How::Batch(batch::Batch::Srun),
+    },
+    Launcher {
+        name: "mpirun",
+        about: "mpirun of Open MPI or MPICH; the hosts share this program's file",
+        how: How::Batch(batch::Batch::Mpirun),
+    },
+];
+
+/// How long agents may take until they answer, once they are started.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Agents to start.
+#[derive(Debug, Clone, Default)]
+pub struct UpRequest {
+    /// The launcher's name.
+    pub via: String,
+    /// A configuration of ssh in place of the user's.
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// What became of one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostResult {
+    /// The host.
+    pub name: String,
+    /// Why its agent does not run, or is not gone; `None` if all is well.
+    pub error: Option<String>,
+}
+
+/// Starts an agent on each of the hosts, with a token for this fleet. What is started is on disk before the next host, so that
+/// [`down`] finds it. At a signal the agents that have been started are stopped.
+///
+/// # Errors
+/// The fleet has agents already; the launcher is unknown or not installed; a signal.
+pub fn up(
+    fleet: &Fleet,
+    hosts: &[&FleetHost],
+    request: &UpRequest,
+    tell: impl Fn(&str),
+) -> Result<Vec<HostResult>, Failure> {
+    let launcher = LAUNCHERS.iter().find(|launcher| launcher.name == request.via).ok_or_else(|| {
+        let known: Vec<&str> = LAUNCHERS.iter().map(|launcher| launcher.name).collect();
+        Failure::usage(format!("no launcher is called '{}': use one of {}", request.via, known.join(", ")))
+    })?;
+    let mut state = State::create(&fleet.source, request)?;
+    let mut signals = Signals::catch()?;
+    let started = setup::runtime()?.block_on(async {
+        let work = async {
+            match launcher.how {
+                How::Ssh => Ok(ssh::up(hosts, request, &mut state, &tell).await),
+                How::Batch(batch) => batch.up(hosts, &mut state).await,
+            }
+        };
+        tokio::select! {
+            started = work => started,
+            _ = signals.next() => Err(ControlError::Interrupted.into()),
+        }
+    });
+    let started = match started {
+        Ok(started) => started,
+        Err(failure) => {
+            down(&fleet.source, &tell)?;
+            return Err(failure);
+        }
+    };
+    let results = ready(fleet, hosts, &state, started)?;
+    if results.iter().all(|result| result.error.is_some()) {
+        down(&fleet.source, &tell)?;
+    }
+    Ok(results)
+}
+
+/// Waits until the started agents answer.
+fn ready(
+    fleet: &Fleet,
+    hosts: &[&FleetHost],
+    state: &State,
+    mut results: Vec<HostResult>,
+) -> Result<Vec<HostResult>, Failure> {
+    let begun = Instant::now();
+    let running = state.over(fleet.clone());
+    loop {
+        let open: Vec<&FleetHost> = hosts
+            .iter()
+            .filter(|host| results.iter().any(|result| result.name == host.name && result.error.is_none()))
+            .filter_map(|host| running.host(&host.name))
+            .collect();
+        if open.is_empty() {
+            return Ok(results);
+        }
+        let checks = check(&open, Family::Any, None, |_, _| {})?;
+        let lost: Vec<_> = checks.into_iter().filter(|check| check.error.is_some()).collect();
+        if lost.is_empty() {
+            return Ok(results);
+        }
+        if begun.elapsed() > READY_LIMIT {
+            for check in lost {
+                if let Some(result) = results.iter_mut().find(|result| result.name == check.name) {
+                    result.error = check.error;
+                }
+            }
+            return Ok(results);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Stops the agents that [`up`] started for the fleet that `named` names, and removes what it left on the hosts.
+///
+/// # Errors
+/// No agents of this fleet are known.
+pub fn down(named: &str, tell: impl Fn(&str)) -> Result<Vec<HostResult>, Failure> {
+    let mut state = State::open(named)?
+        .ok_or_else(|| Failure::usage(format!("no agents of {named} were started here: see `thru fleet up`")))?;
+    let results = setup::runtime()?.block_on(async {
+        match state.batch_process() {
+            Some(process) => batch::down(process, &state).await,
+            None => ssh::down(&state, &tell).await,
+        }
+    });
+    state.forget(&results)?;
+    Ok(results)
+}
+
+/// The fleet with the tokens, keys and ports of the agents that were started for it.
+pub(super) fn with_started(fleet: Fleet) -> Result<Fleet, Failure> {
+    Ok(match State::open(&fleet.source)? {
+        Some(state) => state.over(fleet),
+        None => fleet,
+    })
+}

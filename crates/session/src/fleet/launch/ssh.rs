@@ -1,0 +1,226 @@
+//! Agents by ssh: a copy of this program in a folder of its own on each host, which goes with it. No rights of root are needed there.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::iter;
+use openssh::{KnownHosts, Session, SessionBuilder, Stdio};
+use tokio::io::AsyncWriteExt;
+
+use super::state::State;
+use super::{HostResult, Started, UpRequest};
+use crate::fleet::FleetHost;
+use crate::setup;
+
+/// Hosts that get the program at the same time.
+const AT_ONCE: usize = 16;
+/// Longest time for a connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+/// Longest time for one host.
+const HOST_LIMIT: Duration = Duration::from_secs(180);
+
+/// Makes the folder, where programs may run, and takes the program from standard input. Prints the folder.
+const COPY: &str = r#"umask 077
+for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do
+    folder=$(mktemp -d "$base/thru-agent-XXXXXXXX" 2>/dev/null) || continue
+    printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" && "$folder/thru" 2>/dev/null && break
+    rm -rf "$folder"
+    folder=
+done
+[ -n "$folder" ] || { echo "no folder where programs may run: set TMPDIR there" >&2; exit 1; }
+# An agent of root becomes another user, which runs this file and makes its own beside it.
+mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder"
+if cat > "$folder/thru" && chmod 755 "$folder/thru"; then echo "$folder"; else rm -rf "$folder"; exit 1; fi"#;
+
+/// Takes the token from standard input and starts the agent, which outlives the connection. Prints its process and its key once it
+/// listens.
+const START: &str = r#"umask 077
+cd "$1" || exit 1
+cat > token
+export XDG_DATA_HOME="$1/data" THRU_AGENT_KEY="$1/agent.key" TMPDIR="$1/tmp"
+nohup setsid ./thru serve --listen "$2" --token-file token </dev/null >log 2>&1 &
+agent=$!
+for turn in $(seq 100); do
+    if grep -q 'listening on' log 2>/dev/null; then
+        echo "$agent $(./thru agent fingerprint)"
+        exit 0
+    fi
+    kill -0 "$agent" 2>/dev/null || break
+    sleep 0.1
+done
+tail -n 3 log >&2
+kill "$agent" 2>/dev/null
+exit 1"#;
+
+/// Ends the agent if the process still is one of this folder, and removes the folder.
+const STOP: &str = r#"case $1 in */thru-agent-*) ;; *) exit 1 ;; esac
+if [ "$(readlink "/proc/$2/exe" 2>/dev/null)" = "$1/thru" ]; then
+    kill "$2"
+    for turn in $(seq 50); do
+        kill -0 "$2" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -9 "$2" 2>/dev/null
+fi
+rm -rf "$1""#;
+
+/// Starts an agent on each host; what runs is in `state`.
+pub(super) async fn up(
+    hosts: &[&FleetHost],
+    request: &UpRequest,
+    state: &mut State,
+    tell: &impl Fn(&str),
+) -> Vec<HostResult> {
+    let program = match setup::own_program().map(std::fs::read) {
+        Ok(Ok(program)) => program,
+        Ok(Err(error)) => return all(hosts, &format!("cannot read this program's own file: {error}")),
+        Err(failure) => return all(hosts, &failure.to_string()),
+    };
+    let token = match std::fs::read(state.token_file()) {
+        Ok(token) => token,
+        Err(error) => return all(hosts, &format!("cannot read the fleet's token: {error}")),
+    };
+    let (program, token, config) = (&program, &token, request.ssh_config.as_deref());
+    let one = async |host: &FleetHost| {
+        let work = start(host, config, program, token);
+        let started = match tokio::time::timeout(HOST_LIMIT, work).await {
+            Ok(started) => started,
+            Err(_) => Err(format!("no answer within {} s", HOST_LIMIT.as_secs())),
+        };
+        (host.name.clone(), started)
+    };
+    let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
+    let mut results = Vec::with_capacity(hosts.len());
+    while let Some((name, started)) = works.next().await {
+        let error = match started.map(|started| state.add(started)) {
+            Ok(Ok(())) => None,
+            Ok(Err(failure)) => Some(failure.to_string()),
+            Err(error) => Some(error),
+        };
+        let what = if error.is_some() { "failed" } else { "runs" };
+        tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
+        results.push(HostResult { name, error });
+    }
+    results
+}
+
+/// The same error for all.
+fn all(hosts: &[&FleetHost], error: &str) -> Vec<HostResult> {
+    hosts.iter().map(|host| HostResult { name: host.name.clone(), error: Some(error.to_owned()) }).collect()
+}
+
+/// Starts the agent of one host.
+async fn start(host: &FleetHost, config: Option<&Path>, program: &[u8], token: &[u8]) -> Result<Started, String> {
+    let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
+    let session = connect(&destination, config).await?;
+    let there = run(&session, "uname -sm", &[], &[]).await?;
+    let here = format!("Linux {}", std::env::consts::ARCH);
+    if there.trim() != here {
+        return Err(format!("this program is for {here}, and the host is {}: start `thru serve` there", there.trim()));
+    }
+    let folder = run(&session, COPY, &[], program).await?.trim().to_owned();
+    let listen = listen(&host.control)?;
+    let printed = match run(&session, START, &[&folder, &listen], token).await {
+        Ok(printed) => printed,
+        Err(error) => {
+            let _ = run(&session, STOP, &[&folder, "0"], &[]).await;
+            return Err(format!("its agent did not start: {error}"));
+        }
+    };
+    let _ = session.close().await;
+    let (process, key) = printed.trim().split_once(' ').unwrap_or((printed.trim(), ""));
+    let process = process.parse().map_err(|_| format!("its agent did not tell its process: {printed}"))?;
+    let key = Some(key.to_owned()).filter(|key| !key.is_empty());
+    Ok(Started { name: host.name.clone(), ssh: destination, folder, process, key })
+}
+
+/// The address that an agent listens on: any of its host, as data may come to another one, with the port of `control`.
+fn listen(control: &str) -> Result<String, String> {
+    let identity = control::coordinator::identity(control).map_err(|error| error.to_string())?;
+    let port = identity.rsplit_once(':').map_or("6280", |(_, port)| port);
+    let any = if identity.starts_with('[') { "[::]" } else { "0.0.0.0" };
+    Ok(format!("{any}:{port}"))
+}
+
+async fn connect(destination: &str, config: Option<&Path>) -> Result<Session, String> {
+    let mut builder = SessionBuilder::default();
+    builder.known_hosts_check(KnownHosts::Strict).connect_timeout(CONNECT_LIMIT);
+    if let Some(config) = config {
+        builder.config_file(config);
+    }
+    builder.connect(destination).await.map_err(|error| {
+        let said = causes(&error);
+        format!("ssh does not reach {destination}: {said}; try `ssh {destination} true`")
+    })
+}
+
+/// An error with what caused it.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !said.contains(&text) {
+            said = format!("{said}: {text}");
+        }
+        cause = inner.source();
+    }
+    said.trim().to_owned()
+}
+
+/// Runs a script of sh with these arguments and this input, and returns its output.
+async fn run(session: &Session, script: &str, args: &[&str], input: &[u8]) -> Result<String, String> {
+    let mut command = session.command("sh");
+    command.arg("-c").arg(script).arg("sh").args(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().await.map_err(|error| causes(&error))?;
+    if let Some(mut stdin) = child.stdin().take() {
+        // A script that ends early says why.
+        let _ = stdin.write_all(input).await;
+        let _ = stdin.shutdown().await;
+    }
+    let output = child.wait_with_output().await.map_err(|error| causes(&error))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(if said.trim().is_empty() { output.status.to_string() } else { model::plain(said.trim()).into_owned() })
+}
+
+/// Stops the agents and removes their folders.
+pub(super) async fn down(state: &State, tell: &impl Fn(&str)) -> Vec<HostResult> {
+    let config = state.ssh_config();
+    let one = async |host: &Started| {
+        let stopped = async {
+            let session = connect(&host.ssh, config).await?;
+            let stopped = run(&session, STOP, &[&host.folder, &host.process.to_string()], &[]).await;
+            let _ = session.close().await;
+            stopped
+        };
+        let stopped = match tokio::time::timeout(HOST_LIMIT, stopped).await {
+            Ok(stopped) => stopped.err(),
+            Err(_) => Some(format!("no answer within {} s", HOST_LIMIT.as_secs())),
+        };
+        HostResult { name: host.name.clone(), error: stopped }
+    };
+    let mut works = iter(state.hosts().iter().map(one)).buffer_unordered(AT_ONCE);
+    let mut results = Vec::new();
+    while let Some(result) = works.next().await {
+        tell(&format!("{} stopped, {} of {}", result.name, results.len() + 1, state.hosts().len()));
+        results.push(result);
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_listens_on_the_port_that_the_fleet_has_for_it() {
+        assert_eq!(listen("n1").unwrap(), "0.0.0.0:6280");
+        assert_eq!(listen("n1:7000").unwrap(), "0.0.0.0:7000");
+        assert_eq!(listen("[2001:db8::1]:7000").unwrap(), "[::]:7000");
+    }
+}

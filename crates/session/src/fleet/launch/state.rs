@@ -1,0 +1,161 @@
+//! The agents that were started for a fleet: a file of this user, so that later commands reach them and `thru fleet down` stops them.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use store::Store;
+
+use super::super::source::is_file;
+use super::super::{Fleet, FleetHost};
+use super::{HostResult, UpRequest};
+use crate::failure::Failure;
+use crate::files::private_folder;
+use crate::setup;
+
+/// The state of one fleet's agents.
+pub(super) struct State {
+    folder: PathBuf,
+    content: Content,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Content {
+    /// The fleet as the user named it.
+    fleet: String,
+    /// The configuration of ssh.
+    ssh_config: Option<PathBuf>,
+    /// The process of a launcher that started all of them.
+    process: Option<u32>,
+    hosts: Vec<Started>,
+}
+
+/// An agent that was started.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(in super::super) struct Started {
+    pub(in super::super) name: String,
+    /// Where ssh reaches the host.
+    pub(in super::super) ssh: String,
+    /// Its folder there.
+    pub(in super::super) folder: String,
+    /// Its process there.
+    pub(in super::super) process: u32,
+    /// Its key, as people compare it.
+    pub(in super::super) key: Option<String>,
+}
+
+const STATE: &str = "state.json";
+const TOKEN: &str = "token";
+
+impl State {
+    /// The folder of a fleet's state: by its path, or by its text.
+    fn folder(named: &str) -> Result<PathBuf, Failure> {
+        let path = if is_file(named) { fs::canonicalize(named).ok() } else { None };
+        let text = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
+        let digest: String = Sha256::digest(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let base = Store::default_path()?;
+        Ok(base.parent().unwrap_or(Path::new(".")).join("fleets").join(digest))
+    }
+
+    /// The state of a fleet whose agents are to be started, with a new token.
+    pub(super) fn create(named: &str, request: &UpRequest) -> Result<Self, Failure> {
+        let folder = Self::folder(named)?;
+        if folder.join(STATE).exists() {
+            return Err(Failure::usage(format!(
+                "agents of {named} were started before: stop them with `thru fleet down {named}`, or see `thru fleet check {named}`"
+            )));
+        }
+        let failed = |error: std::io::Error| {
+            Failure::output(format!("cannot write the state of the fleet in {}: {error}", folder.display()))
+        };
+        private_folder(&folder).map_err(failed)?;
+        let token = folder.join(TOKEN);
+        let _ = fs::remove_file(&token);
+        setup::write_token(&token).map_err(failed)?;
+        let content = Content { fleet: named.to_owned(), ssh_config: request.ssh_config.clone(), ..Content::default() };
+        let state = Self { folder, content };
+        state.write()?;
+        Ok(state)
+    }
+
+    /// The state of a fleet, if agents were started for it.
+    pub(super) fn open(named: &str) -> Result<Option<Self>, Failure> {
+        let Ok(folder) = Self::folder(named) else { return Ok(None) };
+        let file = folder.join(STATE);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(None),
+            Err(error) => return Err(Failure::output(format!("cannot read {}: {error}", file.display()))),
+        };
+        let content = serde_json::from_str(&text)
+            .map_err(|error| Failure::output(format!("{} is damaged: {error}; remove it", file.display())))?;
+        Ok(Some(Self { folder, content }))
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let file = self.folder.join(STATE);
+        let write = || -> std::io::Result<()> {
+            let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
+            new.write_all(serde_json::to_string_pretty(&self.content)?.as_bytes())?;
+            new.persist(&file).map(drop).map_err(|error| error.error)
+        };
+        write().map_err(|error| Failure::output(format!("cannot write {}: {error}", file.display())))
+    }
+
+    /// The file with the token of all agents.
+    pub(super) fn token_file(&self) -> PathBuf {
+        self.folder.join(TOKEN)
+    }
+
+    pub(super) fn ssh_config(&self) -> Option<&Path> {
+        self.content.ssh_config.as_deref()
+    }
+
+    /// The process of the launcher that started all agents.
+    pub(super) fn batch_process(&self) -> Option<u32> {
+        self.content.process
+    }
+
+    pub(super) fn set_batch_process(&mut self, process: u32) -> Result<(), Failure> {
+        self.content.process = Some(process);
+        self.write()
+    }
+
+    /// Adds an agent that runs.
+    pub(super) fn add(&mut self, started: Started) -> Result<(), Failure> {
+        self.content.hosts.push(started);
+        self.write()
+    }
+
+    pub(super) fn hosts(&self) -> &[Started] {
+        &self.content.hosts
+    }
+
+    /// Forgets the agents that are gone, and the fleet when all are.
+    pub(super) fn forget(&mut self, results: &[HostResult]) -> Result<(), Failure> {
+        let left = |host: &Started| results.iter().any(|result| result.name == host.name && result.error.is_some());
+        self.content.hosts.retain(left);
+        if !self.content.hosts.is_empty() {
+            return self.write();
+        }
+        let gone = fs::remove_dir_all(&self.folder);
+        gone.map_err(|error| Failure::output(format!("cannot remove {}: {error}", self.folder.display())))
+    }
+
+    /// The fleet with the tokens and keys of its agents that run.
+    pub(super) fn over(&self, mut fleet: Fleet) -> Fleet {
+        for host in &mut fleet.hosts {
+            if let Some(started) = self.content.hosts.iter().find(|started| started.name == host.name) {
+                self.apply(host, started);
+            }
+        }
+        fleet
+    }
+
+    fn apply(&self, host: &mut FleetHost, started: &Started) {
+        host.token_file = Some(self.token_file());
+        host.key = started.key.as_ref().and_then(|key| key.parse().ok()).or(host.key);
+    }
+}

@@ -1,0 +1,338 @@
+//! `thru fleet` and `thru mesh`: many hosts from a list, their state, and every pair of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use model::{FindingKind, HostCheck};
+use program::{Agent, Doc, Finished, Running, Sandbox, skip};
+
+/// Four agents of this host, each as a host of a fleet, in two racks.
+struct Fleet {
+    sandbox: Sandbox,
+    agents: Vec<Agent>,
+    file: String,
+}
+
+impl Fleet {
+    fn new(count: usize) -> Self {
+        let sandbox = Sandbox::with_token();
+        let agents: Vec<Agent> = (0..count).map(|_| Agent::with_token(&sandbox, &[])).collect();
+        let token = sandbox.token_flags()[1].to_owned();
+        let hosts = agents.iter().enumerate().map(|(number, agent)| {
+            format!(
+                "[[host]]\nname = \"n{number}\"\ncontrol = \"{}\"\nlabels.rack = \"r{}\"\n",
+                agent.host(),
+                number / 2
+            )
+        });
+        let text = format!("[defaults]\ntoken_file = \"{token}\"\n{}", hosts.collect::<String>());
+        let path = sandbox.path("fleet.toml");
+        fs::write(&path, text).unwrap();
+        let file = path.display().to_string();
+        Self { sandbox, agents, file }
+    }
+
+    fn check(&self, more: &[&str], code: i32) -> Vec<HostCheck> {
+        let args = [&["fleet", "check", &self.file, "--json"], more].concat();
+        serde_json::from_str(&self.sandbox.run(&args).ended_with(code).stdout).expect("a list of hosts")
+    }
+}
+
+#[test]
+fn a_check_tells_the_state_of_each_host() {
+    let mut fleet = Fleet::new(3);
+    let checks = fleet.check(&[], 0);
+    for check in &checks {
+        assert_eq!((check.error.as_deref(), check.interface.as_deref()), (None, Some("lo")), "{check:?}");
+        assert!(check.rtt_ns.is_some_and(|ns| ns > 0) && check.mtu.is_some_and(|mtu| mtu > 0), "{check:?}");
+        // One clock: the difference is within the error that is told.
+        let (offset, error) = (check.clock_offset_ns.unwrap(), check.clock_error_ns.unwrap());
+        assert!(offset.unsigned_abs() <= error, "{offset} ns, at most {error}");
+        assert_eq!((check.users.as_deref(), check.waiting), (Some(&[][..]), Some(0)), "{check:?}");
+    }
+    // Who measures there, and from where.
+    let host = fleet.agents[1].host().to_owned();
+    let flags = fleet.sandbox.token_flags();
+    let stream = ["stream", &host, "--time", "60s", "--trials", "1", flags[0], flags[1]];
+    let mut running = fleet.sandbox.start(&stream);
+    program::eventually("the stream is seen", || {
+        let checks = fleet.check(&[], 0);
+        assert!(running.runs(), "the stream ended: {}", running.stderr());
+        let users = checks[1].users.clone().unwrap();
+        users.len() == 1 && users[0].source.as_deref() == Some("127.0.0.1") && users[0].for_ns > 0
+    });
+    running.signal(program::process::Signal::INT);
+    drop(running.wait());
+    // A host that does not answer costs itself only, and gives the code.
+    drop(fleet.agents.pop());
+    let checks = fleet.check(&[], 3);
+    let said: Vec<bool> = checks.iter().map(|check| check.error.is_some()).collect();
+    assert_eq!(said, [false, false, true]);
+    assert_eq!(fleet.check(&["--hosts", "rack=r0"], 0).len(), 2);
+    let text = fleet.sandbox.run(&["fleet", "check", &fleet.file]).ended_with(3).stdout;
+    assert!(text.starts_with("2 of 3 hosts can measure, not n2"), "{text}");
+    assert!(text.contains("start `thru serve` there with --listen"), "{text}");
+}
+
+#[test]
+fn mistakes_in_a_fleet_are_named() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("f.toml");
+    fs::write(&file, "[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"\n").unwrap();
+    let named = file.display().to_string();
+    let said = |args: &[&str]| sandbox.run(args).ended_with(2).message();
+    assert!(said(&["fleet", "check", &named]).contains("'a' is in it twice"));
+    assert!(said(&["mesh", "nosuch.toml"]).contains("cannot read the fleet nosuch.toml"));
+    fs::write(&file, "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n").unwrap();
+    assert!(said(&["mesh", &named, "--hosts", "c"]).contains("has no host 'c': it has a, b"));
+    assert!(said(&["mesh", &named, "--one-per", "rack"]).contains("no host of"));
+    assert!(said(&["mesh", &named, "--pattern", "none"]).contains("none"));
+}
+
+#[test]
+fn a_mesh_measures_every_pair_and_is_a_plan() {
+    let fleet = Fleet::new(4);
+    let flags = ["mesh", &fleet.file, "--rounds", "1", "--time", "50ms", "--name", "m"];
+    let doc = fleet.sandbox.measure(&flags);
+    assert_eq!(doc.run.header.kind, "mesh");
+    let pairs: BTreeSet<(&str, &str, &str)> = doc
+        .run
+        .header
+        .cells
+        .iter()
+        .map(|cell| (cell.spec.pattern.as_str(), &*cell.levels["from"], &*cell.levels["to"]))
+        .collect();
+    assert_eq!(pairs.len(), 24, "12 pairs of two patterns");
+    assert!(doc.run.outcomes.iter().all(|outcome| outcome.estimate.is_some()));
+    // All in as few steps as 4 hosts allow, and two tests in each.
+    let plan = doc.run.header.plan.as_ref().unwrap();
+    assert_eq!(plan.labels["n3"]["rack"], "r1");
+    let shown = fleet.sandbox.run(&["show", "m"]).ok().stdout;
+    for part in ["RTT           median ", " over 12 pairs, ", "Goodput       median ", "Stands out ", "\n n0 "] {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+    // The plan itself runs with `thru run`.
+    let text = fleet.sandbox.run(&[
+        "mesh",
+        &fleet.file,
+        "--plan",
+        "--rounds",
+        "1",
+        "--time",
+        "50ms",
+        "--pattern",
+        "rr",
+        "--directions",
+        "one",
+    ]);
+    let file = fleet.sandbox.path("plan.toml");
+    fs::write(&file, text.ok().stdout).unwrap();
+    let again = fleet.sandbox.measure(&["run", file.to_str().unwrap()]);
+    assert_eq!(again.run.header.cells.len(), 6);
+    let preview =
+        fleet.sandbox.run(&["mesh", &fleet.file, "--dry-run", "--one-per", "rack", "--pattern", "rr"]).ok().stdout;
+    // A rack at a time: the 8 pairs between racks alone, those within a rack beside those within the other.
+    assert!(preview.contains(", in 10 steps: "), "{preview}");
+}
+
+#[test]
+fn clients_measure_with_servers_and_a_killed_agent_costs_the_rest_only() {
+    let fleet = Fleet::new(4);
+    let args =
+        ["mesh", &fleet.file, "--clients", "rack=r0", "--servers", "rack=r1", "--pattern", "rr", "--rounds", "1"];
+    let doc = fleet.sandbox.measure(&[&args[..], &["--time", "50ms"]].concat());
+    let ends: BTreeSet<(String, String)> =
+        doc.run.header.cells.iter().map(|cell| (cell.levels["from"].clone(), cell.levels["to"].clone())).collect();
+    let wanted = [("n0", "n2"), ("n0", "n3"), ("n1", "n2"), ("n1", "n3")];
+    assert_eq!(ends, wanted.into_iter().map(|(from, to)| (from.to_owned(), to.to_owned())).collect());
+}
+
+#[test]
+fn a_slow_host_of_a_lab_is_named_and_nothing_else() {
+    let test = "a_slow_host_of_a_lab_is_named_and_nothing_else";
+    if let Err(error) = lab::available() {
+        return skip::skip(test, &error.to_string());
+    }
+    let sandbox = Sandbox::new();
+    let topology = sandbox.path("lab.toml");
+    let links: String = (1..=6)
+        .map(|host| {
+            let rate = if host == 3 { "20Mbit" } else { "100Mbit" };
+            format!("[[link]]\nbetween = [\"h{host}\", \"switch\"]\nrate = \"{rate}\"\n")
+        })
+        .collect();
+    let hosts: String = (1..=6).map(|host| format!("[[host]]\nname = \"h{host}\"\n")).collect();
+    fs::write(&topology, format!("{hosts}[[switch]]\nname = \"switch\"\n{links}")).unwrap();
+    let file = sandbox.path("fleet.toml");
+    fs::write(&file, "[[host]]\nname = \"h[1-6]\"\n").unwrap();
+    let document = sandbox.path("mesh.json");
+    let (topology, file, document) = (topology.to_str().unwrap(), file.to_str().unwrap(), document.to_str().unwrap());
+    let mesh = ["thru", "mesh", file, "--pattern", "stream", "--time", "400ms", "--rounds", "3", "--json", document];
+    sandbox.run(&[&["lab", "run", topology, "--"], &mesh[..]].concat()).ok();
+    let doc = Doc::try_parse(&fs::read_to_string(document).unwrap()).unwrap();
+    let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
+    let found: Vec<&str> = doc
+        .run
+        .findings
+        .iter()
+        .filter(|finding| kinds.contains(&finding.kind))
+        .map(|finding| finding.statement.as_str())
+        .collect();
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("h3 is slow as a sender"), "{found:#?}");
+    assert!(found[1].starts_with("h3 is slow as a receiver"), "{found:#?}");
+}
+
+/// Three hosts of a lab without agents, two of which run sshd. However the test ends, the lab is taken down.
+struct SshHosts {
+    sandbox: Sandbox,
+    name: String,
+    sshd: Vec<Running>,
+}
+
+impl SshHosts {
+    fn new(test: &str) -> Option<Self> {
+        if let Err(error) = lab::available() {
+            skip::skip(test, &error.to_string());
+            return None;
+        }
+        if !skip::program(test, "ssh", "openssh-client") || !skip::program(test, "/usr/sbin/sshd", "openssh-server") {
+            return None;
+        }
+        let mut hosts = Self { sandbox: Sandbox::new(), name: format!("ssh-{}", std::process::id()), sshd: Vec::new() };
+        let sandbox = &hosts.sandbox;
+        let topology =
+            "[[host]]\nname = \"h\"\ncount = 4\n[[switch]]\nname = \"s\"\n[[link]]\nbetween = [\"h*\", \"s\"]\n";
+        fs::write(sandbox.path("lab.toml"), topology).unwrap();
+        fs::write(sandbox.path("fleet.toml"), "[[host]]\nname = \"h[2-3]\"\n").unwrap();
+        for key in ["host", "user"] {
+            let path = sandbox.path(key).display().to_string();
+            sandbox.tool("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path]).ok();
+        }
+        let key = fs::read_to_string(sandbox.path("host.pub")).unwrap();
+        let known: String = (2..=4).map(|host| format!("h{host} {key}")).collect();
+        fs::write(sandbox.path("known"), known).unwrap();
+        let config = format!(
+            "Host *\n User root\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n ConnectTimeout 5\n",
+            sandbox.path("user").display(),
+            sandbox.path("known").display()
+        );
+        fs::write(sandbox.path("config"), config).unwrap();
+        let lab = ["lab", "up", "lab.toml", "--name", &hosts.name, "--no-agents"];
+        sandbox.run(&lab).ok();
+        fs::create_dir_all("/run/sshd").unwrap();
+        for host in ["h2", "h3"] {
+            let option = |name: &str, value: String| ["-o".to_owned(), format!("{name}={value}")];
+            let options = [
+                option("AuthorizedKeysFile", sandbox.path("user.pub").display().to_string()),
+                option("StrictModes", "no".into()),
+                option("UsePAM", "no".into()),
+                option("PidFile", "none".into()),
+                option("PermitRootLogin", "yes".into()),
+            ]
+            .concat();
+            let key = sandbox.path("host").display().to_string();
+            let sshd = [
+                "lab",
+                "exec",
+                "--lab",
+                &hosts.name,
+                host,
+                "--",
+                "/usr/sbin/sshd",
+                "-D",
+                "-e",
+                "-f",
+                "/dev/null",
+                "-h",
+                &key,
+            ];
+            let args: Vec<String> = sshd.iter().map(ToString::to_string).chain(options).collect();
+            let running = sandbox.start(&args);
+            hosts.sshd.push(running);
+        }
+        for sshd in &mut hosts.sshd {
+            program::eventually("sshd listens", || sshd.stderr().contains("Server listening"));
+        }
+        Some(hosts)
+    }
+
+    /// Runs `thru` with these arguments on the host h1.
+    fn on_h1(&self, args: &[&str]) -> Finished {
+        let exec = ["lab", "exec", "--lab", &self.name, "h1", "--", "thru"];
+        let mut command = self.sandbox.command(&[&exec[..], args].concat());
+        command.env("XDG_DATA_HOME", self.sandbox.path("data"));
+        Running::of(command).wait()
+    }
+}
+
+impl Drop for SshHosts {
+    fn drop(&mut self) {
+        for sshd in &self.sshd {
+            sshd.signal(program::process::Signal::TERM);
+        }
+        let _ = self.sandbox.command(&["lab", "down", &self.name]).output();
+    }
+}
+
+/// The folders of agents that came by ssh.
+fn left() -> usize {
+    let entries = fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.filter(|name| name.to_string_lossy().starts_with("thru-agent-")).count()
+}
+
+#[test]
+fn agents_come_by_ssh_and_leave_nothing() {
+    let Some(hosts) = SshHosts::new("agents_come_by_ssh_and_leave_nothing") else { return };
+    let before = left();
+    let up = hosts.on_h1(&["fleet", "up", "fleet.toml", "--ssh-config", "config"]).ok();
+    assert!(up.stdout.starts_with("2 of 2 agents run."), "{}", up.stdout);
+    assert_eq!(left(), before + 2);
+    // Commands with the same fleet know the token and the keys.
+    let checks: Vec<HostCheck> =
+        serde_json::from_str(&hosts.on_h1(&["fleet", "check", "fleet.toml", "--json"]).ok().stdout).unwrap();
+    assert!(checks.len() == 2 && checks.iter().all(|check| check.error.is_none()), "{checks:?}");
+    let mesh = ["mesh", "fleet.toml", "--pattern", "rr", "--time", "50ms", "--rounds", "1", "--json"];
+    let doc = hosts.on_h1(&mesh).doc();
+    assert_eq!(doc.run.outcomes.len(), 2);
+    let again = hosts.on_h1(&["fleet", "up", "fleet.toml"]).ended_with(2).message();
+    assert!(again.contains("were started before") && again.contains("thru fleet down fleet.toml"), "{again}");
+    let down = hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
+    assert!(down.stdout.starts_with("2 of 2 agents are stopped."), "{}", down.stdout);
+    assert_eq!(left(), before);
+    assert!(hosts.on_h1(&["fleet", "down", "fleet.toml"]).ended_with(2).message().contains("no agents of fleet.toml"));
+    // A host without sshd costs itself only.
+    fs::write(hosts.sandbox.path("fleet.toml"), "[[host]]\nname = \"h[2-4]\"\n").unwrap();
+    let up = hosts.on_h1(&["fleet", "up", "fleet.toml", "--ssh-config", "config"]).ended_with(3);
+    assert!(up.stdout.starts_with("2 of 3 agents run.\n  h4: ssh does not reach h4: "), "{}", up.stdout);
+    hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
+    assert_eq!(left(), before);
+}
+
+#[test]
+fn agents_come_by_mpirun() {
+    let test = "agents_come_by_mpirun";
+    if !skip::program(test, "mpirun", "openmpi-bin") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let file = sandbox.path("fleet.toml");
+    fs::write(&file, format!("[[host]]\nname = \"localhost\"\ncontrol = \"127.0.0.1:{port}\"\n")).unwrap();
+    let file = file.display().to_string();
+    let run = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command
+            .env("XDG_DATA_HOME", sandbox.path("data"))
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        Running::of(command).wait()
+    };
+    let up = run(&["fleet", "up", &file, "--via", "mpirun"]).ok();
+    assert!(up.stdout.starts_with("1 of 1 agents run."), "{}{}", up.stdout, up.stderr);
+    run(&["fleet", "check", &file]).ok();
+    run(&["fleet", "down", &file]).ok();
+    let gone = run(&["fleet", "check", &file, "--json"]).ended_with(3);
+    assert!(gone.stdout.contains("refused"), "{}", gone.stdout);
+}
