@@ -61,6 +61,10 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
     rows.extend(limits(run).map(|limits| ("Limited by", limits)));
     rows.extend(missing(run).map(|missing| ("No value", missing)));
     rows.extend(caveats(run).map(|caveats| ("Caveats", caveats)));
+    // A run that is not stored cannot be asked about.
+    if whole.contains(&run.header.id) {
+        rows.push(("Next", format!("`thru why {}` (what limits each pair, with the evidence)", run.header.id)));
+    }
     if !whole.is_empty() {
         rows.push(("More", format!("{whole}: all pairs with their intervals and limits")));
     }
