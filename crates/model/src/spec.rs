@@ -94,6 +94,11 @@ fn observe_interval() -> u64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_observe_interval(ns: &u64) -> bool {
     *ns == OBSERVE_INTERVAL_NS
 }
@@ -124,6 +129,9 @@ pub struct Spec {
     pub direction: Direction,
     /// When a trial ends.
     pub stop: Stop,
+    /// Of one of several simultaneous tests: its start after the common one, ns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_ns: u64,
     /// Nanoseconds at the start of a trial that the rates leave out (the ledger includes them).
     pub warmup_ns: u64,
     /// Application rate limit in bit/s over all flows of a direction; null for none.
@@ -206,6 +214,7 @@ impl Spec {
             processes: 1,
             direction: Direction::Send,
             stop: Stop::TimeNs(1_000_000_000),
+            start_ns: 0,
             warmup_ns: 0,
             rate_bps: None,
             no_loss: false,

@@ -374,7 +374,7 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
     let slot = |cell: u32| {
         let [near, far] = pairs[cell as usize % pairs.len()];
         let combination = cell as usize / pairs.len();
-        Slot { cell, sizes: 1, plot: combination, combination, near, far }
+        Slot { cell, sizes: 1, plot: combination, combination, near, far, together: false }
     };
     let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
     let schedule =

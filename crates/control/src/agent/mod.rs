@@ -10,6 +10,7 @@ mod facts;
 pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
+mod hold;
 mod limits;
 #[cfg(feature = "metrics")]
 mod measured;
@@ -51,6 +52,7 @@ use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
 use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
+use hold::Holds;
 pub use limits::Limits;
 #[cfg(feature = "metrics")]
 use measured::Measured;
@@ -115,6 +117,8 @@ pub struct Agent(Arc<Shared>);
 pub(crate) struct Shared {
     options: AgentOptions,
     queue: Arc<Queue>,
+    /// The positions that were granted.
+    holds: Arc<Holds>,
     data_acceptor: Arc<DataAcceptor>,
     /// The shared port for data connections, if there is one.
     port: Option<u16>,
@@ -203,6 +207,7 @@ impl Shared {
     fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
         Self {
             queue: options.machine.0.clone(),
+            holds: Arc::default(),
             data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,

@@ -2,6 +2,8 @@
 
 mod address;
 mod choose;
+mod common_start;
+mod companion;
 mod drive;
 mod end;
 mod fetch;

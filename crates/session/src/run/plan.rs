@@ -55,6 +55,7 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
             (near, Some(number(named(&cell.to).unwrap_or(PlanHost::LocalFar))))
         });
     }
+    let together = cells.iter().any(|cell| cell.levels.contains_key(Factor::GROUP));
     let count = hosts.len();
     let mut slots: Vec<Slot> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
@@ -66,7 +67,7 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
             Some(slot) => slot.sizes += 1,
             None => {
                 let (plot, combination) = (cell.plot, cell.combination);
-                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far });
+                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, together });
             }
         }
     }
