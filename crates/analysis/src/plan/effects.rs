@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, RunHeader};
 
 use super::best::best;
+use super::groups::of_groups;
 use super::hosts::of_hosts;
 use super::logs::{Logs, as_goodput, logs, noun};
 use super::{KINDS, across_kinds, dimensions, levels, of_kind, part, sizes_of_curves};
@@ -32,7 +33,7 @@ struct Effect {
     cells: Vec<u32>,
 }
 
-/// Hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
+/// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
 /// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
 /// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial.
 #[must_use]
@@ -43,8 +44,10 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
+        // Groups are measured at the same time and affect each other: their difference is no effect of a factor.
+        let apart = |name: &&String| plan.groups().is_none_or(|groups| groups.name != **name);
         let factors: Vec<(&String, Vec<String>)> =
-            names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
+            names.iter().filter(apart).map(|name| (name, levels(plan, name, &cells))).collect();
         let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
         // Block sizes of a curve have no main effects: the curve itself shows them.
         let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
@@ -61,7 +64,8 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
     effects.extend(across(header, plan, &logs));
-    let mut found = of_hosts(header, outcomes);
+    let mut found = of_groups(header, outcomes, passes);
+    found.extend(of_hosts(header, outcomes));
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found
