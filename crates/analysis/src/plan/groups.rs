@@ -36,7 +36,8 @@ pub struct GroupShare {
     pub share: RoundMean,
     /// The goodput of its flows relative to their fair share, on average.
     pub of_fair: RoundMean,
-    flows: u32,
+    /// Its flows.
+    pub flows: u32,
     rate_bps: Option<u64>,
     cc: Option<String>,
 }
@@ -307,7 +308,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
             value(each, "bit/s"),
             Ratio(group.of_fair.value)
         );
-        let estimate = estimated(&group.of_fair, "mean over rounds of the goodput relative to the fair share", "ratio");
+        let estimate = estimated(&group.of_fair, "mean over rounds of the goodput relative to the fair share", "share");
         found.push(finding(statement, Some(estimate), &[group.cell]));
     }
     if set.starved_flows > 0 {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use model::{Change, Conditions, HostReading, HostSettings};
+use model::{Change, Conditions, HostReading, HostSettings, RunHeader, Spec};
 
 use super::companion::Invitation;
 use super::drive::unsupported;
@@ -102,6 +102,22 @@ impl Fleet {
         }
         self.held_since = Some(Instant::now());
         Ok(())
+    }
+
+    /// Measures the path between two hosts, as [`Pair::probe_path`].
+    ///
+    /// # Errors
+    /// If a connection is lost.
+    pub async fn probe_path(
+        &mut self,
+        hosts: [usize; 2],
+        header: &mut RunHeader,
+        spec: &Spec,
+    ) -> Result<(), ControlError> {
+        let Some(mut lent) = self.lend(hosts, false) else { return Ok(()) };
+        let probed = if lent.program.is_none() { lent.pair.probe_path(header, spec).await } else { Ok(()) };
+        self.take_back(hosts, lent);
+        probed
     }
 
     /// Releases all machines and closes the connections.
