@@ -14,6 +14,7 @@ mod figures;
 mod flow;
 mod foreign;
 mod greeting;
+mod groups;
 mod honest;
 mod import;
 mod inventory;

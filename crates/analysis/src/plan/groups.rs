@@ -38,8 +38,9 @@ pub struct GroupShare {
     pub of_fair: RoundMean,
     /// Its flows.
     pub flows: u32,
+    /// The congestion control of its senders, if it is over TCP.
+    pub cc: Option<String>,
     rate_bps: Option<u64>,
-    cc: Option<String>,
 }
 
 /// Groups that sent in one direction at the same time, with all other factors fixed.

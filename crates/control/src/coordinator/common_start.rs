@@ -60,25 +60,28 @@ impl Drop for CommonStart {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn all_start_when_the_last_is_armed_each_after_its_delay() {
-        let begun = Instant::now();
-        let arm_after = [3, 1, 2].map(Duration::from_secs);
-        let delays = [0, 5, 1].map(Duration::from_secs);
-        let tests = CommonStart::of(3).into_iter().zip(arm_after).zip(delays).map(|((start, arm), delay)| async move {
-            tokio::time::sleep(arm).await;
+    #[tokio::test]
+    async fn none_starts_before_the_last_is_armed_nor_before_its_delay() {
+        let mut starts = CommonStart::of(3);
+        let last = starts.pop().unwrap();
+        let delays = [0, 20].map(Duration::from_millis);
+        let waiting = starts.into_iter().zip(delays).map(|(start, delay)| async move {
             assert!(start.wait(delay).await);
-            begun.elapsed().as_secs()
+            Instant::now()
         });
-        let tests: Vec<_> = tests.map(tokio::spawn).collect();
-        let mut started = Vec::new();
-        for test in tests {
-            started.push(test.await.unwrap());
+        let waiting: Vec<_> = waiting.map(tokio::spawn).collect();
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
         }
-        assert_eq!(started, [3, 8, 4]);
+        assert!(waiting.iter().all(|test| !test.is_finished()));
+        let armed = Instant::now();
+        assert!(last.wait(Duration::ZERO).await);
+        for (test, delay) in waiting.into_iter().zip(delays) {
+            assert!(test.await.unwrap() >= armed + delay);
+        }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn none_starts_if_one_cannot() {
         let mut starts = CommonStart::of(3);
         let cannot = starts.pop();

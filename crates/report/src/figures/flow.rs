@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn long_series_are_thinned_and_keep_their_ends() {
         let samples: Vec<TcpSample> = (0..5_001).map(sampled).collect();
-        let points = points(&samples, |sample| Some(f64::from(sample.cwnd)));
+        let points = points(&samples, |sample| Some(f64::from(sample.cwnd)), 0);
         assert!((MAX_POINTS / 2..=MAX_POINTS + 1).contains(&points.len()), "{}", points.len());
         assert_eq!((points[0].y, points[points.len() - 1].y), (10.0, 5_010.0));
     }

@@ -64,9 +64,10 @@ fn table(run: &Run, columns: u16) -> String {
         let value = outcome.estimate.as_ref()?.value / f64::from(outcome.spec.flows);
         (outcome.spec.flows > 1).then(|| units::bits_per_second(value))
     };
-    let all: [Column<'_>; 11] = [
+    let all: [Column<'_>; 12] = [
         ("transport", false, &|outcome| Some(outcome.spec.transport.to_string())),
         ("direction", false, &|outcome| Some(figures::direction(outcome.spec.direction).to_owned())),
+        ("cc", false, &|outcome| share(outcome).and_then(|group| group.cc.clone())),
         ("flows", true, &|outcome| Some(outcome.spec.flows.to_string())),
         ("goodput", true, &|outcome| outcome.estimate.as_ref().map(outcome_line::estimate_words)),
         ("share", true, &|outcome| share(outcome).map(percent)),
@@ -84,7 +85,7 @@ fn table(run: &Run, columns: u16) -> String {
         |value: &dyn Fn(&Outcome) -> Option<String>| shown.windows(2).any(|two| value(two[0]) != value(two[1]));
     let plain = run.outcomes.iter().all(|outcome| outcome.spec.direction == Direction::Send);
     let wanted = |(head, _, value): &&Column<'_>| match *head {
-        "transport" => differs(*value),
+        "transport" | "cc" | "trials" => differs(*value),
         "direction" => !plain && differs(*value),
         _ => shown.iter().any(|outcome| value(outcome).is_some()),
     };
@@ -99,4 +100,26 @@ fn table(run: &Run, columns: u16) -> String {
     };
     let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
     Grid { head: &head, rows: &rows, numeric: &numeric, names: 1 }.text(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn each_group_has_a_line_with_its_share_and_findings_follow() {
+        let run = sample::groups();
+        assert!(is_of(&run) && !is_of(&sample::planned()) && !is_of(&sample::stream()));
+        for columns in [60, 80, 100] {
+            let text = screen(&run, columns, "`thru show x -v`");
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
+            let line = text.lines().find(|line| line.trim_start().starts_with("bulk ")).unwrap();
+            assert!(line.contains("bit/s ±"), "{text}");
+            assert!(text.contains("75.0 %") && text.contains("25.0 %"), "{text}");
+            let said = text.replace("\n  ", " ");
+            assert!(said.contains("The groups together: ") && said.contains("Jain's fairness index"), "{text}");
+            assert!(text.ends_with("`thru show x -v`: series, hosts, cores, cost, all findings\n"), "{text}");
+        }
+    }
 }
