@@ -1,6 +1,8 @@
 //! Runs on a simulated path in virtual time: noise, drift, outliers, stalls, failed set-ups, lost hosts, and interrupts at any
 //! step.
 
+mod groups;
+
 use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
@@ -384,17 +386,6 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
     (header, run)
 }
 
-/// Three groups of flows on the same hosts, and their run.
-fn groups(budget_ns: u64, seed: u64) -> (RunHeader, Run) {
-    let mut header = header(vec![stream(100 * MS); 3], budget_ns, seed);
-    header.stopping.max_trials = 30;
-    let slot = |cell: u32| Slot { cell, sizes: 1, plot: 0, combination: 0, near: 0, far: 1, together: true };
-    let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
-    let schedule = PlanSchedule { plan: Plan::default(), slots, trials: Vec::new(), passes: Vec::new() };
-    let run = Run::plan(&header, schedule, Default::default(), 0);
-    (header, run)
-}
-
 /// Every trial is in its outcome, and every pass that ended gave its trials or an anatomy.
 fn nothing_is_lost(ended: &Ended) {
     let in_outcomes: usize = ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
@@ -490,17 +481,6 @@ proptest! {
         let most = counts.iter().max().copied().unwrap_or(0);
         prop_assert!(counts.iter().all(|count| *count == most || *count >= 6.min(most)), "{:?}", counts);
         prop_assert_eq!(ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum::<usize>(), ended.trials.len());
-    }
-
-    #[test]
-    fn groups_are_measured_together_until_all_have_converged(path in paths(), budget in SECOND..60 * SECOND) {
-        let (header, run) = groups(budget, path.seed);
-        let ended = carry_out(run, &Path { single_ended: false, ..path });
-        prop_assert_eq!(&ended.end, &End::Finished);
-        let count = |cell: &Cell| ended.trials.iter().filter(|trial| trial.cell == cell.id).count();
-        let counts: Vec<usize> = header.cells.iter().map(count).collect();
-        prop_assert!(counts.iter().all(|count| *count == counts[0] && *count <= 30), "{:?}", counts);
-        prop_assert!(counts[0] >= 6 || ended.ns + ended.longest_ns >= budget, "{:?} in {}", counts, ended.ns);
     }
 
     #[test]

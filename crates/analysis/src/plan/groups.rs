@@ -204,7 +204,7 @@ fn active(spec: &Spec, trial: &Trial) -> Option<[u64; 2]> {
             .filter_map(|end| Some(end.intervals.last()?.end_ns))
             .max()?,
     };
-    Some([spec.start_ns + spec.warmup_ns, spec.start_ns + end])
+    Some([spec.starts_after_ns() + spec.warmup_ns, spec.starts_after_ns() + end])
 }
 
 /// The goodput between two times after the common start, from the series, bit/s. A part of an interval has that part of its bytes.
@@ -213,7 +213,7 @@ fn within(spec: &Spec, trial: &Trial, from_ns: u64, to_ns: u64) -> f64 {
         .iter()
         .flat_map(|end| &end.intervals)
         .map(|interval| {
-            let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| ns + spec.start_ns);
+            let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| ns + spec.starts_after_ns());
             let common = end.min(to_ns).saturating_sub(start.max(from_ns));
             interval.bytes_received as f64 * common as f64 / end.saturating_sub(start).max(1) as f64
         })
@@ -494,11 +494,11 @@ mod tests {
 
     #[test]
     fn groups_are_compared_while_all_of_them_send() {
-        let late = Spec { start_ns: 2 * SECOND, stop: Stop::TimeNs(2 * SECOND), ..spec(1) };
+        let late = Spec { start_ns: Some(2 * SECOND), stop: Stop::TimeNs(2 * SECOND), ..spec(1) };
         let set = shares(&[Sent("a", spec(1), vec![10]), Sent("late", late, vec![30])]);
         assert_eq!(set.window_ns, Some([2 * SECOND, 4 * SECOND]));
         assert!(is_near(set.groups[1].share.value, 0.75) && set.index_of_flows.is_none());
-        let apart = Spec { start_ns: 4 * SECOND, ..spec(1) };
+        let apart = Spec { start_ns: Some(4 * SECOND), ..spec(1) };
         let (header, outcomes, passes) = run(&[Sent("a", spec(1), vec![10]), Sent("b", apart, vec![10])], 2);
         assert!(group_shares(&header, &outcomes, &passes).is_empty(), "they had no time in common");
     }
@@ -511,7 +511,7 @@ mod tests {
         };
         let groups = [Sent("a", with("cubic", 1), vec![30]), Sent("b", with("bbr", 1), vec![10])];
         let found = said(&groups);
-        let expected = "By congestion control: bbr took 25.0 % ± 0.0 with 50 % of the flows, cubic took 75.0 % ± 0.0 with 50 % of the flows.";
+        let expected = "By congestion control: bbr took 25.0 % ± 0.0 with 50.0 % of the flows, cubic took 75.0 % ± 0.0 with 50.0 % of the flows.";
         assert!(found.iter().any(|one| one == expected), "{found:?}");
         let one = said(&[Sent("a", with("cubic", 1), vec![30]), Sent("b", with("cubic", 1), vec![10])]);
         assert!(!one.iter().any(|one| one.starts_with("By congestion control")), "{one:?}");

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_strangers_ticket_is_refused() {
+    async fn an_unknown_ticket_is_refused() {
         let (queue, holds) = (Queue::new(2), Arc::new(Holds::default()));
         let (_one, _other) = (begun(&queue, &holds, "a"), begun(&queue, &holds, "b"));
         for ticket in ["", "c", "aa", "A"] {

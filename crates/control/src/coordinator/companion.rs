@@ -1,31 +1,18 @@
 //! Further connections to an agent that this coordinator has already: simultaneous tests need one each.
 
-use std::net::SocketAddr;
-
 use tokio::net::TcpStream;
 
 use super::End;
 use super::end::{CONNECT_LIMIT, Target, unreachable_at};
-use crate::agent::Agent;
+use super::reached::Reached;
 use crate::proto::JOIN;
-use crate::proto::auth::Token;
-use crate::proto::fingerprint::Fingerprint;
 use crate::proto::message::{FromAgent, ToAgent};
 use crate::{Access, ControlError};
-
-/// Where further connections to an agent lead.
-#[derive(Clone)]
-pub(super) enum Door {
-    /// The agent of this process.
-    Local(Agent),
-    /// An agent that was recognized. A name may have several addresses, so the one that answered is kept.
-    Remote { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token> },
-}
 
 /// What the first connection to an agent knows, with which further ones join it.
 #[derive(Clone)]
 pub(super) struct Invitation {
-    door: Door,
+    reached: Reached,
     ticket: Option<String>,
     name: String,
     version: String,
@@ -34,24 +21,15 @@ pub(super) struct Invitation {
     can_join: bool,
 }
 
-impl Door {
-    /// The agent's address; `None` within this process.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Local(_) => None,
-            Self::Remote { address, .. } => Some(*address),
-        }
-    }
-
-    async fn connect(&self) -> Result<End, ControlError> {
-        match self {
-            Self::Local(agent) => End::connect(Target::Local(agent)).await,
-            Self::Remote { host, address, key, token } => {
-                let failed = |source| unreachable_at(host, source);
-                let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
-                let stream = stream.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
-                End::over(stream, host, &Access::to(*key, token.clone())).await
-            }
+/// A further connection.
+async fn connect(reached: &Reached) -> Result<End, ControlError> {
+    match reached {
+        Reached::Local(agent) => End::connect(Target::Local(agent)).await,
+        Reached::Remote { host, address, key, token } => {
+            let failed = |source| unreachable_at(host, source);
+            let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
+            let stream = stream.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
+            End::over(stream, host, &Access::to(*key, token.clone())).await
         }
     }
 }
@@ -60,7 +38,7 @@ impl End {
     /// What further connections to its agent need.
     pub(super) fn invitation(&self) -> Invitation {
         Invitation {
-            door: self.door.clone(),
+            reached: self.reached.clone(),
             ticket: self.ticket.clone(),
             name: self.name.clone(),
             version: self.version.clone(),
@@ -83,7 +61,7 @@ impl Invitation {
                 self.version
             )));
         };
-        let mut end = self.door.connect().await?;
+        let mut end = connect(&self.reached).await?;
         if end.instance != self.instance {
             return Err(refused("another agent answers there now: it was restarted".into()));
         }

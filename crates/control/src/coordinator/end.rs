@@ -16,7 +16,7 @@ use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
 use super::address::{identity, label, split};
-use super::companion::Door;
+use super::reached::Reached;
 
 /// The agent to connect to.
 pub enum Target<'a> {
@@ -63,8 +63,8 @@ pub struct End {
     pub(super) ticket: Option<String>,
     /// It has joined another connection, which has the settings of the host.
     pub(super) joined: bool,
-    /// Where further connections lead.
-    pub(super) door: Door,
+    /// How it was reached.
+    pub(super) reached: Reached,
     wire: Wire<ToAgent, FromAgent>,
 }
 
@@ -83,8 +83,8 @@ impl End {
         match target {
             Target::Local(agent) => {
                 let wire = Wire::start(agent.connect(), &ToAgent::Ping);
-                let door = Door::Local(agent.clone());
-                Self::greet(wire, "this host".into(), door, None, &Binding::default()).await
+                let reached = Reached::Local(agent.clone());
+                Self::greet(wire, "this host".into(), reached, None, &Binding::default()).await
             }
             Target::Remote { host, access, family } => Self::over(dial(host, family).await?, host, access).await,
         }
@@ -105,8 +105,8 @@ impl End {
         let recognized = access.keys.check(&agent, key);
         let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
         let wire = Wire::start(stream, &ToAgent::Ping);
-        let door = Door::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
-        let end = Self::greet(wire, name, door, access.token.as_ref(), &binding).await?;
+        let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
+        let end = Self::greet(wire, name, reached, access.token.as_ref(), &binding).await?;
         // Only now: an attacker without the token must not take the agent's place in the file.
         let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
         Ok(Self { note, ..end })
@@ -115,7 +115,7 @@ impl End {
     async fn greet(
         mut wire: Wire<ToAgent, FromAgent>,
         name: String,
-        door: Door,
+        reached: Reached,
         token: Option<&Token>,
         binding: &Binding,
     ) -> Result<Self, ControlError> {
@@ -159,12 +159,12 @@ impl End {
                         namespace,
                         applied: Vec::new(),
                         changed: Vec::new(),
-                        address: door.address(),
+                        address: reached.address(),
                         note: None,
                         reach_tokens: HashMap::new(),
                         ticket: None,
                         joined: false,
-                        door,
+                        reached,
                         wire,
                     });
                 }

@@ -16,6 +16,7 @@ mod metrics;
 mod pair_run;
 mod pass;
 mod path_probe;
+mod reached;
 mod tuning;
 
 use std::time::{Duration, Instant};

@@ -53,7 +53,7 @@ impl Pair {
     ) -> Result<PassResult, ControlError> {
         self.arm(trial, spec, legs, cancel).await?;
         if let Some(start) = start.take() {
-            self.wait_for(start, Duration::from_nanos(spec.start_ns), cancel).await?;
+            self.wait_for(start, Duration::from_nanos(spec.starts_after_ns()), cancel).await?;
         }
         // The passive end first: it must be ready when the active end sends.
         if let Some(far) = &self.far {

@@ -85,7 +85,7 @@ fn figure(
                     _ => format!(", flow {}", flow.flow),
                 };
                 for (dash, quantity) in quantities.iter().enumerate() {
-                    let points = points(&flow.tcp, quantity.value, outcome.spec.start_ns);
+                    let points = points(&flow.tcp, quantity.value, outcome.spec.starts_after_ns());
                     if !points.is_empty() {
                         let alone = lines.len() == 1 || (apart && quantities.len() > 1);
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };

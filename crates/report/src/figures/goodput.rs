@@ -48,7 +48,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
 fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     let of = |end: fn(&Trial) -> &EndTally| {
         let ends: Vec<&EndTally> = outcome.trials.iter().map(end).collect();
-        points(&ends, outcome.spec.interval_ns, outcome.spec.start_ns)
+        points(&ends, outcome.spec.interval_ns, outcome.spec.starts_after_ns())
     };
     let far = || of(|trial| &trial.far);
     let near = || of(|trial| &trial.near);

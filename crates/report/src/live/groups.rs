@@ -20,10 +20,9 @@ pub(super) struct GroupLines {
     ended_ns: u64,
     /// The moment that has no line yet: its time in periods after the common start, and what happened until then in each group.
     moment: Option<(u64, BTreeMap<usize, Change>)>,
-    /// Groups whose trial of this round has ended, the longest of them, and whether the round had a line.
-    ended: usize,
-    longest_ns: u64,
-    had_line: bool,
+    /// The groups whose trial of this round has ended: the time of its end after the common start, ns, and what happened since the
+    /// group's last reading.
+    ended: Vec<(u64, Change)>,
 }
 
 impl GroupLines {
@@ -32,16 +31,7 @@ impl GroupLines {
         header.plan.as_ref()?.groups()?;
         let specs: Vec<Spec> = header.cells.iter().map(|cell| cell.spec.clone()).collect();
         let readings = specs.iter().map(|_| Readings::default()).collect();
-        Some(Self {
-            specs,
-            readings,
-            headed: false,
-            ended_ns: 0,
-            moment: None,
-            ended: 0,
-            longest_ns: 0,
-            had_line: false,
-        })
+        Some(Self { specs, readings, headed: false, ended_ns: 0, moment: None, ended: Vec::new() })
     }
 
     /// The lines that follow from an event.
@@ -63,34 +53,33 @@ impl GroupLines {
         let Some(spec) = self.specs.get(group) else { return Vec::new() };
         let Some((before, counts)) = self.readings[group].add(spec, end, reading) else { return Vec::new() };
         let change = sum(spec, &counts, before.as_ref());
-        let at = (spec.start_ns + counts.at_ns() + self.period_ns() / 2) / self.period_ns();
+        let at = (spec.starts_after_ns() + counts.at_ns() + self.period_ns() / 2) / self.period_ns();
         let lines = if self.moment.as_ref().is_some_and(|(time, _)| *time < at) { self.flush() } else { Vec::new() };
         let moment = self.moment.get_or_insert_with(|| (at, BTreeMap::new()));
         moment.1.insert(group, change);
         lines
     }
 
-    /// A group's trial has ended. A round without readings has one line, with the values of its trials.
+    /// A group's trial has ended. The last line of a round is of those that ended last; without readings it has the values of all.
     fn trial(&mut self, trial: &Trial) -> Vec<String> {
         let group = trial.cell as usize;
         let Some(spec) = self.specs.get(group).cloned() else { return Vec::new() };
-        let mut lines = if self.ended == 0 { self.flush() } else { Vec::new() };
-        let (_, counts) = self.readings[group].end(trial);
-        self.longest_ns = self.longest_ns.max(spec.start_ns + counts.at_ns());
-        self.ended += 1;
-        if !self.had_line {
-            let change = sum(&spec, &counts, None);
-            let bits = trial.value.map_or(change.bits, |value| value * change.seconds);
-            let whole = self.moment.get_or_insert_with(|| (0, BTreeMap::new()));
-            whole.1.insert(group, Change { bits, ..change });
-        }
-        if self.ended == self.specs.len() {
-            let time_ns = self.ended_ns + self.longest_ns;
-            if let Some((_, changes)) = self.moment.take() {
-                lines.extend(self.line(time_ns, &changes));
+        let mut lines = self.flush();
+        let (before, counts) = self.readings[group].end(trial);
+        let change = sum(&spec, &counts, before.as_ref());
+        // A whole trial has its own value.
+        let bits = trial.value.filter(|_| before.is_none()).map_or(change.bits, |value| value * change.seconds);
+        self.ended.push((spec.starts_after_ns() + counts.at_ns(), Change { bits, ..change }));
+        if self.ended.len() == self.specs.len() {
+            let longest_ns = self.ended.iter().map(|(end_ns, _)| *end_ns).max().unwrap_or(0);
+            let is_last = |end_ns: u64| end_ns + self.period_ns() / 2 > longest_ns;
+            let rest = self.ended.iter().filter(|(end_ns, _)| is_last(*end_ns)).map(|(_, change)| change.clone());
+            let rest: BTreeMap<usize, Change> = (0..).zip(rest).filter(|(_, change)| change.seconds > 0.01).collect();
+            self.ended_ns += longest_ns;
+            self.ended.clear();
+            if !rest.is_empty() {
+                lines.extend(self.line(self.ended_ns, &rest));
             }
-            self.ended_ns = time_ns;
-            (self.ended, self.longest_ns, self.had_line) = (0, 0, false);
         }
         lines
     }
@@ -98,7 +87,6 @@ impl GroupLines {
     /// The line of the moment that has none yet.
     fn flush(&mut self) -> Vec<String> {
         let Some((at, changes)) = self.moment.take() else { return Vec::new() };
-        self.had_line = true;
         self.line(self.ended_ns + at * self.period_ns(), &changes)
     }
 

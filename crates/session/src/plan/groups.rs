@@ -167,7 +167,7 @@ fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, Str
         }
     }
     let mut spec = draft.one().map_err(|error| error.to_string())?;
-    spec.start_ns = given.start.map_or(0, |start| start.0);
+    spec.start_ns = Some(given.start.map_or(0, |start| start.0));
     end(&mut spec, given)?;
     possible(&spec, hosts)?;
     engine::pattern::check(&spec).map_err(|error| error.to_string())?;
@@ -266,13 +266,13 @@ mod tests {
         assert_eq!((first.flows, first.rate_bps, first.block), (4, Some(100_000_000), 1024));
         assert_eq!((first.near.cc.as_deref(), first.far.dscp), (Some("bbr"), Some(46)));
         assert_eq!((first.near.sndbuf, first.far.sndbuf), (Some(1 << 20), Some(2 << 20)));
-        assert_eq!((first.direction, first.start_ns), (Direction::Reverse, 2_000_000_000));
+        assert_eq!((first.direction, first.start_ns), (Direction::Reverse, Some(2_000_000_000)));
         assert_eq!(first.stop, Stop::TimeNs(5_500_000_000), "the warm-up is a part of it");
-        assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), 0));
+        assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), Some(0)));
         let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.levels[Factor::GROUP].as_str()).collect();
         assert_eq!(levels, ["1", "bulk"]);
         assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("beta")));
-        assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2 s"));
+        assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2.00 s"));
     }
 
     #[test]
@@ -291,8 +291,8 @@ mod tests {
         for (groups, expected) in [
             (&["flow=1"] as &[&str], "group 1: a group has no 'flow'; did you mean 'flows'?"),
             (&["cc=cubic", "name=web,flows=x"], "group 2 (web): flows: 'x' is not a whole number"),
-            (&["start=4s,stop=2s"], "group 1: `stop` (2 s) is not after `start` (4 s)"),
-            (&["start=10s"], "group 1: `start` (10 s) is not before the end of the trial (10 s)"),
+            (&["start=4s,stop=2s"], "group 1: `stop` (2.00 s) is not after `start` (4.00 s)"),
+            (&["start=10s"], "group 1: `start` (10.0 s) is not before the end of the trial (10.0 s)"),
             (&["time=2s"], "group 1: `time` is no key of a group: write `stop`"),
             (&["set=near:cc.default=reno"], "group 1: `set` is no key of a group: the settings of a host"),
             (&["flows=1,flows=2"], "group 1: `flows` is given twice"),
