@@ -305,7 +305,8 @@ impl PlanRun {
         }
         let tests = std::mem::take(&mut self.tests);
         for (at, test) in tests.into_iter().enumerate() {
-            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at) else {
+            // Groups are measured together or not at all.
+            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at || test.shares_hosts) else {
                 self.tests.push(test);
                 continue;
             };
@@ -543,7 +544,14 @@ fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
 /// The spec with another trial length, if the length is a time.
 fn shortened(spec: &Spec, ns: u64) -> Spec {
     match spec.stop {
-        Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, no_loss: false, ..spec.clone() },
+        Stop::TimeNs(_) => Spec {
+            stop: Stop::TimeNs(ns),
+            start_ns: spec.start_ns.map(|_| 0),
+            warmup_ns: 0,
+            probe: None,
+            no_loss: false,
+            ..spec.clone()
+        },
         _ => spec.clone(),
     }
 }

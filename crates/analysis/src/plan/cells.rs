@@ -24,6 +24,8 @@ pub struct PlannedCell {
     pub plot: usize,
     /// Number of its combination of all levels except the hosts and the groups that are measured at the same time.
     pub combination: usize,
+    /// It is measured at the same time as all others of its combination.
+    pub together: bool,
 }
 
 /// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
@@ -74,6 +76,7 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
                 to: to.clone(),
                 plot,
                 combination,
+                together: plan.groups().is_some(),
             });
         }
     }

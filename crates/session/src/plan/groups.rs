@@ -29,12 +29,62 @@ const COMMON: [(&str, &str); 6] = [
 
 /// What one group is given.
 #[derive(Debug, Default)]
-struct Given {
-    name: Option<String>,
+pub(super) struct Given {
+    pub(super) name: Option<String>,
     start: Option<Nanos>,
     stop: Option<Nanos>,
     /// The options and the direction, in the order of the text.
     keys: Vec<(String, String)>,
+}
+
+impl Given {
+    /// Takes a key and its value. The names of options and their values are not checked.
+    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let in_key = |what: String| format!("{key}: {what}");
+        match key {
+            "name" => self.name = Some(name(value).map_err(in_key)?),
+            "start" => self.start = Some(any::<Nanos>(value).map_err(in_key)?),
+            "stop" => self.stop = Some(any::<Nanos>(value).map_err(in_key)?),
+            "direction" => {
+                direction(value)?;
+                self.keys.push((key.to_owned(), value.to_owned()));
+            }
+            _ => match COMMON.iter().find(|(common, _)| *common == split(key).1) {
+                Some((_, remedy)) => return Err(format!("`{key}` is no key of a group: {remedy}")),
+                None => self.keys.push((key.to_owned(), value.to_owned())),
+            },
+        }
+        Ok(())
+    }
+
+    /// The options as fields of a plan's cells.
+    pub(super) fn fields(&self) -> BTreeMap<String, String> {
+        let mut fields = BTreeMap::new();
+        for (key, value) in &self.keys {
+            let on = |is: bool| is.to_string();
+            match key.as_str() {
+                "direction" => {
+                    fields.insert("reverse".to_owned(), on(value == "reverse"));
+                    fields.insert("both".to_owned(), on(value == "both"));
+                }
+                // In place of the short form that all cells may share.
+                "transport" => {
+                    fields.insert("udp".to_owned(), on(false));
+                    fields.insert(key.clone(), value.clone());
+                }
+                _ => {
+                    fields.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        fields
+    }
+
+    /// Gives a spec its start and its end.
+    pub(super) fn time(&self, spec: &mut Spec) -> Result<(), String> {
+        spec.start_ns = Some(self.start.map_or(0, |start| start.0));
+        end(spec, self)
+    }
 }
 
 /// The plan of a command with groups. Each of `groups` is `KEY=VALUE,...`; what it does not give comes from `common`.
@@ -65,6 +115,7 @@ pub fn of_groups(common: &SpecDraft, groups: &[String], hosts: &Hosts, rule: Sto
             to: hosts.host.clone(),
             plot: 0,
             combination: 0,
+            together: true,
         });
         sets.insert(name.clone(), shown(&given));
         names.push(name);
@@ -123,22 +174,11 @@ fn read(text: &str) -> Result<Given, String> {
             return Err(format!("`{key}` is given twice"));
         }
         seen.push(key.clone());
-        let in_key = |what: String| format!("{key}: {what}");
-        match key.as_str() {
-            "name" => given.name = Some(name(&value).map_err(in_key)?),
-            "start" => given.start = Some(any::<Nanos>(&value).map_err(in_key)?),
-            "stop" => given.stop = Some(any::<Nanos>(&value).map_err(in_key)?),
-            "direction" => given.keys.push((key, value)),
-            _ => {
-                if let Some((_, remedy)) = COMMON.iter().find(|(common, _)| *common == split(&key).1) {
-                    return Err(format!("`{key}` is no key of a group: {remedy}"));
-                }
-                if field(split(&key).1).is_none_or(|field| !field.is_of(Pattern::Stream)) {
-                    return Err(unknown_key(&key));
-                }
-                given.keys.push((key, value));
-            }
+        let own = OWN.contains(&key.as_str()) || COMMON.iter().any(|(common, _)| *common == split(&key).1);
+        if !own && field(split(&key).1).is_none_or(|field| !field.is_of(Pattern::Stream)) {
+            return Err(unknown_key(&key));
         }
+        given.take(&key, &value)?;
     }
     Ok(given)
 }
@@ -167,9 +207,12 @@ fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, Str
         }
     }
     let mut spec = draft.one().map_err(|error| error.to_string())?;
-    spec.start_ns = Some(given.start.map_or(0, |start| start.0));
-    end(&mut spec, given)?;
-    possible(&spec, hosts)?;
+    given.time(&mut spec)?;
+    possible(&spec)?;
+    let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
+    if hosts.host.is_none() && !transport.facts().one_host {
+        return Err(format!("{} needs a far host: run thru serve on HOST, and name it", spec.transport));
+    }
     engine::pattern::check(&spec).map_err(|error| error.to_string())?;
     Ok(spec)
 }
@@ -225,7 +268,7 @@ fn end(spec: &mut Spec, given: &Given) -> Result<(), String> {
 }
 
 /// Refuses what cannot be measured at the same time as other groups.
-fn possible(spec: &Spec, hosts: &Hosts) -> Result<(), String> {
+pub(super) fn possible(spec: &Spec) -> Result<(), String> {
     let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
     let name = &spec.transport;
     if transport.launcher().is_some() {
@@ -236,9 +279,6 @@ fn possible(spec: &Spec, hosts: &Hosts) -> Result<(), String> {
     }
     if spec.engine.auto {
         return Err("`engine` auto cannot be used with groups: choose one send method".into());
-    }
-    if hosts.host.is_none() && !transport.facts().one_host {
-        return Err(format!("{name} needs a far host: run thru serve on HOST, and name it"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod factors;
 mod fields;
+mod group_tables;
 mod groups;
 mod keys;
 mod open;

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
+use super::group_tables::GroupTables;
 use super::keys::{hosts, lab, require, rule, schedule, settings};
 use super::peer;
 use crate::Failure;
@@ -17,9 +18,9 @@ use crate::source::{Source, Table};
 use crate::values::{self, any};
 
 /// Keys at the top of the file.
-const TOP: [&str; 18] = [
-    "name", "title", "question", "vars", "base", "factor", "design", "cell", "to", "from", "settings", "repeat",
-    "warmup", "require", "order", "seed", "schedule", "lab",
+const TOP: [&str; 19] = [
+    "name", "title", "question", "vars", "base", "factor", "group", "design", "cell", "to", "from", "settings",
+    "repeat", "warmup", "require", "order", "seed", "schedule", "lab",
 ];
 
 /// Reads the plan in `text`, the contents of the file `name`, with the values of variables. If `in_lab`, it is measured in its lab,
@@ -45,8 +46,9 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     }
     let own = |key| top.value(key, any::<String>);
     let base = base(&top)?;
-    let factors = factors(&top, in_lab)?;
+    let mut factors = factors(&top, in_lab)?;
     let design = top.choice("design", &Design::NAMES)?.unwrap_or_default();
+    let groups = GroupTables::read(&top, design, &mut factors)?;
     let list = list(&top, design, &factors)?;
     let cell_fields = check_fields(&top, &base, &factors, &list)?;
     let named_block = factors.iter().find(|(factor, _)| factor.name == Factor::SIZES).map(|(_, at)| at.clone());
@@ -75,7 +77,8 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
-    let specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
+    let mut specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
+    groups.time(&top, &planned, &mut specs)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),

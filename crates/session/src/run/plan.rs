@@ -55,7 +55,6 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
             (near, Some(number(named(&cell.to).unwrap_or(PlanHost::LocalFar))))
         });
     }
-    let together = cells.iter().any(|cell| cell.levels.contains_key(Factor::GROUP));
     let count = hosts.len();
     let mut slots: Vec<Slot> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
@@ -66,7 +65,7 @@ pub(crate) fn slots(cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>,
         match slots.last_mut().filter(one_curve) {
             Some(slot) => slot.sizes += 1,
             None => {
-                let (plot, combination) = (cell.plot, cell.combination);
+                let (plot, combination, together) = (cell.plot, cell.combination, cell.together);
                 slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, together });
             }
         }
