@@ -61,10 +61,10 @@ fn groups_are_measured_together_each_with_its_own_outcome() {
     // The stored run is shown in each form.
     let text = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(text.contains("bulk") && text.contains("voice") && text.contains("share"), "{text}");
-    let csv = sandbox.run(&["report", "last", "--as", "csv"]).ok().stdout;
+    let csv = sandbox.run(&["export", "last", "--format", "csv"]).ok().stdout;
     assert!(csv.lines().count() == 4 && csv.contains("voice"), "{csv}");
     for form in ["md", "html", "svg", "ndjson"] {
-        sandbox.run(&["report", "last", "--as", form, "--out", "there"]).ok();
+        sandbox.run(&["export", "last", "--format", form, "--output", &format!("there.{form}")]).ok();
     }
 }
 

@@ -30,8 +30,7 @@ pub(super) fn best(header: &RunHeader, plan: &Plan, logs: &Logs) -> Vec<Finding>
         let names = dimensions(plan, &cells);
         let Some(sizes) = names.iter().find(|name| is_sizes(plan, name)) else { continue };
         let hosts = [Factor::FROM, Factor::TO];
-        let groups = |name: &String| plan.groups().is_some_and(|groups| groups.name == *name);
-        for factor in names.iter().filter(|name| *name != sizes && !hosts.contains(&name.as_str()) && !groups(name)) {
+        for factor in names.iter().filter(|name| *name != sizes && !hosts.contains(&name.as_str())) {
             let rest: Vec<String> = names.iter().filter(|name| ![sizes, factor].contains(name)).cloned().collect();
             let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&Cell>)> = Vec::new();
             for cell in &cells {

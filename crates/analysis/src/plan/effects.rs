@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, RunHeader};
 
 use super::best::best;
-use super::groups::of_groups;
+use super::groups::{of_groups, with_sums};
 use super::hosts::of_hosts;
 use super::logs::{Logs, as_goodput, logs, noun};
 use super::{KINDS, across_kinds, dimensions, levels, of_kind, part, sizes_of_curves};
@@ -39,15 +39,19 @@ struct Effect {
 #[must_use]
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let logs = logs(outcomes, passes);
+    let mut found = of_groups(header, outcomes, passes);
+    // Groups are measured at the same time and affect each other: their difference is no effect, that of their sum is.
+    let of_sums = plan.groups().map(|groups| with_sums(header, groups, &logs(outcomes, passes)));
+    let (header, logs) = match &of_sums {
+        Some((header, logs)) => (header, logs.clone()),
+        None => (header, logs(outcomes, passes)),
+    };
     let mut effects = Vec::new();
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
-        // Groups are measured at the same time and affect each other: their difference is no effect of a factor.
-        let apart = |name: &&String| plan.groups().is_none_or(|groups| groups.name != **name);
         let factors: Vec<(&String, Vec<String>)> =
-            names.iter().filter(apart).map(|name| (name, levels(plan, name, &cells))).collect();
+            names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
         let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
         // Block sizes of a curve have no main effects: the curve itself shows them.
         let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
@@ -64,7 +68,6 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
         effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
     }
     effects.extend(across(header, plan, &logs));
-    let mut found = of_groups(header, outcomes, passes);
     found.extend(of_hosts(header, outcomes));
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));

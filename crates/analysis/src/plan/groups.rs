@@ -6,6 +6,7 @@ use model::{
     Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, Stop, Trial,
 };
 
+use super::logs::Logs;
 use super::{complete, part};
 use crate::findings::wording::{confidence, estimate, plural, value};
 use crate::outcome::{Headline, jain, receivers, shares};
@@ -100,6 +101,37 @@ pub fn group_shares(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
         shares_of(levels, direction, &cells, (header, factor), outcomes, &rounds)
     };
     sets.into_iter().filter_map(of_set).collect()
+}
+
+/// The run with one cell for all groups of a combination of the other levels, the first of them, and the logarithms of their goodput
+/// together.
+pub(super) fn with_sums(header: &RunHeader, factor: &Factor, logs: &Logs) -> (RunHeader, Logs) {
+    let rest = header.plan.as_ref().map_or_else(Vec::new, |plan| others(plan, factor));
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut sums: BTreeMap<u32, BTreeMap<u32, (f64, usize)>> = BTreeMap::new();
+    let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
+    for cell in header.cells.iter().filter(|cell| Headline::of(&cell.spec) == Headline::Goodput) {
+        let first = match cells.iter().find(|first| part(first, &rest) == part(cell, &rest)) {
+            Some(first) => first.id,
+            None => {
+                cells.push(cell.clone());
+                cell.id
+            }
+        };
+        *groups.entry(first).or_default() += 1;
+        for (round, ln) in logs.get(&cell.id).into_iter().flatten() {
+            let sum = sums.entry(first).or_default().entry(*round).or_default();
+            *sum = (sum.0 + ln.exp(), sum.1 + 1);
+        }
+    }
+    // A round in which a group has no trial has no sum.
+    let whole = |first: &u32, rounds: BTreeMap<u32, (f64, usize)>| {
+        let all = groups.get(first).copied();
+        let of = move |(round, (sum, count)): (u32, (f64, usize))| (Some(count) == all).then(|| (round, sum.ln()));
+        rounds.into_iter().filter_map(of).collect()
+    };
+    let logs = sums.into_iter().map(|(first, rounds)| (first, whole(&first, rounds))).collect();
+    (RunHeader { cells, ..header.clone() }, logs)
 }
 
 /// The names of the factors besides the groups, and of the hosts.
@@ -515,6 +547,16 @@ mod tests {
         assert!(found.iter().any(|one| one == expected), "{found:?}");
         let one = said(&[Sent("a", with("cubic", 1), vec![30]), Sent("b", with("cubic", 1), vec![10])]);
         assert!(!one.iter().any(|one| one.starts_with("By congestion control")), "{one:?}");
+    }
+
+    #[test]
+    fn effects_of_other_factors_are_of_the_goodput_of_all_groups() {
+        let (header, outcomes, passes) = run(&[Sent("a", spec(1), vec![30]), Sent("b", spec(1), vec![10])], 3);
+        let factor = header.plan.as_ref().unwrap().groups().unwrap();
+        let logs = super::super::logs::logs(&outcomes, &passes);
+        let (sums, logs) = with_sums(&header, factor, &logs);
+        assert_eq!((sums.cells.len(), logs.len()), (1, 1));
+        assert!(logs[&0].len() == 3 && logs[&0].values().all(|ln| is_near(ln.exp(), 320.0)), "{logs:?}");
     }
 
     #[test]

@@ -466,7 +466,7 @@ direction = "reverse"
     assert!(
         with("[[group]]\nflows = 1\nstart = \"3s\"\nstop = \"2s\"\n").contains("group 1: `stop` (2.00 s) is not after")
     );
-    assert!(with("[[group]]\nhost = \"b\"\n").contains("plan.toml:3:1: group.host: 'host' is the same for all groups"));
+    assert!(with("[[group]]\nhost = \"b\"\n").contains("group[1].host: 'host' is the same for all groups"));
     assert!(with("[[group]]\n\"sysctl.a.b\" = 1\n").contains("is the same for all groups"));
     assert!(with("[[group]]\nflows = 1\n[base]\npattern = \"curve\"\n").contains("a curve"));
     assert!(with("[[group]]\n").contains("a group needs a key"));
