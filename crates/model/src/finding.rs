@@ -52,6 +52,8 @@ pub enum FindingKind {
     Outlier,
     /// The best level of a factor over a range of block sizes.
     Best,
+    /// What groups of flows took of their common goodput, and how fair that is.
+    Fairness,
     /// The settings that help, by how much, and those that do not.
     Advice,
     /// A property of the hosts or of the path that affects the figures.

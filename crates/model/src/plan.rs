@@ -106,6 +106,9 @@ pub struct Factor {
     /// Expensive to change: it is varied in the outer loop.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub expensive: bool,
+    /// Its levels are measured at the same time, each in every trial: groups of flows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
 }
 
 impl Plan {
@@ -162,6 +165,16 @@ impl Factor {
     pub const TO_FIELD: &str = "host";
     /// The factor whose levels are the block sizes of curves.
     pub const SIZES: &str = "block";
+    /// The factor whose levels are groups of flows.
+    pub const GROUP: &str = "group";
+}
+
+impl Plan {
+    /// The factor whose levels are measured at the same time, if there is one.
+    #[must_use]
+    pub fn groups(&self) -> Option<&Factor> {
+        self.factors.iter().find(|factor| factor.together)
+    }
 }
 
 /// The kind of a factor's key.

@@ -124,6 +124,10 @@ pub struct Spec {
     pub direction: Direction,
     /// When a trial ends.
     pub stop: Stop,
+    /// Of one of several simultaneous tests between the same hosts: its start after the common one, ns; null for a test that has
+    /// the path for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ns: Option<u64>,
     /// Nanoseconds at the start of a trial that the rates leave out (the ledger includes them).
     pub warmup_ns: u64,
     /// Application rate limit in bit/s over all flows of a direction; null for none.
@@ -206,6 +210,7 @@ impl Spec {
             processes: 1,
             direction: Direction::Send,
             stop: Stop::TimeNs(1_000_000_000),
+            start_ns: None,
             warmup_ns: 0,
             rate_bps: None,
             no_loss: false,
@@ -230,6 +235,12 @@ impl Spec {
             speak: None,
             capture: None,
         }
+    }
+
+    /// Its start after the common start of simultaneous tests, ns.
+    #[must_use]
+    pub fn starts_after_ns(&self) -> u64 {
+        self.start_ns.unwrap_or(0)
     }
 
     /// Whether it is a point of a curve, which shares its passes with the other sizes.

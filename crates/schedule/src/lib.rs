@@ -100,7 +100,7 @@ pub enum Step {
     Together {
         /// Number of the first among the run's passes.
         first: u32,
-        /// The tests, no host in two of them.
+        /// The tests, no host in two of them unless they share hosts. They have a common start.
         tests: Vec<TestRequest>,
         /// It is a warm-up that is not recorded.
         warm_up: bool,
@@ -127,6 +127,8 @@ pub struct TestRequest {
     pub spec: Spec,
     /// The legs, in order.
     pub legs: Vec<Leg>,
+    /// Other tests of the step may have the same hosts.
+    pub shares_hosts: bool,
 }
 
 /// What came of one of several simultaneous tests.

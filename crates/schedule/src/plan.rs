@@ -112,6 +112,8 @@ struct Test {
     /// Its legs, each with its cell.
     legs: Vec<Planned>,
     between: Between,
+    /// See [`TestRequest::shares_hosts`].
+    shares_hosts: bool,
     conditions: [Option<Conditions>; 2],
 }
 
@@ -226,8 +228,18 @@ impl PlanRun {
         let ids: Vec<u32> = state.cells.open().map(|cell| cell.cell.id).collect();
         // Another program may repeat a size within a round: those trials are no further rounds.
         let is_over = |id: &u32| rounds(*id) >= most || rounds(*id) >= least && state.cells.is_converged(*id);
-        let over: Vec<u32> = ids.into_iter().filter(is_over).collect();
+        let mut over: Vec<u32> = ids.iter().copied().filter(is_over).collect();
+        // Groups load the path for each other: none ends before all do.
+        let open: BTreeSet<usize> =
+            ids.iter().filter(|id| !over.contains(id)).filter_map(|id| self.together(*id)).collect();
+        over.retain(|id| self.together(*id).is_none_or(|combination| !open.contains(&combination)));
         over.into_iter().for_each(|id| state.finish(id, false));
+    }
+
+    /// The combination of a cell that is measured at the same time as all others of its combination.
+    fn together(&self, cell: u32) -> Option<usize> {
+        let slot = self.schedule.slots.iter().find(|slot| slot.cells().contains(&cell))?;
+        slot.together.then_some(slot.combination)
     }
 
     /// Begins the next step of the round, or ends the round.
@@ -248,7 +260,8 @@ impl PlanRun {
         let slot = self.schedule.slots.iter().find(|slot| slot.cell == id)?;
         let single_ended = self.single_ended.contains(cell.spec.transport.as_str());
         let between = Between { hosts: [slot.near, slot.far], single_ended };
-        Some(Test { cell: cell.clone(), legs: self.legs(state, cell, slot), between, conditions: [None; 2] })
+        let (legs, shares_hosts) = (self.legs(state, cell, slot), slot.together);
+        Some(Test { cell: cell.clone(), legs, between, shares_hosts, conditions: [None; 2] })
     }
 
     /// The legs over one set of connections: one leg, or a warm-up leg and those of a curve's open sizes.
@@ -292,7 +305,8 @@ impl PlanRun {
         }
         let tests = std::mem::take(&mut self.tests);
         for (at, test) in tests.into_iter().enumerate() {
-            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at) else {
+            // Groups are measured together or not at all.
+            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at || test.shares_hosts) else {
                 self.tests.push(test);
                 continue;
             };
@@ -317,7 +331,7 @@ impl PlanRun {
         let tests = self.tests.iter().filter(|test| warmup.is_none() || !test.cell.spec.is_point());
         let request = |test: &Test| {
             let (spec, legs) = spec_and_legs(test, warmup);
-            TestRequest { between: test.between, spec, legs }
+            TestRequest { between: test.between, spec, legs, shares_hosts: test.shares_hosts }
         };
         tests.map(request).collect()
     }
@@ -373,13 +387,14 @@ impl PlanRun {
         let levels = first.map(|cell| &cell.levels).into_iter().flatten();
         let curve = first.is_some_and(|cell| cell.spec.is_point());
         let several = |name: &str| {
-            let hosts = [Factor::FROM, Factor::TO].contains(&name);
+            let hosts = [Factor::FROM, Factor::TO, Factor::GROUP].contains(&name);
             (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
         };
         let named: Vec<String> =
             levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
+        let what = if self.schedule.plan.groups().is_some() { "groups" } else { "host pairs" };
         let together =
-            if cells.len() > 1 { format!(", {} host pairs at the same time", cells.len()) } else { String::new() };
+            if cells.len() > 1 { format!(", {} {what} at the same time", cells.len()) } else { String::new() };
         let separator = if named.is_empty() { "" } else { ": " };
         let place = match self.steps_of_round {
             0 | 1 => String::new(),
@@ -529,7 +544,14 @@ fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
 /// The spec with another trial length, if the length is a time.
 fn shortened(spec: &Spec, ns: u64) -> Spec {
     match spec.stop {
-        Stop::TimeNs(_) => Spec { stop: Stop::TimeNs(ns), warmup_ns: 0, probe: None, no_loss: false, ..spec.clone() },
+        Stop::TimeNs(_) => Spec {
+            stop: Stop::TimeNs(ns),
+            start_ns: spec.start_ns.map(|_| 0),
+            warmup_ns: 0,
+            probe: None,
+            no_loss: false,
+            ..spec.clone()
+        },
         _ => spec.clone(),
     }
 }

@@ -1,6 +1,8 @@
 //! Runs on a simulated path in virtual time: noise, drift, outliers, stalls, failed set-ups, lost hosts, and interrupts at any
 //! step.
 
+mod groups;
+
 use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
@@ -290,7 +292,8 @@ impl World {
         let count = hosts.len();
         hosts.sort_unstable();
         hosts.dedup();
-        assert_eq!(hosts.len(), count, "no host is in two tests at once");
+        let shared = tests.iter().all(|test| test.shares_hosts);
+        assert!(shared || hosts.len() == count, "no host is in two tests at once");
         let begun = self.now;
         let mut latest = begun;
         let mut results = Vec::new();
@@ -374,7 +377,7 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
     let slot = |cell: u32| {
         let [near, far] = pairs[cell as usize % pairs.len()];
         let combination = cell as usize / pairs.len();
-        Slot { cell, sizes: 1, plot: combination, combination, near, far, shared: Vec::new() }
+        Slot { cell, sizes: 1, plot: combination, combination, near, far, shared: Vec::new(), together: false }
     };
     let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
     let schedule =

@@ -11,8 +11,8 @@ use crate::usage;
 
 /// IDs of the flags of the commands that measure that apply to the whole run, not to one spec.
 #[rustfmt::skip]
-pub const RUN_WIDE: [&str; 23] = [
-    "host", "far_host", "from", "token_file", "no_path", "target", "budget", "trials", "seed", "name", "store", "no_store",
+pub const RUN_WIDE: [&str; 24] = [
+    "host", "far_host", "from", "token_file", "no_path", "target", "budget", "trials", "seed", "name", "group", "store", "no_store",
     "json", "live", "tui", "quiet", "verbose", "each", "as", "iperf3_json", "username", "rsa_public_key_path", "use_pkcs1_padding",
 ];
 

@@ -19,7 +19,7 @@ struct Extension {
 }
 
 #[rustfmt::skip]
-static EXTENSIONS: [Extension; 14] = [
+static EXTENSIONS: [Extension; 15] = [
     Extension { capability: "tune", messages: &["tune", "keep", "untune", "show", "journal", "revert"], fields: &["settings"] },
     Extension { capability: "conditions", messages: &["read-conditions"], fields: &[] },
     Extension { capability: "watch", messages: &["watch"], fields: &[] },
@@ -35,6 +35,7 @@ static EXTENSIONS: [Extension; 14] = [
     Extension { capability: "delayed-reads", messages: &[], fields: &["delayed_reads"] },
     Extension { capability: "overlap-close", messages: &[], fields: &["overlap_close"] },
     Extension { capability: "anatomy", messages: &[], fields: &["anatomy"] },
+    Extension { capability: "join", messages: &[], fields: &["join", "ticket"] },
 ];
 
 /// All capabilities that an agent may lack, except reachability tokens: the real agent connects to no other agent without one.

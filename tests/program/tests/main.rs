@@ -15,6 +15,7 @@ mod fleet;
 mod flow;
 mod foreign;
 mod greeting;
+mod groups;
 mod honest;
 mod import;
 mod inventory;

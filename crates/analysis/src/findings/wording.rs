@@ -29,7 +29,7 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
 }
 
 /// `9.41 Gbit/s ± 0.30 % (95 % interval)`, `9.41 Gbit/s (no interval)`, or that it is not determined.
-pub(super) fn estimate(estimate: &Estimate) -> String {
+pub(crate) fn estimate(estimate: &Estimate) -> String {
     let value = value(estimate.value, &estimate.unit);
     match estimate.relative_half_width() {
         Some(half) if half > Estimate::MOST_RELATIVE => {

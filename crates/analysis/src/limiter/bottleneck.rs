@@ -24,12 +24,18 @@ pub(super) struct Bottleneck {
     bps: f64,
     /// The observation that shows it.
     observation: String,
+    /// Other tests of the run used the path at the same time: the rate is this one's share.
+    shared: bool,
 }
 
 impl Bottleneck {
     /// `a bottleneck of about 47.1 Mbit/s on the path: ...`.
     pub(super) fn statement(&self) -> String {
-        format!("a bottleneck of about {} on the path: {}", bits_per_second(self.bps), self.observation)
+        let rate = bits_per_second(self.bps);
+        if self.shared {
+            return format!("its share of a bottleneck on the path, about {rate}: {}", self.observation);
+        }
+        format!("a bottleneck of about {rate} on the path: {}", self.observation)
     }
 }
 
@@ -65,7 +71,7 @@ pub(super) fn oversent(direction: &DirectionView<'_>) -> f64 {
 /// The payload rate of an outcome's bottleneck, if the evidence for one is strong, bit/s.
 pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) -> Option<f64> {
     let observations = Observations::new(outcome, &[], [near, far]);
-    if observations.spec.direction == Direction::Both {
+    if observations.spec.direction == Direction::Both || observations.spec.start_ns.is_some() {
         return None;
     }
     let all: Vec<Bottleneck> =
@@ -114,7 +120,12 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
         let rate: f64 = flows.iter().filter_map(estimate).sum();
         format!("bbr estimated it at {} and paced to that{varied}", bits_per_second(rate))
     };
-    Some(Bottleneck { weight, bps: usual(&rates).or_else(|| goodput_bps(direction))?, observation })
+    Some(Bottleneck {
+        weight,
+        bps: usual(&rates).or_else(|| goodput_bps(direction))?,
+        observation,
+        shared: observations.spec.start_ns.is_some(),
+    })
 }
 
 fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, sent: u64) -> Option<Bottleneck> {
@@ -130,7 +141,12 @@ fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, 
         bits_per_second(goodput),
         varied(&rates)
     );
-    Some(Bottleneck { weight, bps: usual(&rates).unwrap_or(goodput), observation })
+    Some(Bottleneck {
+        weight,
+        bps: usual(&rates).unwrap_or(goodput),
+        observation,
+        shared: observations.spec.start_ns.is_some(),
+    })
 }
 
 /// The rate of a bottleneck, if there are enough rates: a high quantile, because less may arrive at the bottleneck at times.

@@ -45,7 +45,8 @@ fn spread_of(shares: &[f64]) -> Option<Shares> {
     })
 }
 
-fn shares(trial: &Trial) -> Vec<f64> {
+/// What each flow of a trial got, see [`fairness`].
+pub(crate) fn shares(trial: &Trial) -> Vec<f64> {
     shares_of(&trial.near, &trial.far)
 }
 
@@ -65,7 +66,8 @@ fn shares_of(near: &model::EndTally, far: &model::EndTally) -> Vec<f64> {
     received.flat_map(|end| shares(|flow| flow.bytes_received, &end.flows)).collect()
 }
 
-fn jain(shares: &[f64]) -> Option<f64> {
+/// Jain's index of these shares, see [`fairness`].
+pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }

@@ -22,8 +22,10 @@ pub struct PlannedCell {
     pub to: Option<String>,
     /// Number of its combination of the levels that are expensive to change.
     pub plot: usize,
-    /// Number of its combination of all levels except the hosts.
+    /// Number of its combination of all levels except the hosts and the groups that are measured at the same time.
     pub combination: usize,
+    /// It is measured at the same time as all others of its combination.
+    pub together: bool,
 }
 
 /// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
@@ -38,8 +40,15 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
         return Err(format!("too many cells: {total}, and a plan has at most {MAX_CELLS}"));
     }
     let mut plots: Vec<Vec<&str>> = Vec::new();
+    let mut apart: Vec<Levels> = Vec::new();
     let mut cells = Vec::new();
-    for (combination, levels) in combinations.iter().enumerate() {
+    for levels in &combinations {
+        let mut own = levels.clone();
+        own.retain(|name, _| !plan.factors.iter().any(|factor| factor.together && factor.name == *name));
+        let combination = apart.iter().position(|other| *other == own).unwrap_or_else(|| {
+            apart.push(own);
+            apart.len() - 1
+        });
         let expensive: Vec<&str> = plan
             .factors
             .iter()
@@ -67,6 +76,7 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
                 to: to.clone(),
                 plot,
                 combination,
+                together: plan.groups().is_some(),
             });
         }
     }

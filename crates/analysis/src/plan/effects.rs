@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, RunHeader};
 
 use super::best::best;
+use super::groups::{of_groups, with_sums};
 use super::hosts::of_hosts;
 use super::logs::{Logs, as_goodput, logs, noun};
 use super::{KINDS, across_kinds, dimensions, levels, of_kind, part, sizes_of_curves};
@@ -32,13 +33,19 @@ struct Effect {
     cells: Vec<u32>,
 }
 
-/// Hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
+/// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
 /// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
 /// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial.
 #[must_use]
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let logs = logs(outcomes, passes);
+    let mut found = of_groups(header, outcomes, passes);
+    // Groups are measured at the same time and affect each other: their difference is no effect, that of their sum is.
+    let of_sums = plan.groups().map(|groups| with_sums(header, groups, &logs(outcomes, passes)));
+    let (header, logs) = match &of_sums {
+        Some((header, logs)) => (header, logs.clone()),
+        None => (header, logs(outcomes, passes)),
+    };
     let mut effects = Vec::new();
     let is_mesh = header.kind == RunHeader::MESH;
     for kind in KINDS {
@@ -69,7 +76,7 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     if !is_mesh {
         effects.extend(across(header, plan, &logs));
     }
-    let mut found = of_hosts(header, outcomes);
+    found.extend(of_hosts(header, outcomes));
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found

@@ -1,11 +1,12 @@
-//! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), and the effects of
-//! the factors ([`of_plan`], [`of_hosts`], [`tables`]).
+//! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), the effects of
+//! the factors ([`of_plan`], [`of_hosts`], [`tables`]), and what groups of flows took ([`group_shares`]).
 
 mod best;
 mod cells;
 mod clusters;
 mod effects;
 mod figures;
+mod groups;
 mod hosts;
 mod logs;
 mod matrix;
@@ -17,6 +18,7 @@ mod table;
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
+pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
 pub use sample::sample;

@@ -15,7 +15,7 @@ pub struct Slot {
     pub sizes: u32,
     /// Its combination of the levels that are expensive to change.
     pub plot: usize,
-    /// Its combination of all levels except the hosts.
+    /// Its combination of all levels except the hosts and groups.
     pub combination: usize,
     /// Its near host.
     pub near: usize,
@@ -23,6 +23,8 @@ pub struct Slot {
     pub far: usize,
     /// Numbers of what it shares with others beside its hosts, such as the uplink of a rack: one test at a time.
     pub shared: Vec<usize>,
+    /// It is measured at the same time as all others of its combination, also on the same hosts.
+    pub together: bool,
 }
 
 impl Slot {
@@ -34,7 +36,7 @@ impl Slot {
 }
 
 /// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
-/// these each combination of the other levels takes its pairs of hosts in steps.
+/// these each combination of the other levels takes its pairs of hosts in steps, or all of its slots in one step.
 ///
 /// With a seed, plots, combinations within a plot and steps within a combination have a random order in each round, so drift does
 /// not look like an effect; without one all are in the order of `slots`. The order depends only on the seed and the number, so a
@@ -55,6 +57,10 @@ pub fn round(slots: &[Slot], seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
         mix(&mut combinations);
         for combination in combinations {
             let own: Vec<&Slot> = slots.iter().filter(|slot| slot.combination == combination).collect();
+            if own.iter().any(|slot| slot.together) {
+                steps.push(own.iter().map(|slot| slot.cell).collect());
+                continue;
+            }
             let pairs: Vec<(usize, usize)> = own.iter().map(|slot| (slot.near, slot.far)).collect();
             let host_steps = if own.iter().all(|slot| slot.shared.is_empty()) {
                 steps::steps(&pairs)
@@ -116,6 +122,7 @@ mod tests {
                             near,
                             far,
                             shared: Vec::new(),
+                            together: false,
                         });
                     }
                 }
@@ -127,6 +134,17 @@ mod tests {
     #[test]
     fn without_a_seed_the_order_is_as_written() {
         assert_eq!(round(&slots(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
+    }
+
+    #[test]
+    fn groups_of_a_combination_are_one_step_on_the_same_hosts() {
+        let slot =
+            |cell| Slot { cell, sizes: 1, plot: 0, combination: cell as usize / 3, near: 0, far: 1, together: true };
+        let slots: Vec<Slot> = (0..6).map(slot).collect();
+        assert_eq!(round(&slots, None, 0), [[0, 1, 2], [3, 4, 5]]);
+        let mut shuffled = round(&slots, Some(1), 0);
+        shuffled.sort();
+        assert_eq!(shuffled, [[0, 1, 2], [3, 4, 5]]);
     }
 
     #[test]
@@ -149,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_curve_ascends_in_the_first_round_and_is_shuffled_in_each_later_one() {
-        let slot = Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1, shared: Vec::new() };
+        let slot =
+            Slot { cell: 7, sizes: 9, plot: 0, combination: 0, near: 0, far: 1, shared: Vec::new(), together: false };
         let up: Vec<u32> = (7..16).collect();
         assert_eq!((size_order(&slot, Some(1), 0), size_order(&slot, None, 5)), (up.clone(), up.clone()));
         let (second, third) = (size_order(&slot, Some(1), 1), size_order(&slot, Some(1), 2));

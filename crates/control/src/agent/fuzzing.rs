@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::budget;
 use super::gate::Gate;
-use super::limits::Limits;
+use super::limits::{Limits, Load};
 use super::queue::{Queue, QueuePosition};
 use crate::proto::frame::Decoder;
 use crate::proto::message::{Message, ToAgent};
@@ -30,7 +30,7 @@ pub fn limits(bytes: &[u8]) {
     while let Ok(Some(message)) = decoder.take::<ToAgent>() {
         let ToAgent::Prepare(prepare) = message else { continue };
         let (spec, legs) = (&prepare.spec, &prepare.legs);
-        if limits.refuse(spec, legs).is_some() {
+        if limits.refuse(spec, legs, &Load::default()).is_some() {
             continue;
         }
         assert!(spec.flows <= limits.flows && spec.processes <= limits.processes && legs.len() <= 5_000);

@@ -39,19 +39,56 @@ impl Default for Limits {
     }
 }
 
+/// What a trial takes of the limits, or several trials at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Load {
+    flows: u64,
+    processes: u64,
+    memory_bytes: u64,
+    /// Of streams.
+    rate_bps: u64,
+}
+
+impl Load {
+    /// Of a trial with these legs.
+    pub(crate) fn of(spec: &Spec, legs: &[WireLeg]) -> Self {
+        let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
+        let of_legs = legs.iter().map(|leg| leg.block.max(leg.reply));
+        let block = of_legs.chain([spec.block, spec.reply_bytes()]).max().unwrap_or_default();
+        Self {
+            flows: spec.flows.into(),
+            processes: spec.processes.into(),
+            memory_bytes: threads.saturating_mul(2).saturating_mul(block),
+            rate_bps: if sends_a_stream(spec) { spec.rate_bps.unwrap_or_default() } else { 0 },
+        }
+    }
+
+    /// Both at the same time.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            flows: self.flows.saturating_add(other.flows),
+            processes: self.processes.saturating_add(other.processes),
+            memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
+            rate_bps: self.rate_bps.saturating_add(other.rate_bps),
+        }
+    }
+}
+
 impl Limits {
-    /// Why a trial of `spec` with these legs exceeds a limit, if it does.
-    pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
-        if spec.flows > self.flows {
+    /// Why a trial of `spec` with these legs exceeds a limit, if it does. The coordinator's trials at the same time take `beside`.
+    pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg], beside: &Load) -> Option<String> {
+        let all = Load::of(spec, legs).and(beside);
+        let together = if *beside == Load::default() { "" } else { " of tests at the same time" };
+        if all.flows > self.flows.into() {
             return Some(format!(
-                "{} flows exceed this agent's limit of {}; raise `max-flows` of the agent",
-                spec.flows, self.flows
+                "{} flows{together} exceed this agent's limit of {}; raise `max-flows` of the agent",
+                all.flows, self.flows
             ));
         }
-        if spec.processes > self.processes {
+        if all.processes > self.processes.into() {
             return Some(format!(
-                "{} processes exceed this agent's limit of {}; use fewer `processes`",
-                spec.processes, self.processes
+                "{} processes{together} exceed this agent's limit of {}; use fewer `processes`",
+                all.processes, self.processes
             ));
         }
         if legs.len() > MAX_LEGS {
@@ -65,20 +102,13 @@ impl Limits {
                 ));
             }
         }
-        self.memory(spec, legs).or_else(|| self.time(spec, legs)).or_else(|| self.rate(spec))
-    }
-
-    fn memory(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
-        let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
-        let of_legs = legs.iter().map(|leg| leg.block.max(leg.reply));
-        let block = of_legs.chain([spec.block, spec.reply_bytes()]).max().unwrap_or_default();
-        let memory = threads.saturating_mul(2).saturating_mul(block);
-        (memory > self.memory_bytes).then(|| {
-            format!(
-                "{memory} bytes of buffers exceed this agent's limit of {}; use a smaller `block` or fewer `threads`",
-                self.memory_bytes
-            )
-        })
+        if all.memory_bytes > self.memory_bytes {
+            return Some(format!(
+                "{} bytes of buffers{together} exceed this agent's limit of {}; use a smaller `block` or fewer `threads`",
+                all.memory_bytes, self.memory_bytes
+            ));
+        }
+        self.time(spec, legs).or_else(|| self.rate(spec, all.rate_bps, together))
     }
 
     /// The times of the legs are added up.
@@ -98,20 +128,19 @@ impl Limits {
         })
     }
 
-    fn rate(&self, spec: &Spec) -> Option<String> {
-        match self.rate_bps {
-            Some(limit)
-                if spec.rate_bps.is_none_or(|rate| rate > limit)
-                    && !matches!(spec.pattern.as_str(), "rr" | "crr" | "pingpong") =>
-            {
-                Some(format!(
-                    "this agent's limit is {}; use `rate {limit}` or less",
-                    units::bits_per_second(limit as f64)
-                ))
-            }
-            _ => None,
-        }
+    /// `all_bps` is the rate of all tests at the same time.
+    fn rate(&self, spec: &Spec, all_bps: u64, together: &str) -> Option<String> {
+        let limit = self.rate_bps.filter(|limit| spec.rate_bps.is_none() || all_bps > *limit)?;
+        sends_a_stream(spec).then(|| {
+            let shown = units::bits_per_second(limit as f64);
+            format!("this agent's limit{together} is {shown}; use `rate {limit}` or less")
+        })
     }
+}
+
+/// Whether the limit of the rate applies.
+fn sends_a_stream(spec: &Spec) -> bool {
+    !matches!(spec.pattern.as_str(), "rr" | "crr" | "pingpong")
 }
 
 #[cfg(test)]
@@ -125,7 +154,7 @@ mod tests {
         let refused = |change: fn(&mut Spec)| {
             let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", "stream") };
             change(&mut spec);
-            limits.refuse(&spec, &[]).unwrap_or_default()
+            limits.refuse(&spec, &[], &Load::default()).unwrap_or_default()
         };
         assert_eq!(refused(|_| {}), "");
         assert!(refused(|spec| spec.flows = 5).contains("`max-flows`"));
@@ -149,7 +178,7 @@ mod tests {
         let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
         let spec = Spec::new("tcp", "rr");
         let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
-        let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs).unwrap_or_default();
+        let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs, &Load::default()).unwrap_or_default();
         assert_eq!(refused(&[leg; 2]), "");
         assert!(refused(&[leg; 3]).contains("`max-time`"), "their times add up");
         assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`block`"));

@@ -10,6 +10,7 @@ mod facts;
 pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
+mod hold;
 mod limits;
 #[cfg(feature = "metrics")]
 mod measured;
@@ -52,6 +53,7 @@ use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
 use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
+use hold::Holds;
 pub use limits::Limits;
 #[cfg(feature = "metrics")]
 use measured::Measured;
@@ -118,6 +120,8 @@ pub(crate) struct Shared {
     options: AgentOptions,
     queue: Arc<Queue>,
     users: Users,
+    /// The positions that were granted.
+    holds: Arc<Holds>,
     data_acceptor: Arc<DataAcceptor>,
     /// The shared port for data connections, if there is one.
     port: Option<u16>,
@@ -207,6 +211,7 @@ impl Shared {
         Self {
             queue: options.machine.0.clone(),
             users: Users::default(),
+            holds: Arc::default(),
             data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::addresses::Addresses;
 use super::budget;
 use super::data_acceptor::{Registration, WorkerLinks};
+use super::hold::{Member, Reserved};
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::path_probe::{self, PathProbe};
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     pub(super) binding: Binding,
     /// The purpose of the current measurement.
     pub(super) purpose: String,
+    /// Whether it has joined another connection of its coordinator, which then has the settings.
+    pub(super) joined: bool,
     /// Its session with the helper; dropping it restores the settings and unloads the stacks.
     pub(super) helper: Option<Client>,
     /// Whether it has changed settings.
@@ -66,6 +69,7 @@ struct Trial {
     sockets: Vec<[SocketAddr; 2]>,
     /// Until all connections are up.
     registration: Option<Registration>,
+    _reserved: Reserved,
 }
 
 impl Session {
@@ -81,6 +85,7 @@ impl Session {
             peer,
             binding,
             purpose: String::new(),
+            joined: false,
             helper: None,
             changed: false,
             session_captures: SessionCaptures::default(),
@@ -135,8 +140,8 @@ impl Session {
                         return over;
                     }
                 }
-                Ok(ToAgent::Acquire { purpose }) => {
-                    if let Err(over) = self.hold(&purpose).await {
+                Ok(ToAgent::Acquire { purpose, join }) => {
+                    if let Err(over) = self.hold(&purpose, join.as_deref()).await {
                         return over;
                     }
                 }
@@ -166,28 +171,29 @@ impl Session {
         self.addresses.peer.map(budget::network)
     }
 
-    /// Waits in the queue, then serves measurements until the coordinator releases the machine.
-    async fn hold(&mut self, purpose: &str) -> Result<(), EndReason> {
-        let mut position = self.shared.queue.join(self.source());
-        loop {
-            tokio::select! {
-                turn = position.turn() => match turn {
-                    None => break,
-                    Some(ahead) => {
-                        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-                        self.wire.send(&FromAgent::Queued { ahead }).await?;
-                    }
-                },
-                over = until_released(&mut self.wire) => return over,
-            }
-        }
-        self.wire.send(&FromAgent::Granted).await?;
-        self.shared.log(&format!("{}: measures {purpose}", self.peer));
+    /// Waits in the queue or joins another connection of its coordinator, then serves measurements until the coordinator releases
+    /// the machine.
+    async fn hold(&mut self, purpose: &str, join: Option<&str>) -> Result<(), EndReason> {
+        let member = match join {
+            Some(ticket) => match self.shared.holds.join(ticket) {
+                Ok(member) => member,
+                Err(reason) => return Err(self.refuse(&reason).await),
+            },
+            None => match self.queue_up().await? {
+                Some(member) => member,
+                None => return Ok(()),
+            },
+        };
+        self.joined = join.is_some();
+        let ticket = (!self.joined).then(|| member.ticket().to_owned());
+        self.wire.send(&FromAgent::Granted { ticket }).await?;
+        let what = if self.joined { "measures at the same time" } else { "measures" };
+        self.shared.log(&format!("{}: {what} {purpose}", self.peer));
         self.purpose = super::line(purpose);
         let shared = self.shared.clone();
-        let using = shared.users.begin(self.purpose.clone(), self.source());
-        let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
-        let measured = tokio::time::timeout(limit, self.measure()).await;
+        // A connection that joined another one's hold is no further user.
+        let using = join.is_none().then(|| shared.users.begin(self.purpose.clone(), self.source()));
+        let measured = tokio::time::timeout_at(member.deadline(), self.measure(&member)).await;
         self.session_captures.clear();
         let result = match measured {
             Ok(Err(over)) => {
@@ -199,15 +205,35 @@ impl Session {
             Err(_) => Err(self.refuse("this agent's time limit has passed; raise `max-time` of the agent").await),
         };
         self.end_helper().await;
-        drop((using, position));
-        if self.shared.options.once {
+        drop(using);
+        if member.leave() && self.shared.options.once {
             self.shared.served.notify_one();
         }
         result
     }
 
+    /// Waits in the queue; `None` if the coordinator leaves it.
+    async fn queue_up(&mut self) -> Result<Option<Member>, EndReason> {
+        let mut position = self.shared.queue.join(self.source());
+        loop {
+            tokio::select! {
+                turn = position.turn() => match turn {
+                    None => break,
+                    Some(ahead) => {
+                        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+                        self.wire.send(&FromAgent::Queued { ahead }).await?;
+                    }
+                },
+                over = until_released(&mut self.wire) => return over.map(|()| None),
+            }
+        }
+        let ticket = auth::hex(&engine::random::<16>().map_err(|error| error.to_string())?);
+        let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
+        Ok(Some(self.shared.holds.begin(position, ticket, limit)))
+    }
+
     /// Trials, until released.
-    async fn measure(&mut self) -> Result<(), EndReason> {
+    async fn measure(&mut self, member: &Member) -> Result<(), EndReason> {
         let mut pool: Option<WorkerPool> = None;
         let mut trial: Option<Trial> = None;
         let mut path_probe: Option<PathProbe> = None;
@@ -227,14 +253,17 @@ impl Session {
             };
             tokio::select! {
                 message = self.wire.recv() => match message? {
-                    ToAgent::Prepare(prepare) => match self.prepare(*prepare, &mut pool, &mut proven).await {
-                        Ok(ready) => trial = Some(ready),
-                        Err(error) => {
-                            (pool, trial) = (None, None);
-                            let (cause, reason) = error;
-                            self.wire.send(&FromAgent::Failed { reason, cause }).await?;
+                    ToAgent::Prepare(prepare) => {
+                        // What an earlier trial reserved is given back first.
+                        trial = None;
+                        match self.prepare(*prepare, &mut pool, &mut proven, member).await {
+                            Ok(ready) => trial = Some(ready),
+                            Err((cause, reason)) => {
+                                pool = None;
+                                self.wire.send(&FromAgent::Failed { reason, cause }).await?;
+                            }
                         }
-                    },
+                    }
                     ToAgent::Start => {
                         if let (Some(pool), Some(trial)) = (&pool, &mut trial) {
                             trial.watch = Some(Watch::start(Arc::new(RealSys), &watch_options(trial, pool)));
@@ -307,19 +336,24 @@ impl Session {
         mut prepare: Prepare,
         pool: &mut Option<WorkerPool>,
         proven: &mut ProvenHosts,
+        member: &Member,
     ) -> Result<Trial, (Cause, String)> {
-        if let Some(reason) = self.shared.options.limits.refuse(&prepare.spec, &prepare.legs) {
-            return Err((Cause::Limits, reason));
-        }
+        let reserved = member.reserve(&self.shared.options.limits, &prepare.spec, &prepare.legs);
+        let reserved = reserved.map_err(|reason| (Cause::Limits, reason))?;
         check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
         if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared).await {
             return Err((Cause::Limits, reason));
         }
         self.provide_stack(&mut prepare).await?;
-        self.set_up(prepare, pool).await.map_err(|error| (Cause::Setup, error.to_string()))
+        self.set_up(prepare, pool, reserved).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 
-    async fn set_up(&mut self, prepare: Prepare, pool: &mut Option<WorkerPool>) -> Result<Trial, ControlError> {
+    async fn set_up(
+        &mut self,
+        prepare: Prepare,
+        pool: &mut Option<WorkerPool>,
+        reserved: Reserved,
+    ) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::transport::check_options(prepare.role, spec)?;
         let count = spec.processes as usize;
@@ -398,6 +432,7 @@ impl Session {
             overlapped: 0,
             sockets: Vec::new(),
             registration,
+            _reserved: reserved,
         })
     }
 

@@ -72,6 +72,10 @@ impl Session {
     }
 
     fn not_allowed(&self) -> Option<FromAgent> {
+        if self.joined {
+            let reason = "this connection has joined another one, which has the settings of the host".into();
+            return Some(FromAgent::Untuned { reason, obstacle: Obstacle::Refused });
+        }
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {
             reason: "this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"
                 .into(),

@@ -111,7 +111,7 @@ async fn pilot_trial(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Canc
         ..spec.clone()
     };
     let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    let result = pair.pass(trial, &spec, &[leg], &mut Discard, cancel).await?;
+    let result = pair.pass(trial, &spec, &[leg], &mut None, &mut Discard, cancel).await?;
     if let Some(reason) = result.failure {
         return Err(ControlError::Trial { address: "pilot trial of a send method".into(), reason });
     }

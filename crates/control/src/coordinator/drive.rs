@@ -226,10 +226,12 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
     }
 
     /// An error as the schedule takes it. The first one since the last step is kept: it ends the run if the schedule does not go
-    /// on after it.
+    /// on after it. A test that was interrupted because another one failed has no error of its own.
     fn failure(&mut self, error: ControlError) -> Failure {
         let failure = Failure { kind: kind(&error), reason: error.to_string() };
-        self.error.get_or_insert(error);
+        if matches!(self.error, None | Some(ControlError::Interrupted)) {
+            self.error = Some(error);
+        }
         failure
     }
 

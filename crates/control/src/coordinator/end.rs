@@ -16,6 +16,7 @@ use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
 use super::address::{identity, label, split};
+use super::reached::Reached;
 
 /// The agent to connect to.
 pub enum Target<'a> {
@@ -58,11 +59,17 @@ pub struct End {
     pub note: Option<String>,
     /// Its reachability tokens by the address that other agents get, while this coordinator has the machine.
     pub(super) reach_tokens: HashMap<Option<IpAddr>, ReachabilityToken>,
+    /// The ticket for further connections, while this coordinator has the machine.
+    pub(super) ticket: Option<String>,
+    /// It has joined another connection, which has the settings of the host.
+    pub(super) joined: bool,
+    /// How it was reached.
+    pub(super) reached: Reached,
     wire: Wire<ToAgent, FromAgent>,
 }
 
 /// Time limit for a connection attempt to one address.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for an agent's hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit for the version of an older agent.
@@ -76,35 +83,39 @@ impl End {
         match target {
             Target::Local(agent) => {
                 let wire = Wire::start(agent.connect(), &ToAgent::Ping);
-                Self::greet(wire, "this host".into(), None, None, &Binding::default()).await
+                let reached = Reached::Local(agent.clone());
+                Self::greet(wire, "this host".into(), reached, None, &Binding::default()).await
             }
-            Target::Remote { host, access, family } => {
-                let mut stream = dial(host, family).await?;
-                let address = stream.peer_addr().ok();
-                let name = address.map_or_else(|| host.to_owned(), |address| label(host, address));
-                prepare_control(&stream, VANISHED_AFTER);
-                stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
-                let (stream, binding) = match tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await {
-                    Ok(Ok(secured)) => secured,
-                    Ok(Err(_)) => return Err(without_tls(name, address).await),
-                    Err(_) => return Err(ControlError::NoAgent { address: name }),
-                };
-                let (agent, key) = (identity(host)?, &binding.key);
-                let recognized = access.keys.check(&agent, key);
-                let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
-                let wire = Wire::start(stream, &ToAgent::Ping);
-                let end = Self::greet(wire, name, address, access.token.as_ref(), &binding).await?;
-                // Only now: an attacker without the token must not take the agent's place in the file.
-                let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
-                Ok(Self { note, ..end })
-            }
+            Target::Remote { host, access, family } => Self::over(dial(host, family).await?, host, access).await,
         }
+    }
+
+    /// Authenticates over a new connection to the agent at `host`.
+    pub(super) async fn over(mut stream: TcpStream, host: &str, access: &Access) -> Result<Self, ControlError> {
+        let address = stream.peer_addr().map_err(|source| unreachable_at(host, source))?;
+        let name = label(host, address);
+        prepare_control(&stream, VANISHED_AFTER);
+        stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
+        let (stream, binding) = match tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await {
+            Ok(Ok(secured)) => secured,
+            Ok(Err(_)) => return Err(without_tls(name, address).await),
+            Err(_) => return Err(ControlError::NoAgent { address: name }),
+        };
+        let (agent, key) = (identity(host)?, &binding.key);
+        let recognized = access.keys.check(&agent, key);
+        let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
+        let wire = Wire::start(stream, &ToAgent::Ping);
+        let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
+        let end = Self::greet(wire, name, reached, access.token.as_ref(), &binding).await?;
+        // Only now: an attacker without the token must not take the agent's place in the file.
+        let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
+        Ok(Self { note, ..end })
     }
 
     async fn greet(
         mut wire: Wire<ToAgent, FromAgent>,
         name: String,
-        address: Option<SocketAddr>,
+        reached: Reached,
         token: Option<&Token>,
         binding: &Binding,
     ) -> Result<Self, ControlError> {
@@ -148,9 +159,12 @@ impl End {
                         namespace,
                         applied: Vec::new(),
                         changed: Vec::new(),
-                        address,
+                        address: reached.address(),
                         note: None,
                         reach_tokens: HashMap::new(),
+                        ticket: None,
+                        joined: false,
+                        reached,
                         wire,
                     });
                 }
@@ -167,10 +181,13 @@ impl End {
 
     /// Waits until this coordinator has the machine; `queued` gets the number of clients in front.
     pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
-        self.send(&ToAgent::Acquire { purpose: purpose.into() }).await?;
+        self.send(&ToAgent::Acquire { purpose: purpose.into(), join: None }).await?;
         loop {
             match self.recv("while waiting in its queue").await? {
-                FromAgent::Granted => return Ok(()),
+                FromAgent::Granted { ticket } => {
+                    self.ticket = ticket;
+                    return Ok(());
+                }
                 FromAgent::Queued { ahead } => queued(ahead),
                 _ => {}
             }
@@ -270,6 +287,7 @@ impl End {
     /// Releases the machine and stays connected.
     pub(crate) async fn release_machine(&mut self) -> Result<(), ControlError> {
         self.reach_tokens.clear();
+        self.ticket = None;
         self.send(&ToAgent::Release).await
     }
 
@@ -356,7 +374,7 @@ fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
 }
 
 /// The error for a service that does not speak TLS: an agent before protocol 3, which tells its version in the clear, or no agent.
-async fn without_tls(name: String, address: Option<SocketAddr>) -> ControlError {
+async fn without_tls(name: String, address: SocketAddr) -> ControlError {
     let hello_of = async |address: SocketAddr| -> Option<Hello> {
         let mut stream = TcpStream::connect(address).await.ok()?;
         stream.write_all(PLAIN_MAGIC).await.ok()?;
@@ -367,10 +385,7 @@ async fn without_tls(name: String, address: Option<SocketAddr>) -> ControlError 
             _ => None,
         }
     };
-    let theirs = match address {
-        Some(address) => tokio::time::timeout(PLAIN_LIMIT, hello_of(address)).await.ok().flatten(),
-        None => None,
-    };
+    let theirs = tokio::time::timeout(PLAIN_LIMIT, hello_of(address)).await.ok().flatten();
     theirs.and_then(|theirs| incompatible(&theirs, &name)).unwrap_or(ControlError::NoAgent { address: name })
 }
 
@@ -398,7 +413,7 @@ async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
     }))
 }
 
-fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
+pub(super) fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
     let remedy = match source.kind() {
         std::io::ErrorKind::ConnectionRefused => {
             "start `thru serve` there with `listen` and `token-file` or `open` (by default it serves loopback only)"

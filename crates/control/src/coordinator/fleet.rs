@@ -1,10 +1,12 @@
 //! The hosts of a plan. Each has one control connection and can be the near or the far end of a test, or is the far end only,
-//! with another program.
+//! with another program. Simultaneous tests that share a host have further connections to its agent.
 
 use std::time::{Duration, Instant};
 
-use model::{Change, Conditions, HostReading, HostSettings};
+use model::{Change, Conditions, HostReading, HostSettings, RunHeader, Spec};
 
+use super::companion::Invitation;
+use super::drive::unsupported;
 use super::foreign::Program;
 use super::lab_links::Links;
 use super::{End, Foreign, Pair};
@@ -53,6 +55,10 @@ pub(super) struct Lent {
 struct Host {
     /// `None` while a pair has it, and for another program.
     end: Option<End>,
+    /// With which further connections join; `None` while this coordinator does not have the machine.
+    invitation: Option<Invitation>,
+    /// Further connections that no test has.
+    companions: Vec<End>,
     /// `None` while a test has it, and for an agent.
     program: Option<Box<dyn Program>>,
     /// The current changes of its settings.
@@ -63,7 +69,13 @@ impl Fleet {
     /// A fleet of connected hosts; `purpose` is for their logs.
     #[must_use]
     pub fn new(members: Vec<Member>, purpose: &str) -> Self {
-        let host = |Member { end, program }| Host { end, program, changes: Vec::new() };
+        let host = |Member { end, program }| Host {
+            end,
+            invitation: None,
+            companions: Vec::new(),
+            program,
+            changes: Vec::new(),
+        };
         let hosts = members.into_iter().map(host).collect();
         Self { hosts, purpose: purpose.to_owned(), held_since: None, links: Links::default() }
     }
@@ -80,28 +92,54 @@ impl Fleet {
     /// # Errors
     /// If a connection is lost or a host refuses.
     pub async fn acquire(&mut self, mut queued: impl FnMut(&str, u32)) -> Result<(), ControlError> {
-        let mut ends: Vec<&mut End> = self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).collect();
-        ends.sort_by(|a, b| a.instance.cmp(&b.instance));
-        for end in ends {
+        let ends = self.hosts.iter_mut().filter_map(|host| Some((host.end.as_mut()?, &mut host.invitation)));
+        let mut ends: Vec<_> = ends.collect();
+        ends.sort_by(|a, b| a.0.instance.cmp(&b.0.instance));
+        for (end, invitation) in ends {
             let name = end.name.clone();
             end.acquire(&self.purpose, |ahead| queued(&name, ahead)).await?;
+            *invitation = Some(end.invitation());
         }
         self.held_since = Some(Instant::now());
         Ok(())
     }
 
+    /// Measures the path between two hosts, as [`Pair::probe_path`].
+    ///
+    /// # Errors
+    /// If a connection is lost.
+    pub async fn probe_path(
+        &mut self,
+        hosts: [usize; 2],
+        header: &mut RunHeader,
+        spec: &Spec,
+    ) -> Result<(), ControlError> {
+        let Some(mut lent) = self.lend(hosts, false) else { return Ok(()) };
+        let probed = if lent.program.is_none() { lent.pair.probe_path(header, spec).await } else { Ok(()) };
+        self.take_back(hosts, lent);
+        probed
+    }
+
     /// Releases all machines and closes the connections.
     pub async fn release(self) {
-        for end in self.hosts.into_iter().filter_map(|host| host.end) {
-            end.release().await;
+        for host in self.hosts {
+            for end in host.companions.into_iter().chain(host.end) {
+                end.release().await;
+            }
         }
     }
 
     /// Reverts all settings and releases the machines, but stays connected.
     pub(super) async fn release_machines(&mut self) -> Result<(), ControlError> {
         self.untune().await?;
-        for end in self.hosts.iter_mut().filter_map(|host| host.end.as_mut()) {
-            end.release_machine().await?;
+        for host in &mut self.hosts {
+            host.invitation = None;
+            for companion in host.companions.drain(..) {
+                companion.release().await;
+            }
+            if let Some(end) = &mut host.end {
+                end.release_machine().await?;
+            }
         }
         self.held_since = None;
         Ok(())
@@ -122,7 +160,8 @@ impl Fleet {
 
     /// Reads the messages of idle hosts.
     pub(super) fn drain_messages(&mut self) -> Result<(), ControlError> {
-        self.hosts.iter_mut().filter_map(|host| host.end.as_mut()).try_for_each(End::drain_messages)
+        let ends = self.hosts.iter_mut().flat_map(|host| host.end.iter_mut().chain(&mut host.companions));
+        ends.into_iter().try_for_each(End::drain_messages)
     }
 
     /// Applies a cell's settings to two hosts; equal settings are not changed again.
@@ -199,11 +238,37 @@ impl Fleet {
         Some(Lent { pair: Pair { near, far }, program })
     }
 
+    /// Takes two hosts for a test at the same time as others of them: where another test has a host's connection, this one gets a
+    /// further connection.
+    ///
+    /// # Errors
+    /// An agent that is too old for it, is not reached, or refuses.
+    pub(super) async fn share(&mut self, hosts: [usize; 2], single_ended: bool) -> Result<Lent, ControlError> {
+        let [near, far] = hosts;
+        let near = self.connection(near).await?;
+        let far = if single_ended { None } else { Some(self.connection(far).await?) };
+        Ok(Lent { pair: Pair { near, far }, program: None })
+    }
+
+    /// A connection to the agent of a host that no test has, new if necessary.
+    async fn connection(&mut self, host: usize) -> Result<End, ControlError> {
+        let missing = || unsupported("simultaneous tests with another program");
+        let Host { end, companions, invitation, .. } = self.hosts.get_mut(host).ok_or_else(missing)?;
+        match end.take().or_else(|| companions.pop()) {
+            Some(end) => Ok(end),
+            None => invitation.as_ref().ok_or_else(missing)?.accept(&self.purpose).await,
+        }
+    }
+
     /// Returns the hosts of a test to the fleet.
     pub(super) fn take_back(&mut self, [near, far]: [usize; 2], Lent { pair, program }: Lent) {
-        self.hosts[near].end = Some(pair.near);
+        let ends = [(near, Some(pair.near)), (far, pair.far)];
+        for (host, end) in ends.into_iter().filter_map(|(host, end)| Some((host, end?))) {
+            if let Some(host) = self.hosts.get_mut(host) {
+                if end.joined { host.companions.push(end) } else { host.end = Some(end) }
+            }
+        }
         if let Some(host) = self.hosts.get_mut(far) {
-            host.end = pair.far.or(host.end.take());
             host.program = program.or(host.program.take());
         }
     }

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
 use schedule::{Between, Leg, TestRequest};
 use tokio::sync::mpsc;
 
+use super::common_start::CommonStart;
 use super::drive::{Ends, TestEnded, unsupported};
 use super::fleet::Lent;
 use super::foreign::ProgramTest;
@@ -62,7 +63,7 @@ impl Ends for Fleet {
         found
     }
 
-    /// Runs all tests at the same time, and waits for all of them also after an error.
+    /// Runs all tests at the same time from a common start, and waits for all of them also after an error.
     async fn together(
         &mut self,
         first: u32,
@@ -73,19 +74,32 @@ impl Ends for Fleet {
     ) -> Result<Vec<TestEnded>, ControlError> {
         let (relay, mut readings) = mpsc::unbounded_channel();
         let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
-        let begun = Instant::now();
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
         let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
-        for (at, test) in tests.into_iter().enumerate() {
-            let Some(lent) = self.lend(test.between.hosts, test.between.single_ended) else {
-                // Each request has a result, in order.
-                let result = Err(unsupported("tests of hosts that are in use"));
-                let (changes, repeats) = Default::default();
-                ended[at] = Some(TestEnded { duration_ns: 0, result, changes, repeats });
-                continue;
-            };
+        let mut taken = Vec::with_capacity(tests.len());
+        for test in &tests {
+            let Between { hosts, single_ended } = test.between;
+            taken.push(if test.shares_hosts {
+                self.share(hosts, single_ended).await
+            } else {
+                self.lend(hosts, single_ended).ok_or_else(|| unsupported("tests of hosts that are in use"))
+            });
+        }
+        let begun = Instant::now();
+        let starts = CommonStart::of(tests.len());
+        for (at, ((test, lent), start)) in tests.into_iter().zip(taken).zip(starts).enumerate() {
             let relay = Relay(live.then(|| relay.clone()));
-            running.push(Box::pin(run_test(at, lent, test, first + at as u32, relay, cancel.clone())));
+            match lent {
+                Ok(lent) => {
+                    let number = first + at as u32;
+                    running.push(Box::pin(run_test(at, lent, test, number, Some(start), relay, cancel.clone())));
+                }
+                // Each request has a result, in order.
+                Err(error) => {
+                    let (changes, repeats) = Default::default();
+                    ended[at] = Some(TestEnded { duration_ns: 0, result: Err(error), changes, repeats });
+                }
+            }
         }
         let mut sent = Ok(());
         while !running.is_empty() {
@@ -114,10 +128,17 @@ async fn run_test(
     mut lent: Lent,
     TestRequest { spec, legs, .. }: TestRequest,
     number: u32,
+    mut start: Option<CommonStart>,
     mut relay: Relay,
     mut cancel: Cancel,
 ) -> Ended {
     if let Some(program) = &mut lent.program {
+        // Its set-up and its start are one.
+        if let Some(start) = start.take()
+            && !start.wait(Duration::ZERO).await
+        {
+            return (at, lent, Err(ControlError::Interrupted));
+        }
         // Its settings are those of the near host, which have been made.
         let spec = Spec { settings: HostSettings::default(), ..spec };
         let result = program.test(number, &spec, &legs, &mut relay, &mut cancel).await;
@@ -125,10 +146,10 @@ async fn run_test(
     }
     let pair = &mut lent.pair;
     let result = if spec.no_loss {
-        pair.trial(number, &spec, None, &mut relay, &mut cancel).await
+        pair.trial(number, &spec, None, &mut start, &mut relay, &mut cancel).await
     } else {
         let legs: Vec<_> = legs.into_iter().map(Leg::into).collect();
-        pair.rated(number, &spec, &legs, &mut relay, &mut cancel).await
+        pair.rated(number, &spec, &legs, &mut start, &mut relay, &mut cancel).await
     };
     (at, lent, result.map(|pass| (pass, Vec::new())))
 }

@@ -2,6 +2,8 @@
 
 mod address;
 mod choose;
+mod common_start;
+mod companion;
 mod drive;
 mod end;
 mod fetch;
@@ -14,6 +16,7 @@ mod metrics;
 mod pair_run;
 mod pass;
 mod path_probe;
+mod reached;
 mod tuning;
 
 use std::time::{Duration, Instant};

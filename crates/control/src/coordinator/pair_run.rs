@@ -3,6 +3,7 @@
 use model::{Event, EventSink, Phase, RttTally, RunHeader, Spec};
 use schedule::{Between, IdleProbe, Leg, LossSearch, RatePass};
 
+use super::common_start::CommonStart;
 use super::drive::Ends;
 use super::metrics::Metrics;
 use super::pass::PassResult;
@@ -36,7 +37,7 @@ impl Ends for PairRun<'_> {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<RatePass, ControlError> {
-        self.pair.trial(number, spec, left_ns, sink, cancel).await
+        self.pair.trial(number, spec, left_ns, &mut None, sink, cancel).await
     }
 
     async fn pass(
@@ -50,7 +51,7 @@ impl Ends for PairRun<'_> {
     ) -> Result<RatePass, ControlError> {
         let legs: Vec<WireLeg> = legs.iter().copied().map(WireLeg::from).collect();
         let far = if near_only { self.pair.far.take() } else { None };
-        let result = self.pair.rated(number, spec, &legs, sink, cancel).await;
+        let result = self.pair.rated(number, spec, &legs, &mut None, sink, cancel).await;
         if near_only {
             self.pair.far = far;
         }
@@ -77,17 +78,19 @@ impl Ends for PairRun<'_> {
 }
 
 impl Pair {
-    /// One trial over fresh connections; with `no_loss`, a search for the highest rate without loss.
+    /// One trial over fresh connections; with `no_loss`, a search for the highest rate without loss. Its first pass begins at the
+    /// common start, if it has one.
     pub(super) async fn trial(
         &mut self,
         number: u32,
         spec: &Spec,
         left_ns: Option<u64>,
+        start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<RatePass, ControlError> {
         if !spec.no_loss {
-            return self.rated(number, spec, &[Leg::of(spec).into()], sink, cancel).await;
+            return self.rated(number, spec, &[Leg::of(spec).into()], start, sink, cancel).await;
         }
         let mut search = LossSearch::new(spec, number);
         while let Some((number, spec, leg)) = search.next() {
@@ -96,7 +99,7 @@ impl Pair {
             }
             let phase = Phase { activity: search.activity(), cells_done: 0, cells: 1, remaining_ns: left_ns };
             sink.event(&Event::Phase(phase))?;
-            search.completed(self.rated(number, &spec, &[leg.into()], sink, cancel).await?);
+            search.completed(self.rated(number, &spec, &[leg.into()], start, sink, cancel).await?);
         }
         Ok(search.found())
     }
@@ -107,10 +110,11 @@ impl Pair {
         number: u32,
         spec: &Spec,
         legs: &[WireLeg],
+        start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<RatePass, ControlError> {
-        let PassResult { near, far, failure } = self.pass(number, spec, legs, sink, cancel).await?;
+        let PassResult { near, far, failure } = self.pass(number, spec, legs, start, sink, cancel).await?;
         Ok(RatePass { near: near.into(), far: self.far.is_some().then(|| far.into()), failure })
     }
 
@@ -123,7 +127,7 @@ impl Pair {
     ) -> Result<Option<RttTally>, ControlError> {
         let mut probe = IdleProbe::new(spec);
         while let Some((spec, leg)) = probe.next() {
-            let result = self.pass(u32::MAX, &spec, &[leg.into()], sink, cancel).await?;
+            let result = self.pass(u32::MAX, &spec, &[leg.into()], &mut None, sink, cancel).await?;
             probe.completed(result.near.into());
         }
         Ok(probe.found())

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::End;
+use super::common_start::CommonStart;
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
 use crate::proto::{ANATOMY, DELAYED_READS, OVERLAP_CLOSE};
@@ -39,16 +40,21 @@ const SETUP_LIMIT: Duration = Duration::from_secs(20);
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 impl Pair {
-    /// Makes one pass. An interrupt ends it early, with the results so far.
+    /// Makes one pass, at the common start of simultaneous tests if there is one. An interrupt ends it early, with the results so
+    /// far.
     pub(crate) async fn pass(
         &mut self,
         trial: u32,
         spec: &Spec,
         legs: &[WireLeg],
+        start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<PassResult, ControlError> {
         self.arm(trial, spec, legs, cancel).await?;
+        if let Some(start) = start.take() {
+            self.wait_for(start, Duration::from_nanos(spec.starts_after_ns()), cancel).await?;
+        }
         // The passive end first: it must be ready when the active end sends.
         if let Some(far) = &self.far {
             far.send(&ToAgent::Start).await?;
@@ -124,6 +130,28 @@ impl Pair {
                 ),
             })),
             () = cancelled(cancel) => Err(ControlError::Interrupted),
+        }
+    }
+
+    /// Waits, armed, until the test is to start. If another test cannot start, or the user wants to stop, this one is interrupted.
+    async fn wait_for(&mut self, start: CommonStart, delay: Duration, cancel: &mut Cancel) -> Result<(), ControlError> {
+        let during = "before the start of a trial";
+        let started = start.wait(delay);
+        tokio::pin!(started);
+        loop {
+            let from_far = async {
+                match &mut self.far {
+                    Some(far) => far.recv(during).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                started = &mut started => return if started { Ok(()) } else { Err(ControlError::Interrupted) },
+                // An armed end sends nothing but pings, unless it fails.
+                message = self.near.recv(during) => drop(message?),
+                message = from_far => drop(message?),
+                () = cancelled(cancel) => return Err(ControlError::Interrupted),
+            }
         }
     }
 

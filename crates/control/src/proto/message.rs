@@ -50,6 +50,9 @@ pub enum ToAgent {
     Acquire {
         /// The purpose, for the agent's log.
         purpose: String,
+        /// The ticket of a connection that has the machine: this one joins it at once, without a place in the queue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        join: Option<String>,
     },
     /// Prepares a trial.
     Prepare(Box<Prepare>),
@@ -161,7 +164,11 @@ pub enum FromAgent {
         ahead: u32,
     },
     /// The coordinator has the machine until it releases it.
-    Granted,
+    Granted {
+        /// Random, in hex: further connections of the same coordinator join with it. None for one that has joined.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ticket: Option<String>,
+    },
     /// The passive end listens.
     Listening {
         /// One for each worker process.
@@ -511,6 +518,15 @@ mod tests {
 
     fn parse(text: &str) -> FromAgent {
         serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_grant_without_a_ticket_and_with_a_field_of_a_later_version_is_a_grant() {
+        for text in [r#"{"say": "granted"}"#, r#"{"say": "granted", "later": 1}"#] {
+            assert_eq!(parse(text), FromAgent::Granted { ticket: None });
+        }
+        let acquire: ToAgent = serde_json::from_str(r#"{"say": "acquire", "purpose": "x"}"#).unwrap();
+        assert_eq!(acquire, ToAgent::Acquire { purpose: "x".into(), join: None });
     }
 
     #[test]

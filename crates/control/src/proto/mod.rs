@@ -40,6 +40,7 @@ pub const CAPABILITIES: &[&str] = &[
     DELAYED_READS,
     OVERLAP_CLOSE,
     ANATOMY,
+    JOIN,
 ];
 /// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
@@ -57,6 +58,8 @@ pub const DELAYED_READS: &str = "delayed-reads";
 pub const OVERLAP_CLOSE: &str = "overlap-close";
 /// Implements `anatomy`.
 pub const ANATOMY: &str = "anatomy";
+/// Grants the machine with a ticket, with which further connections join.
+pub const JOIN: &str = "join";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 

@@ -85,7 +85,7 @@ fn figure(
                     _ => format!(", flow {}", flow.flow),
                 };
                 for (dash, quantity) in quantities.iter().enumerate() {
-                    let points = points(&flow.tcp, quantity.value);
+                    let points = points(&flow.tcp, quantity.value, outcome.spec.starts_after_ns());
                     if !points.is_empty() {
                         let alone = lines.len() == 1 || (apart && quantities.len() > 1);
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };
@@ -142,13 +142,16 @@ fn senders<'a>(outcome: &Outcome, trial: &'a Trial) -> Vec<&'a FlowTally> {
     end.flows.iter().filter(|flow| flow.bytes_sent > 0 && flow.tcp.len() > 2).collect()
 }
 
-/// Every n-th sample, and the last.
-fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>) -> Vec<Point> {
+/// Every n-th sample, and the last, of an end that started `start_ns` after the common start of simultaneous tests.
+fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>, start_ns: u64) -> Vec<Point> {
     let every = samples.len().div_ceil(MAX_POINTS).max(1);
     let last = samples.len().saturating_sub(1);
     let taken = samples.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
     taken
-        .filter_map(|(_, sample)| Some(Point { x: sample.at_ns as f64, y: value(sample)?, low: None, high: None }))
+        .filter_map(|(_, sample)| {
+            let x = (start_ns + sample.at_ns) as f64;
+            Some(Point { x, y: value(sample)?, low: None, high: None })
+        })
         .collect()
 }
 
@@ -217,7 +220,7 @@ mod tests {
     #[test]
     fn long_series_are_thinned_and_keep_their_ends() {
         let samples: Vec<TcpSample> = (0..5_001).map(sampled).collect();
-        let points = points(&samples, |sample| Some(f64::from(sample.cwnd)));
+        let points = points(&samples, |sample| Some(f64::from(sample.cwnd)), 0);
         assert!((MAX_POINTS / 2..=MAX_POINTS + 1).contains(&points.len()), "{}", points.len());
         assert_eq!((points[0].y, points[points.len() - 1].y), (10.0, 5_010.0));
     }

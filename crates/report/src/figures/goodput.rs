@@ -48,7 +48,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
 fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     let of = |end: fn(&Trial) -> &EndTally| {
         let ends: Vec<&EndTally> = outcome.trials.iter().map(end).collect();
-        points(&ends, outcome.spec.interval_ns)
+        points(&ends, outcome.spec.interval_ns, outcome.spec.starts_after_ns())
     };
     let far = || of(|trial| &trial.far);
     let near = || of(|trial| &trial.near);
@@ -63,8 +63,9 @@ fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     }
 }
 
-/// A point for each interval over all trials: bytes over time, with the range from the slowest to the fastest trial.
-fn points(ends: &[&EndTally], nominal_ns: u64) -> Vec<Point> {
+/// A point for each interval over all trials: bytes over time, with the range from the slowest to the fastest trial. The ends started
+/// `start_ns` after the common start of simultaneous tests.
+fn points(ends: &[&EndTally], nominal_ns: u64, start_ns: u64) -> Vec<Point> {
     if !ends.iter().flat_map(|end| &end.intervals).any(|interval| interval.bytes_received > 0) {
         return Vec::new();
     }
@@ -81,7 +82,8 @@ fn points(ends: &[&EndTally], nominal_ns: u64) -> Vec<Point> {
             if slices.is_empty() || slices.len() * 3 <= ends.len() {
                 return None;
             }
-            Some(merge(&slices))
+            let point = merge(&slices);
+            Some(Point { x: point.x + start_ns as f64, ..point })
         })
         .collect()
 }

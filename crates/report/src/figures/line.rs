@@ -62,18 +62,21 @@ fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Whether a plan varies the congestion control, and has few enough cells to draw them over time.
-fn shows_cc_over_time(run: &Run) -> bool {
+/// Whether a plan has groups of flows or varies the congestion control, and has few enough cells to draw them over time.
+fn is_shown_over_time(run: &Run) -> bool {
     let has = |factor: &Factor| {
-        factor.key == "cc" || factor.sets.values().flatten().any(|(key, _)| key.rsplit('.').next() == Some("cc"))
+        factor.together
+            || factor.key == "cc"
+            || factor.sets.values().flatten().any(|(key, _)| key.rsplit('.').next() == Some("cc"))
     };
     run.header.cells.len() <= MAX_OVER_TIME && run.header.plan.iter().flat_map(|plan| &plan.factors).any(has)
 }
 
-/// The outcomes that pass `wanted` of runs other than curves, each as a line. Of plans, only those that vary the congestion control.
+/// The outcomes that pass `wanted` of runs other than curves, each as a line. Of plans, only those with groups of flows
+/// and those that vary the congestion control.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != "curve" && (run.header.plan.is_none() || shows_cc_over_time(run));
+        let single = run.header.kind != "curve" && (run.header.plan.is_none() || is_shown_over_time(run));
         sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }

@@ -5,6 +5,7 @@ mod braille;
 mod csv;
 mod curve_screen;
 mod gnuplot;
+mod groups;
 mod html;
 mod json;
 mod markdown;

@@ -3,7 +3,7 @@
 use model::{FindingKind, Run, units};
 
 use super::table::OutcomeTable;
-use super::{answer, braille, curve_screen, mesh_screen};
+use super::{answer, braille, curve_screen, groups, mesh_screen};
 use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
@@ -32,6 +32,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some(whole) = view.whole.filter(|_| mesh_screen::is_mesh(run)) {
         return text + "\n" + &mesh_screen::screen(run, view.columns, whole);
+    }
+    if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {
+        return text + "\n" + &groups::screen(run, view.columns, whole);
     }
     if run.header.kind == "environment" {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));

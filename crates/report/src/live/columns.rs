@@ -50,6 +50,11 @@ const OTHER: &[Column] = &[GOODPUT];
 const TCP_TRIPS: &[Column] = &[TRANSACTIONS, MEAN_RTT, RETRANSMITS];
 const TRIPS: &[Column] = &[TRANSACTIONS, MEAN_RTT];
 
+/// The columns of all groups together.
+pub(super) fn of_groups(over_tcp: bool) -> &'static [Column] {
+    if over_tcp { &[GOODPUT, RETRANSMITS] } else { OTHER }
+}
+
 /// The columns of a measurement. `sent`: the receivers are another program's.
 pub(super) fn columns(spec: &Spec, sent: bool) -> &'static [Column] {
     let datagrams = spec.transport_facts().is_some_and(|facts| facts.framing == Some(Framing::Udp));

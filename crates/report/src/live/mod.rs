@@ -2,6 +2,7 @@
 
 mod columns;
 mod counts;
+mod groups;
 mod points;
 mod readings;
 
@@ -9,12 +10,13 @@ use model::{Direction, Event, Reading, RunHeader, Spec, Trial, Verdict};
 
 use self::columns::{Label, columns, head, line};
 use self::counts::{Change, Counts};
+use self::groups::GroupLines;
 pub use self::points::{LivePoint, LivePoints};
 use self::readings::Readings;
 use crate::figures::direction;
 use crate::labels;
 
-/// Makes the lines of one run.
+/// Makes the lines of one run. Groups of flows have a line for all together.
 ///
 /// A trial of a second or less has one line, with its own value; short ones share a line. The lines of a longer trial are made of
 /// the readings of both ends, and its last one of its totals.
@@ -24,6 +26,8 @@ pub struct LiveLines {
     each: bool,
     /// What is measured; `None` where there are no lines.
     spec: Option<Spec>,
+    /// Of a run with groups of flows.
+    groups: Option<GroupLines>,
     /// The heads were printed.
     headed: bool,
     /// Time of the trials that ended, ns.
@@ -43,9 +47,13 @@ impl LiveLines {
 
     /// The lines, without line ends, that follow from an event; often none.
     pub fn event(&mut self, event: &Event) -> Vec<String> {
+        if let Some(groups) = &mut self.groups {
+            return groups.event(event);
+        }
         match event {
             Event::Run(header) => {
                 self.spec = measured(header);
+                self.groups = GroupLines::of(header);
                 Vec::new()
             }
             Event::Reading { pass, end, reading } => self.reading(*pass, end, reading),

@@ -224,3 +224,29 @@ fn runs_of_several_cells_have_no_lines() {
     lines.event(&Event::Run(crate::sample::curve().header));
     assert_eq!(lines.event(&reading("near", 1, vec![flow(0, Direction::Send, [1, 0], 0)])), [""; 0]);
 }
+
+#[test]
+fn groups_have_one_line_for_all_together_in_the_time_since_the_common_start() {
+    let mut lines = LiveLines::new(false);
+    let Event::Run(mut header) = run(spec(3)) else { panic!("a run") };
+    header.plan = crate::sample::groups().header.plan;
+    let late = Spec { start_ns: Some(SECOND), stop: Stop::TimeNs(SECOND), ..spec(3) };
+    header.cells = vec![Cell::new(0, spec(3)), Cell::new(1, late)];
+    assert_eq!(lines.event(&Event::Run(header)), [""; 0]);
+    let both_ends = |lines: &mut LiveLines, group: u32, number: u32, bytes: u64| {
+        let of_group = |event: Event| match event {
+            Event::Reading { end, reading, .. } => Event::Reading { pass: group, end, reading },
+            other => other,
+        };
+        let near = reading("near", number, vec![flow(0, Direction::Send, [bytes, 0], 1)]);
+        assert_eq!(lines.event(&of_group(near)), [""; 0]);
+        lines.event(&of_group(reading("far", number, vec![flow(0, Direction::Send, [0, bytes], 0)])))
+    };
+    assert_eq!(both_ends(&mut lines, 0, 1, 50_000_000), [""; 0], "the other group may follow");
+    let first = both_ends(&mut lines, 0, 2, 175_000_000);
+    assert!(first[1].contains("1.0 s     800 Mbit/s            1  1 of 2 groups"), "{first:?}");
+    // The late group's first second is the second one of the run.
+    assert_eq!(both_ends(&mut lines, 1, 1, 25_000_000), [""; 0]);
+    let second = both_ends(&mut lines, 0, 3, 300_000_000);
+    assert!(second.len() == 1 && second[0].contains("2.0 s    1.40 Gbit/s            1"), "{second:?}");
+}

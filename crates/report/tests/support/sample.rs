@@ -267,6 +267,37 @@ pub(crate) fn categories() -> Run {
     run
 }
 
+/// Two groups of flows at the same time, one with three quarters of the goodput.
+pub(crate) fn groups() -> Run {
+    let mut run = planned();
+    run.header.id = "20261121-211850-9a21".into();
+    run.header.kind = "stream".into();
+    let names = ["bulk", "voice"];
+    let factor = model::Factor {
+        name: model::Factor::GROUP.into(),
+        key: model::Factor::GROUP.into(),
+        levels: names.map(str::to_owned).to_vec(),
+        together: true,
+        ..model::Factor::default()
+    };
+    (run.header.cells, run.outcomes, run.passes) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, name) in (0..).zip(names) {
+        let mut outcome = stream_at(if id == 0 { 6e9 } else { 2e9 }, 90).outcomes.remove(0);
+        outcome.cell = id;
+        for (round, trial) in (0..).zip(&mut outcome.trials) {
+            let pass = 2 * round + id;
+            (trial.cell, trial.pass) = (id, pass);
+            run.passes.push(model::Pass { index: pass, round: Some(round), ..model::Pass::default() });
+        }
+        let levels = [(model::Factor::GROUP.to_owned(), name.to_owned())].into();
+        run.header.cells.push(Cell { levels, ..Cell::new(id, outcome.spec.clone()) });
+        run.outcomes.push(outcome);
+    }
+    run.header.plan = Some(Box::new(model::Plan { factors: vec![factor], ..model::Plan::default() }));
+    run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes);
+    run
+}
+
 /// A plan that is repeated every three hours for a day.
 pub(crate) fn scheduled() -> Run {
     let mut run = planned();

@@ -61,7 +61,8 @@ pub(super) fn factors(top: &Table<'_>, in_lab: bool) -> Result<Vec<(Factor, Loca
             return Err(table.wrong_at(&key, format!("two factors have the name '{name}': give one another `name`")));
         }
         check_kind(&table, kind, &key, &levels)?;
-        let mut factor = Factor { name, kind, key: key.value.clone(), end, levels, sets, expensive: false };
+        let mut factor =
+            Factor { name, kind, key: key.value.clone(), end, levels, sets, expensive: false, together: false };
         factor.expensive = table.switch("expensive")? || each(&factor).iter().any(of_interface);
         factors.push((factor, key));
     }

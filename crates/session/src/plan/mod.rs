@@ -1,13 +1,16 @@
-//! Plans: their file and their cells. A file with one spec has the same keys.
+//! Plans: their file and their cells. A file with one spec has the same keys. Groups of flows are a plan, too.
 
 mod factors;
 mod fields;
+mod group_tables;
+mod groups;
 mod keys;
 mod open;
 mod peer;
 mod read;
 mod single;
 
+pub use groups::{MAX_GROUPS, of_groups};
 pub use open::{open, topology};
 pub use read::read;
 pub use single::read_spec;

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
+use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, rule, schedule, settings};
 use super::peer;
 use crate::Failure;
@@ -19,13 +20,14 @@ use crate::source::{Source, Table};
 use crate::values::{self, any};
 
 /// Keys at the top of the file.
-const TOP: [&str; 23] = [
+const TOP: [&str; 24] = [
     "name",
     "title",
     "question",
     "vars",
     "base",
     "factor",
+    "group",
     "design",
     "cell",
     "fleet",
@@ -68,8 +70,9 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     }
     let own = |key| top.value(key, any::<String>);
     let base = base(&top)?;
-    let factors = factors(&top, in_lab)?;
+    let mut factors = factors(&top, in_lab)?;
     let design = top.choice("design", &Design::NAMES)?.unwrap_or_default();
+    let groups = GroupTables::read(&top, design, &mut factors)?;
     let list = list(&top, design, &factors)?;
     let cell_fields = check_fields(&top, &base, &factors, &list)?;
     let named_block = factors.iter().find(|(factor, _)| factor.name == Factor::SIZES).map(|(_, at)| at.clone());
@@ -108,6 +111,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     if let Some(fleet) = &fleet {
         data_addresses(fleet, &planned, &mut specs)?;
     }
+    groups.time(&top, &planned, &mut specs)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),

@@ -428,3 +428,49 @@ fn a_lab_has_factors_of_its_own() {
     let bad = read("plan.toml", LINKS.replace("link.rate", "link.a.c.rate"), &BTreeMap::new(), true).unwrap();
     assert!(super::topology(path, &bad).unwrap_err().to_string().contains("no such link"));
 }
+
+#[test]
+fn groups_are_a_factor_that_is_measured_at_the_same_time() {
+    let text = r#"
+to = ["127.0.0.1"]
+[base]
+time = "4s"
+udp = false
+[[factor]]
+field = "cc"
+levels = ["cubic", "reno"]
+[[group]]
+name = "bulk"
+flows = 4
+far.rcvbuf = "1MiB"
+[[group]]
+start = "1s"
+stop = "3s"
+direction = "reverse"
+"#;
+    let read = plan(text);
+    assert_eq!(
+        (read.cells.len(), read.plan.groups().map(|groups| groups.levels.clone())),
+        (4, Some(vec!["bulk".into(), "2".into()]))
+    );
+    let combinations: Vec<usize> = read.cells.iter().map(|cell| cell.combination).collect();
+    assert_eq!(combinations, [0, 0, 1, 1], "a step for each congestion control");
+    let (slots, _) = crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap();
+    assert_eq!(analysis::plan::round(&slots, None, 0), [[0, 1], [2, 3]]);
+    let (bulk, late) = (&read.specs[0], &read.specs[1]);
+    assert_eq!((bulk.flows, bulk.far.rcvbuf, bulk.start_ns), (4, Some(1 << 20), Some(0)));
+    assert_eq!((late.flows, late.direction, late.start_ns), (1, model::Direction::Reverse, Some(1_000_000_000)));
+    assert_eq!((late.stop, bulk.stop), (model::Stop::TimeNs(2_000_000_000), model::Stop::TimeNs(4_000_000_000)));
+    assert_eq!((late.near.cc.as_deref(), read.specs[3].near.cc.as_deref()), (Some("cubic"), Some("reno")));
+
+    let with = |group: &str| wrong(&format!("to = [\"127.0.0.1\"]\n{group}"));
+    assert!(with("[[group]]\nflow = 1\n").contains("has no 'flow'; did you mean 'flows'?"));
+    assert!(
+        with("[[group]]\nflows = 1\nstart = \"3s\"\nstop = \"2s\"\n").contains("group 1: `stop` (2.00 s) is not after")
+    );
+    assert!(with("[[group]]\nhost = \"b\"\n").contains("group[1].host: 'host' is the same for all groups"));
+    assert!(with("[[group]]\n\"sysctl.a.b\" = 1\n").contains("is the same for all groups"));
+    assert!(with("[[group]]\nflows = 1\n[base]\npattern = \"curve\"\n").contains("a curve"));
+    assert!(with("[[group]]\n").contains("a group needs a key"));
+    assert!(wrong("to = [\"a\", \"b\"]\n[[group]]\nflows = 1\n").contains("between two hosts"));
+}

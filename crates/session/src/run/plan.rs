@@ -66,9 +66,9 @@ pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Resul
         match slots.last_mut().filter(one_curve) {
             Some(slot) => slot.sizes += 1,
             None => {
-                let (plot, combination) = (cell.plot, cell.combination);
+                let (plot, combination, together) = (cell.plot, cell.combination, cell.together);
                 let shared = shared_by(plan, cell, &mut things);
-                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, shared });
+                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, shared, together });
             }
         }
     }
@@ -105,13 +105,31 @@ pub(super) async fn measure(
             let mut specs = parsed.specs.clone();
             let status = |what: &str| here.sinks.status(what);
             coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut here.cancel.clone(), status).await?;
-            (begin(request, parsed, specs, (&slots, &hosts), &fleet, &programs)?, Vec::new(), Vec::new())
+            let mut header = begin(request, parsed, specs, (&slots, &hosts), &fleet, &programs)?;
+            if parsed.plan.groups().is_some() && !request.hosts.no_path {
+                probe_path(&slots, &mut fleet, &mut header, here).await?;
+            }
+            (header, Vec::new(), Vec::new())
         }
     };
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     fleet.release().await;
     Ok(failed)
+}
+
+/// Probes the path of groups, all of which have the same hosts.
+async fn probe_path(
+    slots: &[Slot],
+    fleet: &mut Fleet,
+    header: &mut RunHeader,
+    here: &mut Here<'_>,
+) -> Result<(), Failure> {
+    let (Some(first), Some(cell)) = (slots.first(), header.cells.first()) else { return Ok(()) };
+    here.sinks.status("probing the path");
+    let (hosts, spec) = ([first.near, first.far], cell.spec.clone());
+    let probe = async { Ok(fleet.probe_path(hosts, header, &spec).await?) };
+    unless_interrupted(here.cancel.clone(), probe).await
 }
 
 /// Connects to every host and waits for its machine. Returns the versions of other programs, by the numbers of their hosts.
@@ -167,7 +185,8 @@ async fn reach(
         instances.push([end.instance.clone(), end.name.clone()]);
         members.push(Member::agent(end));
     }
-    let mut fleet = Fleet::new(members, "a plan");
+    let groups = parsed.plan.groups().map(|groups| format!("{} groups of flows", groups.levels.len()));
+    let mut fleet = Fleet::new(members, groups.as_deref().unwrap_or("a plan"));
     fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
     Ok((fleet, programs))
 }

@@ -3,13 +3,13 @@
 use clap::Args;
 use control::coordinator::Schedule;
 use model::{BitRate, Nanos, Spec};
-use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{above_zero, whole};
+use session::{Failure, Work, plan};
 
 use crate::flags::{self, Bulk, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
 use crate::job::Job;
-use crate::measure::measure;
+use crate::measure::{conduct, measure};
 use crate::registries;
 
 /// Default time limit of `thru stream` and `thru rr`.
@@ -50,6 +50,12 @@ pub struct StreamArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true,
           value_parser = whole(1..=Spec::MAX_PROBES))]
     probe: Option<u32>,
+
+    /// A group of flows with these options, as KEY=VALUE,... May be repeated: all groups are measured at the same time, each with
+    /// its own result. Keys are names of flags without dashes, and name, direction (send, reverse, both), start and stop (times
+    /// after the common start). What a group does not give comes from the command's flags.
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with_all = ["speak", "find_no_loss", "rate_of_flow"])]
+    group: Vec<String>,
 
     #[arg(long, value_name = "PROGRAM", help = registries::speak_help("stream"), value_parser = draft::program,
           help_heading = flags::HOSTS)]
@@ -97,6 +103,9 @@ impl StreamArgs {
 
 /// Runs it.
 pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
+    if !args.group.is_empty() {
+        return groups(args);
+    }
     measure(&Job {
         kind: "stream",
         specs: vec![args.spec()?],
@@ -107,4 +116,13 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         shape: args.bulk.shape(),
         login: args.login.read(args.speak.as_deref())?,
     })
+}
+
+/// Measures groups of flows at the same time.
+fn groups(args: &StreamArgs) -> Result<u8, Failure> {
+    let (hosts, rule) = (args.peer.hosts(), args.precision.rule(Some(BUDGET)));
+    let parsed = plan::of_groups(&args.draft(), &args.group, &hosts, rule)?;
+    args.output.check("stream", &parsed.specs)?;
+    let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
+    Ok(conduct(&args.output.request("stream", hosts, work), &args.output, args.bulk.shape())?.1)
 }

@@ -155,6 +155,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Effect => "effect",
         FindingKind::Asymmetry => "asymmetry",
         FindingKind::Outlier => "outlier",
+        FindingKind::Fairness => "fairness",
         FindingKind::Best => "best",
         FindingKind::Advice => "advice",
         _ => "note",

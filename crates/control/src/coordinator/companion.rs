@@ -1,0 +1,77 @@
+//! Further connections to an agent that this coordinator has already: simultaneous tests need one each.
+
+use tokio::net::TcpStream;
+
+use super::End;
+use super::end::{CONNECT_LIMIT, Target, unreachable_at};
+use super::reached::Reached;
+use crate::proto::JOIN;
+use crate::proto::message::{FromAgent, ToAgent};
+use crate::{Access, ControlError};
+
+/// What the first connection to an agent knows, with which further ones join it.
+#[derive(Clone)]
+pub(super) struct Invitation {
+    reached: Reached,
+    ticket: Option<String>,
+    name: String,
+    version: String,
+    instance: String,
+    /// Whether the agent has the extension.
+    can_join: bool,
+}
+
+/// A further connection.
+async fn connect(reached: &Reached) -> Result<End, ControlError> {
+    match reached {
+        Reached::Local(agent) => End::connect(Target::Local(agent)).await,
+        Reached::Remote { host, address, key, token } => {
+            let failed = |source| unreachable_at(host, source);
+            let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
+            let stream = stream.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
+            End::over(stream, host, &Access::to(*key, token.clone())).await
+        }
+    }
+}
+
+impl End {
+    /// What further connections to its agent need.
+    pub(super) fn invitation(&self) -> Invitation {
+        Invitation {
+            reached: self.reached.clone(),
+            ticket: self.ticket.clone(),
+            name: self.name.clone(),
+            version: self.version.clone(),
+            instance: self.instance.clone(),
+            can_join: self.can(JOIN),
+        }
+    }
+}
+
+impl Invitation {
+    /// A further connection, which has the machine together with the first one.
+    ///
+    /// # Errors
+    /// An agent that is too old for it, is not reached, or refuses.
+    pub(super) async fn accept(&self, purpose: &str) -> Result<End, ControlError> {
+        let refused = |reason: String| ControlError::Refused { address: self.name.clone(), reason };
+        let Some(ticket) = self.ticket.clone().filter(|_| self.can_join) else {
+            return Err(refused(format!(
+                "thru {} there does not support several tests at the same time (`group`): update it",
+                self.version
+            )));
+        };
+        let mut end = connect(&self.reached).await?;
+        if end.instance != self.instance {
+            return Err(refused("another agent answers there now: it was restarted".into()));
+        }
+        end.name.clone_from(&self.name);
+        end.joined = true;
+        end.send(&ToAgent::Acquire { purpose: purpose.into(), join: Some(ticket) }).await?;
+        loop {
+            if let FromAgent::Granted { .. } = end.recv("while a further connection joined").await? {
+                return Ok(end);
+            }
+        }
+    }
+}

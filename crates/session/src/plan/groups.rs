@@ -1,0 +1,358 @@
+//! Groups of flows: the options of a command and what differs in each group, as a plan whose cells are the groups, measured at the
+//! same time in every trial.
+
+use std::collections::BTreeMap;
+
+use analysis::plan::PlannedCell;
+use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Spec, Stop, Stopping};
+
+use crate::Failure;
+use crate::draft::{FIELDS, Pattern, SpecDraft, field, split, unknown};
+use crate::run::{Hosts, ParsedPlan};
+use crate::values::any;
+
+/// Most groups: each is a measuring process at both ends, and an agent has at most so many.
+pub const MAX_GROUPS: usize = 64;
+/// Most characters of a name.
+const MAX_NAME: usize = 32;
+/// The keys of a group that are no options of a measurement.
+const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
+/// Options that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
+const COMMON: [(&str, &str); 6] = [
+    ("time", "write `stop`, the end of the group"),
+    ("set", "the settings of a host apply to all groups: give it to the command"),
+    ("speak", "another program has no groups"),
+    ("ipv4", "give it to the command"),
+    ("ipv6", "give it to the command"),
+    ("find-no-loss", "a search for the highest rate cannot share the path with other groups"),
+];
+
+/// What one group is given.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub(super) name: Option<String>,
+    start: Option<Nanos>,
+    stop: Option<Nanos>,
+    /// The options and the direction, in the order of the text.
+    keys: Vec<(String, String)>,
+}
+
+impl Given {
+    /// Takes a key and its value. The names of options and their values are not checked.
+    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let in_key = |what: String| format!("{key}: {what}");
+        match key {
+            "name" => self.name = Some(name(value).map_err(in_key)?),
+            "start" => self.start = Some(any::<Nanos>(value).map_err(in_key)?),
+            "stop" => self.stop = Some(any::<Nanos>(value).map_err(in_key)?),
+            "direction" => {
+                direction(value)?;
+                self.keys.push((key.to_owned(), value.to_owned()));
+            }
+            _ => match COMMON.iter().find(|(common, _)| *common == split(key).1) {
+                Some((_, remedy)) => return Err(format!("`{key}` is no key of a group: {remedy}")),
+                None => self.keys.push((key.to_owned(), value.to_owned())),
+            },
+        }
+        Ok(())
+    }
+
+    /// The options as fields of a plan's cells.
+    pub(super) fn fields(&self) -> BTreeMap<String, String> {
+        let mut fields = BTreeMap::new();
+        for (key, value) in &self.keys {
+            let on = |is: bool| is.to_string();
+            match key.as_str() {
+                "direction" => {
+                    fields.insert("reverse".to_owned(), on(value == "reverse"));
+                    fields.insert("both".to_owned(), on(value == "both"));
+                }
+                // In place of the short form that all cells may share.
+                "transport" => {
+                    fields.insert("udp".to_owned(), on(false));
+                    fields.insert(key.clone(), value.clone());
+                }
+                _ => {
+                    fields.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        fields
+    }
+
+    /// Gives a spec its start and its end.
+    pub(super) fn time(&self, spec: &mut Spec) -> Result<(), String> {
+        spec.start_ns = Some(self.start.map_or(0, |start| start.0));
+        end(spec, self)
+    }
+}
+
+/// The plan of a command with groups. Each of `groups` is `KEY=VALUE,...`; what it does not give comes from `common`.
+///
+/// # Errors
+/// A mistake, with the group and the key; a measurement that cannot have groups.
+pub fn of_groups(common: &SpecDraft, groups: &[String], hosts: &Hosts, rule: Stopping) -> Result<ParsedPlan, Failure> {
+    if groups.len() > MAX_GROUPS {
+        return Err(Failure::usage(format!("{} groups are too many: use at most {MAX_GROUPS}", groups.len())));
+    }
+    let (mut names, mut sets) = (Vec::new(), BTreeMap::new());
+    let (mut cells, mut specs) = (Vec::new(), Vec::new());
+    for (number, text) in (1..).zip(groups) {
+        let place = format!("group {number}");
+        let given = read(text).map_err(|what| wrong(&place, &what))?;
+        let name = given.name.clone().unwrap_or_else(|| number.to_string());
+        let place = given.name.as_ref().map_or(place, |name| format!("group {number} ({name})"));
+        if names.contains(&name) {
+            return Err(wrong(&place, &format!("two groups have the name '{name}': give one another `name`")));
+        }
+        let spec = spec_of(common, &given, hosts).map_err(|what| wrong(&place, &what))?;
+        let levels: BTreeMap<String, String> = [(Factor::GROUP.to_owned(), name.clone())].into();
+        cells.push(PlannedCell {
+            levels,
+            fields: given.keys.iter().cloned().collect(),
+            settings: spec.settings.clone(),
+            from: hosts.from.clone(),
+            to: hosts.host.clone(),
+            plot: 0,
+            combination: 0,
+            together: true,
+        });
+        sets.insert(name.clone(), shown(&given));
+        names.push(name);
+        specs.push(spec);
+    }
+    let factor = Factor {
+        name: Factor::GROUP.into(),
+        key: Factor::GROUP.into(),
+        kind: FactorKind::Set,
+        levels: names,
+        sets,
+        together: true,
+        ..Factor::default()
+    };
+    let settings = specs.first().map_or_else(HostSettings::default, |spec| spec.settings.clone());
+    let plan = Plan {
+        factors: vec![factor],
+        from: hosts.from.iter().cloned().collect(),
+        to: hosts.host.iter().cloned().collect(),
+        settings,
+        ..Plan::default()
+    };
+    Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells, specs })
+}
+
+fn wrong(place: &str, what: &str) -> Failure {
+    // A group's keys are written as such, not as flags.
+    Failure::in_plan(format!("{place}: {what}"))
+}
+
+/// The keys of a group as they were written, for the run's record.
+fn shown(given: &Given) -> BTreeMap<String, String> {
+    let time = |key: &str, time: Option<Nanos>| Some((key.to_owned(), time?.to_string()));
+    given.keys.iter().cloned().chain(time("start", given.start)).chain(time("stop", given.stop)).collect()
+}
+
+/// Reads `KEY=VALUE,...`. A key without a value is a switch; a part that is no key belongs to the value before it, because values
+/// can contain commas.
+fn read(text: &str) -> Result<Given, String> {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for part in text.split(',') {
+        match (part.split_once('='), parts.last_mut()) {
+            (Some((key, value)), _) => parts.push((key.trim().to_owned(), value.trim().to_owned())),
+            (None, _) if field(split(part.trim()).1).is_some() => parts.push((part.trim().to_owned(), "true".into())),
+            (None, Some((_, value))) => {
+                value.push(',');
+                value.push_str(part.trim());
+            }
+            (None, None) => return Err(unknown_key(part.trim())),
+        }
+    }
+    let mut given = Given::default();
+    let mut seen: Vec<String> = Vec::new();
+    for (key, value) in parts {
+        if seen.contains(&key) {
+            return Err(format!("`{key}` is given twice"));
+        }
+        seen.push(key.clone());
+        let own = OWN.contains(&key.as_str()) || COMMON.iter().any(|(common, _)| *common == split(&key).1);
+        if !own && field(split(&key).1).is_none_or(|field| !field.is_of(Pattern::Stream)) {
+            return Err(unknown_key(&key));
+        }
+        given.take(&key, &value)?;
+    }
+    Ok(given)
+}
+
+fn unknown_key(key: &str) -> String {
+    let common = |key: &str| COMMON.iter().any(|(common, _)| *common == key);
+    let fields = FIELDS.iter().filter(|field| field.is_of(Pattern::Stream) && !common(field.key));
+    let known: Vec<&str> = OWN.into_iter().chain(fields.map(|field| field.key)).collect();
+    unknown(key, &known, "a group")
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(format!("'{text}' is not a name of 1 to {MAX_NAME} characters")) }
+}
+
+/// The spec of a group.
+fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
+    let mut draft = common.clone();
+    for (key, value) in &given.keys {
+        replace(&mut draft, key);
+        if key == "direction" {
+            (draft.reverse, draft.both) = direction(value)?;
+        } else {
+            draft.set(key, value).map_err(|error| error.to_string())?;
+        }
+    }
+    let mut spec = draft.one().map_err(|error| error.to_string())?;
+    given.time(&mut spec)?;
+    possible(&spec)?;
+    let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
+    if hosts.host.is_none() && !transport.facts().one_host {
+        return Err(format!("{} needs a far host: run thru serve on HOST, and name it", spec.transport));
+    }
+    engine::pattern::check(&spec).map_err(|error| error.to_string())?;
+    Ok(spec)
+}
+
+/// Removes options of the command that a group's key replaces under another name.
+fn replace(draft: &mut SpecDraft, key: &str) {
+    match key {
+        "udp" => draft.transport = None,
+        "transport" => draft.udp = false,
+        "direction" | "reverse" | "both" => (draft.reverse, draft.both) = (false, false),
+        "bytes" => draft.count = None,
+        "count" => draft.bytes = None,
+        "wait" => draft.spin = false,
+        "spin" => draft.wait = None,
+        _ => {}
+    }
+}
+
+fn direction(text: &str) -> Result<(bool, bool), String> {
+    let names = [("send", Direction::Send), ("reverse", Direction::Reverse), ("both", Direction::Both)];
+    let found = names.iter().find(|(name, _)| *name == text);
+    let (_, found) = found.ok_or_else(|| format!("direction: '{text}' is not one of send, reverse, both"))?;
+    Ok((*found == Direction::Reverse, *found == Direction::Both))
+}
+
+/// The length of a group: from its start to its stop, which without `stop` is the end of the command's trial.
+fn end(spec: &mut Spec, given: &Given) -> Result<(), String> {
+    let start = given.start.unwrap_or(Nanos(0));
+    let Stop::TimeNs(time) = spec.stop else {
+        return match given.stop {
+            Some(_) => Err("`stop` and an amount (`bytes` or `count`) exclude each other: omit one of them".into()),
+            None => Ok(()),
+        };
+    };
+    let whole = given.stop.map_or(time + spec.warmup_ns, |stop| stop.0);
+    let length = whole.saturating_sub(start.0);
+    match given.stop {
+        Some(stop) if length == 0 => return Err(format!("`stop` ({stop}) is not after `start` ({start})")),
+        None if length == 0 => {
+            let end = Nanos(whole);
+            return Err(format!(
+                "`start` ({start}) is not before the end of the trial ({end}): add `stop`, or raise `time`"
+            ));
+        }
+        _ => {}
+    }
+    if length <= spec.warmup_ns {
+        let (length, warmup) = (Nanos(length), Nanos(spec.warmup_ns));
+        return Err(format!("it lasts {length}, which is not longer than its `warmup` ({warmup})"));
+    }
+    spec.stop = Stop::TimeNs(length - spec.warmup_ns);
+    Ok(())
+}
+
+/// Refuses what cannot be measured at the same time as other groups.
+pub(super) fn possible(spec: &Spec) -> Result<(), String> {
+    let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
+    let name = &spec.transport;
+    if transport.launcher().is_some() {
+        return Err(format!("{name} cannot have groups: its launcher starts both ends"));
+    }
+    if transport.capabilities().single_ended {
+        return Err(format!("{name} cannot have groups: it has one end only"));
+    }
+    if spec.engine.auto {
+        return Err("`engine` auto cannot be used with groups: choose one send method".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn common() -> SpecDraft {
+        SpecDraft { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..SpecDraft::new(Pattern::Stream) }
+    }
+
+    fn of(common: &SpecDraft, groups: &[&str]) -> Result<ParsedPlan, String> {
+        let hosts = Hosts { host: Some("beta".into()), ..Hosts::default() };
+        let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_group_has_its_keys_and_the_commands_options_otherwise() {
+        let common = SpecDraft { warmup: Some(Nanos(500_000_000)), ..common() };
+        let text = "flows=4, rate=100M,dscp=46,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
+        let parsed = of(&common, &[text, "name=bulk,cc=cubic"]).unwrap_or_else(|error| panic!("{error}"));
+        let [first, second] = &parsed.specs[..] else { panic!("{:?}", parsed.specs) };
+        assert_eq!((first.flows, first.rate_bps, first.block), (4, Some(100_000_000), 1024));
+        assert_eq!((first.near.cc.as_deref(), first.far.dscp), (Some("bbr"), Some(46)));
+        assert_eq!((first.near.sndbuf, first.far.sndbuf), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!((first.direction, first.start_ns), (Direction::Reverse, Some(2_000_000_000)));
+        assert_eq!(first.stop, Stop::TimeNs(5_500_000_000), "the warm-up is a part of it");
+        assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), Some(0)));
+        let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.levels[Factor::GROUP].as_str()).collect();
+        assert_eq!(levels, ["1", "bulk"]);
+        assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("beta")));
+        assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2.00 s"));
+    }
+
+    #[test]
+    fn a_key_replaces_the_commands_option_of_another_name() {
+        let common = SpecDraft { udp: true, reverse: true, ..common() };
+        let parsed = of(&common, &["transport=tcp,direction=send", "both", "unpaced"]);
+        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        assert_eq!((specs[0].transport.as_str(), specs[0].direction), ("tcp", Direction::Send));
+        assert_eq!((specs[1].transport.as_str(), specs[1].direction), ("udp", Direction::Both));
+        assert!(specs[1].paced_to_receiver && !specs[2].paced_to_receiver);
+    }
+
+    #[test]
+    fn errors_name_the_group_and_the_key() {
+        let wrong = |groups: &[&str]| of(&common(), groups).unwrap_err();
+        for (groups, expected) in [
+            (&["flow=1"] as &[&str], "group 1: a group has no 'flow'; did you mean 'flows'?"),
+            (&["cc=cubic", "name=web,flows=x"], "group 2 (web): flows: 'x' is not a whole number"),
+            (&["start=4s,stop=2s"], "group 1: `stop` (2.00 s) is not after `start` (4.00 s)"),
+            (&["start=10s"], "group 1: `start` (10.0 s) is not before the end of the trial (10.0 s)"),
+            (&["time=2s"], "group 1: `time` is no key of a group: write `stop`"),
+            (&["set=near:cc.default=reno"], "group 1: `set` is no key of a group: the settings of a host"),
+            (&["flows=1,flows=2"], "group 1: `flows` is given twice"),
+            (&["name=a", "name=a"], "group 2 (a): two groups have the name 'a'"),
+            (&["name="], "group 1: name: '' is not a name of 1 to 32 characters"),
+            (&["direction=up"], "group 1: direction: 'up' is not one of send, reverse, both"),
+            (&["bytes=1MiB,stop=2s"], "group 1: `stop` and an amount"),
+            (&["transport=memcpy"], "group 1: memcpy cannot have groups: it has one end only"),
+            (&["reply=3"], "group 1: a group has no 'reply'"),
+            (&["find-no-loss=true"], "group 1: `find-no-loss` is no key of a group"),
+            (&[""], "group 1: a group has no ''"),
+        ] {
+            let found = wrong(groups);
+            assert!(found.starts_with(expected), "{groups:?}: {found}");
+        }
+        let many: Vec<String> = (0..=MAX_GROUPS).map(|_| "flows=1".to_owned()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(wrong(&many).contains("use at most 64"));
+        let hosts = Hosts::default();
+        let alone = of_groups(&common(), &["flows=1".to_owned()], &hosts, Stopping::default()).unwrap_err();
+        assert!(alone.to_string().contains("tcp needs a far host"));
+    }
+}
