@@ -138,8 +138,16 @@ mod tests {
 
     #[test]
     fn groups_of_a_combination_are_one_step_on_the_same_hosts() {
-        let slot =
-            |cell| Slot { cell, sizes: 1, plot: 0, combination: cell as usize / 3, near: 0, far: 1, together: true };
+        let slot = |cell| Slot {
+            cell,
+            sizes: 1,
+            plot: 0,
+            combination: cell as usize / 3,
+            near: 0,
+            far: 1,
+            shared: Vec::new(),
+            together: true,
+        };
         let slots: Vec<Slot> = (0..6).map(slot).collect();
         assert_eq!(round(&slots, None, 0), [[0, 1, 2], [3, 4, 5]]);
         let mut shuffled = round(&slots, Some(1), 0);

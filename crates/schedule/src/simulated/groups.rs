@@ -11,7 +11,16 @@ use crate::{End, PlanSchedule, Run};
 fn groups(budget_ns: u64, seed: u64) -> (RunHeader, Run) {
     let mut header = header(vec![stream(100 * MS); 3], budget_ns, seed);
     header.stopping.max_trials = 30;
-    let slot = |cell: u32| Slot { cell, sizes: 1, plot: 0, combination: 0, near: 0, far: 1, together: true };
+    let slot = |cell: u32| Slot {
+        cell,
+        sizes: 1,
+        plot: 0,
+        combination: 0,
+        near: 0,
+        far: 1,
+        shared: Vec::new(),
+        together: true,
+    };
     let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
     let schedule = PlanSchedule { plan: Plan::default(), slots, trials: Vec::new(), passes: Vec::new() };
     let run = Run::plan(&header, schedule, Default::default(), 0);
