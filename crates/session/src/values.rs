@@ -62,6 +62,31 @@ where
     }
 }
 
+/// A DSCP: a number from 0 to 63, or its name in the IANA registry (RFC 2474, 2597, 3246, 5865, 8622): `ef`, `af41`, `cs1`, `va`, `le`.
+pub fn dscp(text: &str) -> Result<u8, String> {
+    let name = text.trim().to_ascii_lowercase();
+    let digit = |text: &str, most: u8| text.parse::<u8>().ok().filter(|digit| text.len() == 1 && *digit <= most);
+    let class = |class: &str| {
+        let (class, drop) = class.split_at_checked(1)?;
+        let (class, drop) = (digit(class, 4)?, digit(drop, 3)?);
+        (class > 0 && drop > 0).then_some(8 * class + 2 * drop)
+    };
+    let named = match name.as_str() {
+        "ef" => Some(46),
+        "va" => Some(44),
+        "le" => Some(1),
+        "df" => Some(0),
+        _ => name
+            .strip_prefix("af")
+            .and_then(class)
+            .or_else(|| name.strip_prefix("cs").and_then(|one| Some(8 * digit(one, 7)?))),
+    };
+    let number = || text.trim().parse().ok().filter(|number| *number <= 63);
+    named
+        .or_else(number)
+        .ok_or_else(|| format!("'{text}' is no DSCP: write 0 to 63, or a name such as ef, af41 or cs1"))
+}
+
 /// A quantity in a range.
 pub fn within<T>(range: RangeInclusive<T>) -> impl Value<T>
 where
@@ -350,6 +375,18 @@ mod tests {
         assert_eq!(stacks("fast:alpha=1,"), Ok((Some("fast:alpha=1".into()), None)));
         assert_eq!(ends("x"), Err("'x' is not a whole number from 0 to 9".into()));
         assert_eq!(ends("1,10"), Err("'10' is not a whole number from 0 to 9".into()));
+    }
+
+    #[test]
+    fn a_dscp_is_a_number_or_a_registered_name() {
+        let names = [("ef", 46), ("EF", 46), ("va", 44), ("le", 1), ("df", 0), ("cs0", 0), ("cs7", 56)];
+        let classes = [("af11", 10), ("af23", 22), ("af41", 34), ("af43", 38), ("0", 0), ("63", 63)];
+        for (text, number) in names.into_iter().chain(classes) {
+            assert_eq!(dscp(text), Ok(number), "{text}");
+        }
+        for wrong in ["64", "-1", "", "af", "af51", "af14", "af40", "cs8", "cs", "cs11", "x"] {
+            assert!(dscp(wrong).is_err_and(|error| error.contains("write 0 to 63")), "{wrong}");
+        }
     }
 
     #[test]

@@ -171,8 +171,8 @@ pub struct Sockets {
     #[arg(long, value_name = "BYTES", value_parser = each(whole(88..=32_767_u32)))]
     pub mss: Option<PerEnd<u32>>,
 
-    /// Differentiated services code point (DSCP), 0 to 63.
-    #[arg(long, value_name = "N", value_parser = each(whole(0..=63_u8)))]
+    /// Differentiated services code point (DSCP), 0 to 63 or a name such as ef, af41 or cs1.
+    #[arg(long, value_name = "N", value_parser = each(values::dscp))]
     pub dscp: Option<PerEnd<u8>>,
 
     /// Network device to bind to, SO_BINDTODEVICE.

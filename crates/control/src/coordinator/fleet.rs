@@ -244,10 +244,22 @@ impl Fleet {
     /// # Errors
     /// An agent that is too old for it, is not reached, or refuses.
     pub(super) async fn share(&mut self, hosts: [usize; 2], single_ended: bool) -> Result<Lent, ControlError> {
-        let [near, far] = hosts;
-        let near = self.connection(near).await?;
-        let far = if single_ended { None } else { Some(self.connection(far).await?) };
-        Ok(Lent { pair: Pair { near, far }, program: None })
+        let near = self.connection(hosts[0]).await?;
+        let far = if single_ended { Ok(None) } else { self.connection(hosts[1]).await.map(Some) };
+        match far {
+            Ok(far) => Ok(Lent { pair: Pair { near, far }, program: None }),
+            Err(error) => {
+                self.keep(hosts[0], near);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns a connection to its host.
+    fn keep(&mut self, host: usize, end: End) {
+        if let Some(host) = self.hosts.get_mut(host) {
+            if end.joined { host.companions.push(end) } else { host.end = Some(end) }
+        }
     }
 
     /// A connection to the agent of a host that no test has, new if necessary.
@@ -262,11 +274,9 @@ impl Fleet {
 
     /// Returns the hosts of a test to the fleet.
     pub(super) fn take_back(&mut self, [near, far]: [usize; 2], Lent { pair, program }: Lent) {
-        let ends = [(near, Some(pair.near)), (far, pair.far)];
-        for (host, end) in ends.into_iter().filter_map(|(host, end)| Some((host, end?))) {
-            if let Some(host) = self.hosts.get_mut(host) {
-                if end.joined { host.companions.push(end) } else { host.end = Some(end) }
-            }
+        self.keep(near, pair.near);
+        if let Some(end) = pair.far {
+            self.keep(far, end);
         }
         if let Some(host) = self.hosts.get_mut(far) {
             host.program = program.or(host.program.take());

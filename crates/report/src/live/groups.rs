@@ -26,9 +26,9 @@ pub(super) struct GroupLines {
 }
 
 impl GroupLines {
-    /// `None` for a run without groups.
+    /// `None` for a run without groups, and for one whose plan varies something else too.
     pub(super) fn of(header: &RunHeader) -> Option<Self> {
-        header.plan.as_ref()?.groups()?;
+        header.plan.as_ref().filter(|plan| plan.groups().is_some() && plan.factors.len() == 1)?;
         let specs: Vec<Spec> = header.cells.iter().map(|cell| cell.spec.clone()).collect();
         let readings = specs.iter().map(|_| Readings::default()).collect();
         Some(Self { specs, readings, headed: false, ended_ns: 0, moment: None, ended: Vec::new() })

@@ -7,7 +7,9 @@ use super::names::{IO, WAIT, given, observe, on_off, one_of, program, transport}
 use super::spec_draft::Pattern::{Curve, Rr, Stream, Transfer};
 use super::spec_draft::{End, Pattern, SpecDraft};
 use super::unknown::unknown;
-use crate::values::{Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, each, name, whole, within};
+use crate::values::{
+    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, whole, within,
+};
 
 /// A key of a draft. Its name is that of its flag.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +95,7 @@ pub const FIELDS: &[Field] = &[
     Field::of_end("cc", |draft, end, text| put_end(&mut draft.cc, end, any::<Congestion>, text)),
     Field { is_file: true, ..Field::of("cc-rules", ALL, |draft, _, text| put(&mut draft.cc_rules, any, text)) },
     Field::of_end("mss", |draft, end, text| put_end(&mut draft.mss, end, whole(88..=32_767_u32), text)),
-    Field::of_end("dscp", |draft, end, text| put_end(&mut draft.dscp, end, whole(0..=63_u8), text)),
+    Field::of_end("dscp", |draft, end, text| put_end(&mut draft.dscp, end, dscp, text)),
     Field::of_end("device", |draft, end, text| put_end(&mut draft.device, end, name, text)),
     Field::of_end("data-port", |draft, end, text| put_end(&mut draft.data_port, end, whole(1..=u16::MAX), text)),
     Field::of_end("pacing", |draft, end, text| put_end(&mut draft.pacing, end, above_zero::<BitRate>, text)),

@@ -158,6 +158,13 @@ fn read(text: &str) -> Result<Given, String> {
     let mut parts: Vec<(String, String)> = Vec::new();
     for part in text.split(',') {
         match (part.split_once('='), parts.last_mut()) {
+            // A parameter of a congestion control, as in `cc=fast:alpha=200,gamma=0.3`.
+            (Some((key, _)), Some((last, value)))
+                if split(last).1 == "cc" && value.contains(':') && !is_known(key.trim()) =>
+            {
+                value.push(',');
+                value.push_str(part.trim());
+            }
             (Some((key, value)), _) => parts.push((key.trim().to_owned(), value.trim().to_owned())),
             (None, _) if field(split(part.trim()).1).is_some() => parts.push((part.trim().to_owned(), "true".into())),
             (None, Some((_, value))) => {
@@ -181,6 +188,10 @@ fn read(text: &str) -> Result<Given, String> {
         given.take(&key, &value)?;
     }
     Ok(given)
+}
+
+fn is_known(key: &str) -> bool {
+    OWN.contains(&key) || field(split(key).1).is_some()
 }
 
 fn unknown_key(key: &str) -> String {
@@ -300,7 +311,7 @@ mod tests {
     #[test]
     fn a_group_has_its_keys_and_the_commands_options_otherwise() {
         let common = SpecDraft { warmup: Some(Nanos(500_000_000)), ..common() };
-        let text = "flows=4, rate=100M,dscp=46,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
+        let text = "flows=4, rate=100M,dscp=ef,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
         let parsed = of(&common, &[text, "name=bulk,cc=cubic"]).unwrap_or_else(|error| panic!("{error}"));
         let [first, second] = &parsed.specs[..] else { panic!("{:?}", parsed.specs) };
         assert_eq!((first.flows, first.rate_bps, first.block), (4, Some(100_000_000), 1024));
@@ -313,6 +324,17 @@ mod tests {
         assert_eq!(levels, ["1", "bulk"]);
         assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("beta")));
         assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2.00 s"));
+    }
+
+    #[test]
+    fn values_may_contain_commas() {
+        let parsed =
+            of(&common(), &["cc=fast:alpha=200,gamma=0.3,flows=2", "near.cc=cubic,far.cc=reno", "cc=cubic,reno"]);
+        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let of_ends = |spec: &Spec| [&spec.near, &spec.far].map(|end| end.cc.clone().unwrap_or_default());
+        assert_eq!((specs[0].flows, of_ends(&specs[0])), (2, ["fast:alpha=200,gamma=0.3"; 2].map(str::to_owned)));
+        assert_eq!(of_ends(&specs[1]), ["cubic", "reno"]);
+        assert_eq!(of_ends(&specs[2]), ["cubic", "reno"]);
     }
 
     #[test]
