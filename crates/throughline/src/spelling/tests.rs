@@ -103,6 +103,8 @@ const WORDS: &[&str] = &[
     "sets",
     "setting",
     "stacks",
+    "start",
+    "stop",
     "sysctl",
     "tbf",
     "tc",
