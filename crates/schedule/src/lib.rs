@@ -207,7 +207,9 @@ pub enum FailureKind {
     Setup,
     /// The trial itself, or the settings of its hosts; both ends are ready for another one.
     Trial,
-    /// The connection to a host, or another fault that ends the run.
+    /// The connection to a host, whose other tests can go on without it.
+    Host,
+    /// Another fault that ends the run.
     Run,
     /// Nothing: the user wants to stop.
     Interrupted,

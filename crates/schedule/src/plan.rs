@@ -12,7 +12,7 @@ use model::{
 use crate::curve::{Planned, WARM_UP, leg, spec_of, warm_up};
 use crate::single::GAP_NS;
 use crate::state::RunState;
-use crate::{Between, Completed, End, Leg, Machine, Step, TestRequest, TestResult};
+use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
 
 /// How a plan's cells are measured.
 #[derive(Debug, Clone)]
@@ -42,6 +42,8 @@ impl PlanSchedule {
 
 /// Interval of the checks of a requirement that is not met, ns.
 const RETRY_NS: u64 = 1_000_000_000;
+/// Pause before failed tests are repeated, ns: a host that was started again needs a moment.
+const RECOVER_NS: u64 = 4_000_000_000;
 /// Longest pause at once, ns: between two pauses idle hosts' messages are read and the progress is reported.
 const PAUSE_NS: u64 = 5_000_000_000;
 
@@ -65,6 +67,10 @@ pub(crate) struct PlanRun {
     steps: VecDeque<Vec<u32>>,
     /// Steps that this round had at its begin.
     steps_of_round: usize,
+    /// The first cells of the slots whose test failed in this round, with the reason. They are tested once more at its end.
+    failed: BTreeMap<u32, String>,
+    /// This round's failed tests are being repeated.
+    repeats: bool,
     /// The end that was reported last, ns on the run's clock.
     ends_ns: Option<u64>,
     /// The tests of this step, and the first cells of its slots, also of those that are skipped.
@@ -86,6 +92,8 @@ enum At {
     },
     /// Between two steps.
     Step,
+    /// Before failed tests are repeated.
+    Recover,
     /// The hosts are to be acquired, where they have been released.
     Hold,
     Tune,
@@ -130,6 +138,8 @@ impl PlanRun {
             begun: 0,
             steps: VecDeque::new(),
             steps_of_round: 0,
+            failed: BTreeMap::new(),
+            repeats: false,
             ends_ns: None,
             tests: Vec::new(),
             due: Vec::new(),
@@ -244,7 +254,20 @@ impl PlanRun {
 
     /// Begins the next step of the round, or ends the round.
     fn next_step(&mut self, state: &mut RunState, now: u64) -> At {
+        if self.steps.is_empty() && !self.repeats && !self.failed.is_empty() {
+            self.repeats = true;
+            let slots: Vec<Slot> =
+                self.schedule.slots.iter().filter(|slot| self.failed.contains_key(&slot.cell)).cloned().collect();
+            self.failed.clear();
+            self.steps = analysis::plan::round(&slots, None, self.round).into();
+            self.steps_of_round += self.steps.len();
+            return At::Recover;
+        }
         let Some(cells) = self.steps.pop_front() else {
+            self.repeats = false;
+            if let Some(end) = self.give_up_failed(state) {
+                return At::End(end);
+            }
             self.longest_ns = self.longest_ns.max(now - self.begun);
             return At::Round;
         };
@@ -252,6 +275,38 @@ impl PlanRun {
         self.tests = cells.iter().filter_map(|id| self.test(state, *id)).collect();
         self.due = cells;
         At::Hold
+    }
+
+    /// Notes the tests that have failed twice in this round: they have no trial in it. Ends the run if no test of the round succeeded.
+    fn give_up_failed(&mut self, state: &mut RunState) -> Option<End> {
+        let failed = std::mem::take(&mut self.failed);
+        let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
+        for (cell, reason) in failed {
+            *self.rounds_done.entry(cell).or_default() += 1;
+            let slot = self.schedule.slots.iter().find(|slot| slot.cell == cell);
+            let ids: Vec<u32> = slot.map_or_else(Vec::new, |slot| slot.cells().collect());
+            if let Some(cell) = state.header.cells.iter().find(|one| one.id == cell) {
+                state.notes.push(failed_twice(cell, ids, self.round, &reason));
+            }
+            if !measured {
+                return Some(End::Failed);
+            }
+        }
+        None
+    }
+
+    /// Whether the plan goes on after a failed test: the tests of other hosts have nothing to do with it. A test that cannot be set up
+    /// fails everywhere, so that it ends the run before anything was measured.
+    fn goes_on_after(&self, state: &RunState, failure: &Failure) -> bool {
+        let mut hosts: Vec<usize> = self.schedule.slots.iter().flat_map(|slot| [slot.near, slot.far]).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let many = hosts.len() > 2 && self.schedule.slots.iter().all(|slot| !slot.together);
+        many && match failure.kind {
+            FailureKind::Host => true,
+            FailureKind::Setup | FailureKind::Trial => !state.pass_rounds.is_empty(),
+            FailureKind::Run | FailureKind::Interrupted => false,
+        }
     }
 
     /// The test of the slot that starts with this cell.
@@ -343,9 +398,16 @@ impl PlanRun {
         let mut end = None;
         for ((at, test), result) in (0..).zip(&self.tests).zip(results) {
             let TestResult { pass, changes, begun_unix_ns } = result;
-            let Ok(pass) = pass else {
-                end = end.or(Some(End::Failed));
-                continue;
+            let pass = match pass {
+                Ok(pass) => pass,
+                Err(failure) if self.goes_on_after(state, &failure) => {
+                    self.failed.insert(test.cell.id, failure.reason);
+                    continue;
+                }
+                Err(_) => {
+                    end = end.or(Some(End::Failed));
+                    continue;
+                }
             };
             let [near, far] = [0, 1].map(|side| EndPass {
                 conditions: test.conditions[side],
@@ -375,7 +437,7 @@ impl PlanRun {
             let what = "the trial was cut short";
             end = end.or(failure.map(|reason| End::CutShort { what, reason }));
         }
-        for cell in &self.due {
+        for cell in self.due.iter().filter(|cell| !self.failed.contains_key(cell)) {
             *self.rounds_done.entry(*cell).or_default() += 1;
         }
         state.interrupted().or(end)
@@ -443,6 +505,10 @@ impl Machine for PlanRun {
                     self.begin_round(state, now)
                 }
                 At::Step => self.next_step(state, now),
+                At::Recover => {
+                    report(state, format!("{} failed tests are repeated", self.steps.len()), None);
+                    return Step::Pause(RECOVER_NS);
+                }
                 At::Hold => return Step::Hold,
                 At::Tune => {
                     let of = |test: &Test| (test.between, test.cell.spec.settings.clone());
@@ -499,12 +565,11 @@ impl Machine for PlanRun {
                     At::Idle(at + 1)
                 }
                 (None, At::WarmUp, Completed::Together(results)) => {
-                    match results.iter().find(|one| one.pass.is_err()) {
-                        Some(_) => At::End(End::Failed),
-                        None => At::Measure,
-                    }
+                    let ends =
+                        |one: &TestResult| one.pass.as_ref().is_err_and(|failure| !self.goes_on_after(state, failure));
+                    if results.iter().any(ends) { At::End(End::Failed) } else { At::Measure }
                 }
-                (None, At::Gap, _) => At::Step,
+                (None, At::Gap | At::Recover, _) => At::Step,
                 (None, at, _) => at,
             },
         };
@@ -565,13 +630,22 @@ fn report(state: &mut RunState, activity: String, remaining_ns: Option<u64>) {
     state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns }));
 }
 
-/// The note that a cell, or all sizes of a curve, have no trial in a round, and why.
+/// The note that a cell, or all sizes of a curve, were skipped in a round, and why.
 fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
+    without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
+}
+
+/// The same for a test that failed twice.
+fn failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
+    without_trial(cell, cells, &format!("failed twice in round {}: {reason}.", round + 1))
+}
+
+fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
     Finding {
         kind: FindingKind::Note,
-        statement: format!("Cell {}{of} was skipped in round {}: {what}.", cell.id, round + 1),
+        statement: format!("Cell {}{of} {what}", cell.id),
         estimate: None,
         block: None,
         cells,

@@ -25,6 +25,8 @@ pub const UNTRUSTED: u8 = 8;
 pub const WORSE: u8 = 3;
 /// A comparison without a clear answer.
 pub const CANNOT_TELL: u8 = 4;
+/// Lost in mid-test: a host, or a process that measured.
+pub const LOST: u8 = 5;
 /// The preconditions of a plan did not hold: a cell has no trial, or the run ended.
 pub const UNMET: u8 = 9;
 /// Interrupted by the user.
@@ -46,19 +48,22 @@ pub fn of_run(run: &Run) -> u8 {
     let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
     match () {
         () if interrupted => INTERRUPTED,
-        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => UNMET,
+        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => {
+            let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
+            if requires { UNMET } else { LOST }
+        }
         () if untrusted => UNTRUSTED,
         () => analysis::compare::answer_of(run).map_or(0, of_answer),
     }
 }
 
-/// Whether a cell has no trial because the preconditions of the plan did not hold.
+/// Whether a cell of a plan has no trial: the preconditions did not hold, or its test failed in every round.
 fn is_skipped(run: &Run, cell: &Cell) -> bool {
-    let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
+    let of_plan = run.header.plan.is_some();
     let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
     // A note in the findings then names the cell.
     let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
-    requires && !measured && noted()
+    of_plan && !measured && noted()
 }
 
 impl Failure {

@@ -65,6 +65,14 @@ fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Parts>
     cells.iter().map(|(_, id, _)| *id).zip(analysis::outcome::parts(&trials)).collect()
 }
 
+/// The seed of a run: a plan that is made anew from the same flags needs it.
+///
+/// # Errors
+/// There is no such run.
+pub fn seed(reference: &str, store: Option<&Path>) -> Result<u64, Failure> {
+    Ok(open_store(store)?.load(reference)?.run.header.stopping.seed)
+}
+
 /// The earlier part of a run of this plan that is continued. It keeps its seed.
 ///
 /// # Errors

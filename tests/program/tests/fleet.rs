@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use model::{FindingKind, HostCheck};
 use program::{Agent, Doc, Finished, Running, Sandbox, skip};
@@ -137,7 +138,58 @@ fn a_mesh_measures_every_pair_and_is_a_plan() {
 }
 
 #[test]
-fn clients_measure_with_servers_and_a_killed_agent_costs_the_rest_only() {
+fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
+    let mut fleet = Fleet::new(4);
+    let flags = fleet.sandbox.token_flags().map(str::to_owned);
+    let key = fleet.sandbox.path("n3.key");
+    let start = |listen: &str| {
+        let mut command = Command::new(program::binary::thru());
+        command.env("THRU_AGENT_KEY", &key);
+        Agent::spawn(command, &["--listen", listen, &flags[0], &flags[1]])
+    };
+    drop(fleet.agents.pop());
+    let agent = start("127.0.0.1:0");
+    let address = agent.host().to_owned();
+    let text = fs::read_to_string(&fleet.file).unwrap();
+    let (before, _) = text.split_once("[[host]]\nname = \"n3\"").unwrap();
+    fs::write(&fleet.file, format!("{before}[[host]]\nname = \"n3\"\ncontrol = \"{address}\"\n")).unwrap();
+    let args = ["mesh", &fleet.file, "--pattern", "stream", "--rounds", "2", "--time", "500ms", "--name", "m"];
+    let mut mesh = fleet.sandbox.start(&args);
+    mesh.until_printed("round 1, ");
+    // It is killed, and comes back before the round's failed tests are repeated.
+    drop(agent);
+    let again = start(&address);
+    let finished = mesh.wait().ok();
+    let doc = fleet.sandbox.run(&["export", "m", "--format", "json"]).ok().doc();
+    let trials: Vec<usize> = doc.run.outcomes.iter().map(|outcome| outcome.trials.len()).collect();
+    assert_eq!(trials.len(), 12, "{}", finished.stderr);
+    assert!(trials.iter().all(|trials| *trials == 2), "{trials:?}\n{}", finished.stderr);
+    // One that stays away is told of, with the code of a host that is lost.
+    let mut mesh =
+        fleet.sandbox.start(&["mesh", &fleet.file, "--pattern", "stream", "--rounds", "1", "--time", "500ms"]);
+    mesh.until_printed("round 1, ");
+    drop(again);
+    let finished = mesh.wait().ended_with(5);
+    assert!(finished.stdout.contains("No value      "), "{}", finished.stdout);
+    // What a killed mesh has measured is kept when it is continued.
+    let again = start(&address);
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--name", "k"];
+    let mut mesh = fleet.sandbox.start(&args);
+    mesh.until_printed("round 1, ");
+    mesh.signal(program::process::Signal::KILL);
+    drop(mesh.wait());
+    fleet.sandbox.run(&[&args[..8], &["--resume", "k"]].concat()).ok();
+    let doc = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc();
+    assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
+    assert_eq!((doc.run.outcomes.len(), doc.run.header.kind.as_str()), (12, "mesh"));
+    drop(again);
+    // A mesh does not begin without one of its hosts.
+    let without = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--rounds", "1"]).ended_with(3);
+    assert!(without.message().contains(&address), "{}", without.message());
+}
+
+#[test]
+fn clients_measure_with_servers() {
     let fleet = Fleet::new(4);
     let args =
         ["mesh", &fleet.file, "--clients", "rack=r0", "--servers", "rack=r1", "--pattern", "rr", "--rounds", "1"];

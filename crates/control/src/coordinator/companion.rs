@@ -21,8 +21,8 @@ pub(super) struct Invitation {
     can_join: bool,
 }
 
-/// A further connection.
-async fn connect(reached: &Reached) -> Result<End, ControlError> {
+/// A further connection, or one in place of a lost one.
+pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
     match reached {
         Reached::Local(agent) => End::connect(Target::Local(agent)).await,
         Reached::Remote { host, address, key, token } => {

@@ -5,15 +5,21 @@ use std::time::{Duration, Instant};
 
 use model::{Change, Conditions, HostReading, HostSettings, RunHeader, Spec};
 
-use super::companion::Invitation;
+use super::companion::{self, Invitation};
 use super::drive::unsupported;
 use super::foreign::Program;
 use super::lab_links::Links;
+use super::reached::Reached;
 use super::{End, Foreign, Pair};
 use crate::ControlError;
 
 /// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
 const HOLD_LIMIT: Duration = Duration::from_secs(600);
+/// Time between two attempts to reach a lost host, and limit of one: a host that is down shall not hold up the others.
+const RETRY_INTERVAL: Duration = Duration::from_secs(3);
+const RETRY_LIMIT: Duration = Duration::from_secs(1);
+/// Fewest hosts of a fleet that goes on without one: two are a pair.
+const LEAST_HOSTS: usize = 3;
 /// Time between the two readings of a host's traffic.
 const READING_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -63,6 +69,17 @@ struct Host {
     program: Option<Box<dyn Program>>,
     /// The current changes of its settings.
     changes: Vec<Change>,
+    /// Its agent was lost.
+    lost: Option<Lost>,
+}
+
+/// An agent that was lost, and how to reach it again.
+struct Lost {
+    name: String,
+    reason: String,
+    reached: Reached,
+    /// The last attempt to reach it.
+    tried: Instant,
 }
 
 impl Fleet {
@@ -75,6 +92,7 @@ impl Fleet {
             companions: Vec::new(),
             program,
             changes: Vec::new(),
+            lost: None,
         };
         let hosts = members.into_iter().map(host).collect();
         Self { hosts, purpose: purpose.to_owned(), held_since: None, links: Links::default() }
@@ -145,9 +163,72 @@ impl Fleet {
         Ok(())
     }
 
+    /// Whether the fleet goes on without a host that is lost.
+    pub(super) fn goes_on(&self) -> bool {
+        self.hosts.len() >= LEAST_HOSTS
+    }
+
+    /// Gives up the connection to a host until it is reached again.
+    pub(super) fn lose(&mut self, host: usize, end: &End, reason: String) {
+        if let Some(host) = self.hosts.get_mut(host) {
+            let lost = Lost { name: end.name.clone(), reason, reached: end.reached.clone(), tried: Instant::now() };
+            host.lost = Some(lost);
+            host.invitation = None;
+            host.companions.clear();
+            host.changes.clear();
+        }
+    }
+
+    /// The error of a test of a host that is lost, if it is.
+    pub(super) fn lost(&self, host: usize) -> Option<ControlError> {
+        let lost = self.hosts.get(host)?.lost.as_ref()?;
+        let (address, reason) = (lost.name.clone(), lost.reason.clone());
+        Some(ControlError::Lost { address, during: "before this test".into(), reason })
+    }
+
+    /// Tries to reach the lost host whose last attempt is the longest ago, and waits a moment for its machine.
+    async fn reach_lost(&mut self) {
+        let due = |host: &&mut Host| host.lost.as_ref().is_some_and(|lost| lost.tried.elapsed() >= RETRY_INTERVAL);
+        let next = self.hosts.iter_mut().filter(due).min_by_key(|host| host.lost.as_ref().map(|lost| lost.tried));
+        let Some(host) = next else { return };
+        let Some(lost) = &mut host.lost else { return };
+        lost.tried = Instant::now();
+        let reach = async {
+            let mut end = companion::connect(&lost.reached).await?;
+            end.name.clone_from(&lost.name);
+            end.acquire(&self.purpose, |_| {}).await?;
+            Ok::<End, ControlError>(end)
+        };
+        if let Ok(Ok(end)) = tokio::time::timeout(RETRY_LIMIT, reach).await {
+            host.invitation = Some(end.invitation());
+            host.end = Some(end);
+            host.lost = None;
+        }
+    }
+
+    /// Reads the messages of idle hosts; a host that is lost meanwhile is given up if the fleet goes on without it.
+    fn drain_or_lose(&mut self) -> Result<(), ControlError> {
+        if !self.goes_on() {
+            return self.drain_messages();
+        }
+        for number in 0..self.hosts.len() {
+            let Some(mut end) = self.hosts[number].end.take() else { continue };
+            match end.drain_messages() {
+                Ok(()) => self.hosts[number].end = Some(end),
+                Err(error) => self.lose(number, &end, error.to_string()),
+            }
+        }
+        if self.hosts.iter().all(|host| host.end.is_none() && host.program.is_none()) {
+            let lost = (0..self.hosts.len()).find_map(|host| self.lost(host));
+            return lost.map_or(Ok(()), Err);
+        }
+        Ok(())
+    }
+
     /// Ensures that this coordinator has the machines. After [`HOLD_LIMIT`] it releases them and queues again.
     pub(super) async fn hold(&mut self, queued: impl FnMut(&str, u32)) -> Result<(), ControlError> {
-        self.drain_messages()?;
+        self.drain_or_lose()?;
+        self.reach_lost().await;
         match self.held_since {
             Some(since) if since.elapsed() < HOLD_LIMIT => Ok(()),
             Some(_) => {
@@ -269,6 +350,22 @@ impl Fleet {
         match end.take().or_else(|| companions.pop()) {
             Some(end) => Ok(end),
             None => invitation.as_ref().ok_or_else(missing)?.accept(&self.purpose).await,
+        }
+    }
+
+    /// Returns the hosts of a failed test to the fleet; those that do not answer are lost.
+    pub(super) async fn take_back_failed(&mut self, hosts: [usize; 2], lent: Lent) {
+        let Lent { pair: Pair { near, far }, program } = lent;
+        for (host, end) in hosts.into_iter().zip([Some(near), far]) {
+            let Some(mut end) = end else { continue };
+            match end.cancel_trial().await {
+                Err(error) if !end.joined => self.lose(host, &end, error.to_string()),
+                Err(_) => {}
+                Ok(()) => self.keep(host, end),
+            }
+        }
+        if let Some(host) = self.hosts.get_mut(hosts[1]) {
+            host.program = program.or(host.program.take());
         }
     }
 

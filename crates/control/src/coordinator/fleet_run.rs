@@ -82,17 +82,23 @@ impl Ends for Fleet {
             taken.push(if test.shares_hosts {
                 self.share(hosts, single_ended).await
             } else {
-                self.lend(hosts, single_ended).ok_or_else(|| unsupported("tests of hosts that are in use"))
+                let lost = hosts.into_iter().find_map(|host| self.lost(host));
+                match lost {
+                    Some(lost) => Err(lost),
+                    None => self.lend(hosts, single_ended).ok_or_else(|| unsupported("tests of hosts that are in use")),
+                }
             });
         }
         let begun = Instant::now();
-        let starts = CommonStart::of(tests.len());
+        // Where tests have hosts of their own, one that cannot start costs no other.
+        let shared = tests.iter().any(|test| test.shares_hosts);
+        let starts = CommonStart::of(tests.len()).into_iter().map(|start| shared.then_some(start));
         for (at, ((test, lent), start)) in tests.into_iter().zip(taken).zip(starts).enumerate() {
             let relay = Relay(live.then(|| relay.clone()));
             match lent {
                 Ok(lent) => {
                     let number = first + at as u32;
-                    running.push(Box::pin(run_test(at, lent, test, number, Some(start), relay, cancel.clone())));
+                    running.push(Box::pin(run_test(at, lent, test, number, start, relay, cancel.clone())));
                 }
                 // Each request has a result, in order.
                 Err(error) => {
@@ -106,7 +112,12 @@ impl Ends for Fleet {
             tokio::select! {
                 Some(event) = readings.recv() => sent = sent.and(sink.event(&event)),
                 (at, lent, result) = next(&mut running) => {
-                    self.take_back(hosts[at], lent);
+                    let failed = result.as_ref().is_err_and(|error| !matches!(error, ControlError::Interrupted));
+                    if failed && self.goes_on() {
+                        self.take_back_failed(hosts[at], lent).await;
+                    } else {
+                        self.take_back(hosts[at], lent);
+                    }
                     let changes = hosts[at].map(|host| self.changes(host));
                     let duration_ns = begun.elapsed().as_nanos() as u64;
                     let (result, repeats) = match result {

@@ -252,22 +252,7 @@ impl Pair {
     /// connections of the next trial.
     pub(crate) async fn cancel_setup(&mut self) -> Result<(), ControlError> {
         for end in std::iter::once(&mut self.near).chain(self.far.as_mut()) {
-            let address = end.name.clone();
-            end.send(&ToAgent::Reset).await?;
-            let answered = async {
-                loop {
-                    match end.recv("after a failed set-up").await {
-                        Ok(FromAgent::Reset) => return Ok(()),
-                        Err(error @ ControlError::Lost { .. }) => return Err(error),
-                        // A late message of the failed set-up.
-                        _ => {}
-                    }
-                }
-            };
-            tokio::time::timeout(END_LIMIT, answered).await.map_err(|_| ControlError::Trial {
-                address,
-                reason: "the agent did not cancel a failed set-up".into(),
-            })??;
+            end.cancel_trial().await?;
         }
         Ok(())
     }
@@ -278,6 +263,28 @@ impl Pair {
             Some(far) => far.send(&ToAgent::Abort).await,
             None => Ok(()),
         }
+    }
+}
+
+impl End {
+    /// Makes its agent cancel the trial that is prepared or running.
+    pub(super) async fn cancel_trial(&mut self) -> Result<(), ControlError> {
+        self.send(&ToAgent::Reset).await?;
+        let address = self.name.clone();
+        let answered = async {
+            loop {
+                match self.recv("after a failed set-up").await {
+                    Ok(FromAgent::Reset) => return Ok(()),
+                    Err(error @ ControlError::Lost { .. }) => return Err(error),
+                    // A late message of the failed set-up.
+                    _ => {}
+                }
+            }
+        };
+        let reason = || "the agent did not cancel a failed set-up".to_owned();
+        tokio::time::timeout(END_LIMIT, answered)
+            .await
+            .map_err(|_| ControlError::Trial { address, reason: reason() })?
     }
 }
 

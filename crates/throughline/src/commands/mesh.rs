@@ -7,7 +7,7 @@ use model::{Nanos, Ratio};
 use session::fleet::{self, Directions, Mesh, Pairing};
 use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
-use session::{Failure, Hosts, Work};
+use session::{Failure, Hosts, Work, stored};
 
 use super::fleet::FleetHosts;
 use super::run::preview;
@@ -75,6 +75,10 @@ pub struct MeshArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
+    /// Continue this run of the same mesh; its finished trials are kept.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "plan", "no_store", "seed"])]
+    resume: Option<String>,
+
     /// Print the plan for `thru run`; do not measure.
     #[arg(long, conflicts_with = "dry_run")]
     plan: bool,
@@ -95,23 +99,26 @@ pub struct MeshArgs {
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let named = &args.hosts.fleet;
     let fleet = fleet::open(named)?;
-    let mesh = args.mesh();
+    let store = args.output.store.as_deref();
+    let resumed = args.resume.as_deref();
+    let mesh = args.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);
         return Ok(0);
     }
-    let parsed = mesh.plan(named, &fleet)?;
+    let mut parsed = mesh.plan(named, &fleet)?;
     if args.dry_run {
         return preview(&parsed, None);
     }
     args.output.check("mesh", &[])?;
     let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };
-    let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
+    let resumed = resumed.map(|run| stored::resume(run, store, &mut parsed)).transpose()?;
+    let work = Work::Plan { parsed: Box::new(parsed), resumed: resumed.map(Box::new) };
     Ok(conduct(&args.output.request("mesh", hosts, work), &args.output, Shape::default())?.1)
 }
 
 impl MeshArgs {
-    fn mesh(&self) -> Mesh {
+    fn mesh(&self, seed: Option<u64>) -> Mesh {
         let pairing = match self.clients.clone().zip(self.servers.clone()) {
             Some((clients, servers)) => Pairing::Between { clients, servers },
             None => Pairing::All(self.hosts.hosts.clone()),
@@ -128,7 +135,7 @@ impl MeshArgs {
             one_per: self.one_per.clone(),
             one_per_uplink: self.one_per_uplink.clone(),
             cluster: self.cluster.clone(),
-            seed: self.seed.unwrap_or_else(clock_seed),
+            seed: seed.or(self.seed).unwrap_or_else(clock_seed),
             fields: self.fields.clone(),
         }
     }
