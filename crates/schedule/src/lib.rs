@@ -11,6 +11,7 @@ mod idle;
 mod noloss;
 mod paired;
 mod plan;
+mod plan_parts;
 mod search_state;
 #[cfg(test)]
 mod simulated;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
 use model::{
-    Cell, Conditions, EndPass, Event, Every, Factor, Finding, FindingKind, Order, Otherwise, Pass, Phase, Plan,
-    RunHeader, Spec, Stop, Trial, Verdict,
+    Cell, Conditions, EndPass, Every, Factor, Order, Otherwise, Pass, Plan, RunHeader, Spec, Stop, Trial, Verdict,
 };
 
 use crate::curve::{Planned, WARM_UP, leg, spec_of, warm_up};
+use crate::plan_parts::{failed_twice, is_cut, planned_by_peer, report, rounds_of, shortened, skipped};
 use crate::single::GAP_NS;
 use crate::state::RunState;
 use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
@@ -576,23 +576,6 @@ impl Machine for PlanRun {
     }
 }
 
-/// A size of a curve that another program measures; without its cell if that is closed.
-fn planned_by_peer(state: &RunState, id: u32) -> Option<Planned> {
-    let spec = &state.header.cells.iter().find(|cell| cell.id == id)?.spec;
-    let open = state.cells.open().any(|open| open.cell.id == id);
-    Some((open.then_some(id), Leg::of(spec)))
-}
-
-/// The rounds with trials of a slot; sizes of a curve that have converged have fewer than the others.
-fn rounds_of(state: &RunState, slot: &Slot) -> u32 {
-    let rounds = |cell: u32| {
-        let passes: BTreeSet<u32> = state.cells.trials_of(cell).iter().map(|trial| trial.pass).collect();
-        passes.len() as u32
-    };
-    let open = slot.cells().filter(|cell| !state.cells.is_converged(*cell)).map(rounds).min();
-    open.or(slot.cells().map(rounds).max()).unwrap_or(0)
-}
-
 /// The spec and the legs of a test, or of the `warmup` ns before it.
 fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
     let legs: Vec<Leg> = test.legs.iter().map(|(_, leg)| *leg).collect();
@@ -604,53 +587,6 @@ fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
     let spec = shortened(spec, ns);
     let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
     (spec, legs)
-}
-
-/// The spec with another trial length, if the length is a time.
-fn shortened(spec: &Spec, ns: u64) -> Spec {
-    match spec.stop {
-        Stop::TimeNs(_) => Spec {
-            stop: Stop::TimeNs(ns),
-            start_ns: spec.start_ns.map(|_| 0),
-            warmup_ns: 0,
-            probe: None,
-            no_loss: false,
-            ..spec.clone()
-        },
-        _ => spec.clone(),
-    }
-}
-
-fn is_cut(trial: &Trial) -> bool {
-    trial.verdicts.contains(&Verdict::CutShort)
-}
-
-fn report(state: &mut RunState, activity: String, remaining_ns: Option<u64>) {
-    let (cells_done, cells) = (state.cells.done().len() as u32, state.header.cells.len() as u32);
-    state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns }));
-}
-
-/// The note that a cell, or all sizes of a curve, were skipped in a round, and why.
-fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
-    without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
-}
-
-/// The same for a test that failed twice.
-fn failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
-    without_trial(cell, cells, &format!("failed twice in round {}: {reason}.", round + 1))
-}
-
-fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
-    let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
-    let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-    Finding {
-        kind: FindingKind::Note,
-        statement: format!("Cell {}{of} {what}", cell.id),
-        estimate: None,
-        block: None,
-        cells,
-        comparison: None,
-    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
     ("crates/session/src/source.rs", &["--var"], "errors about a plan are shown as they are"),
     ("crates/session/src/topology/read.rs", &["--var"], "the same values, in a topology"),
     ("crates/session/src/running_lab.rs", &["*"], "starts thru itself"),
+    ("crates/session/src/fleet/ansible.rs", &["--list"], "a flag of ansible-inventory"),
+    ("crates/session/src/fleet/kubernetes.rs", &["--selector", "--output"], "flags of kubectl"),
+    ("crates/session/src/fleet/slurm.rs", &["--noheader", "--partition", "--format"], "flags of sinfo"),
+    ("crates/session/src/fleet/launch/batch.rs", &["*"], "flags of srun and mpirun, and starts thru itself"),
+    ("crates/session/src/fleet/launch/ssh.rs", &["--listen", "--token-file"], "starts thru itself"),
     ("crates/lab/src/error.rs", &["--privileged", "--device"], "flags of docker run"),
 ];
 

@@ -175,7 +175,10 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
     let again = start(&address);
     let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--name", "k"];
     let mut mesh = fleet.sandbox.start(&args);
-    mesh.until_printed("round 1, ");
+    program::eventually("a trial is stored", || {
+        assert!(mesh.runs(), "it ended: {}", mesh.stderr());
+        fleet.sandbox.run(&["runs", "--json"]).ok().stdout.contains("\"k\"")
+    });
     mesh.signal(program::process::Signal::KILL);
     drop(mesh.wait());
     fleet.sandbox.run(&[&args[..8], &["--resume", "k"]].concat()).ok();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::hosts::{LEAST, Of, Test};
 use super::matrix::Matrix;
+use super::outlier::{LEAST, Of, Test};
 use crate::stats::two_way::Side;
 use crate::stats::{MeanDifference, median};
 
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_slow_both_ways_is_one_finding() {
+    fn a_link_that_is_slow_in_both_directions_is_one_finding() {
         let slow = |from: &str, to: &str| {
             if [from, to] == ["c", "k"] || [from, to] == ["k", "c"] { 0.25 } else { 1.0 }
         };

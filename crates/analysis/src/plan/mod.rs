@@ -11,6 +11,7 @@ mod hosts;
 mod logs;
 mod matrix;
 mod order;
+mod outlier;
 mod sample;
 mod steps;
 mod table;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::hostlist;
+use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, text_of};
-use super::{Fleet, FleetHost, hostlist};
 use crate::failure::Failure;
 
 pub(super) const SOURCE: Source =

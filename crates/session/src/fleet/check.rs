@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::iter;
 use model::{Family, HostCheck, Interface};
 
-use super::FleetHost;
+use super::hosts::FleetHost;
 use crate::failure::Failure;
 use crate::setup;
 use crate::signals::Signals;

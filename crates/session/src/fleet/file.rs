@@ -6,7 +6,8 @@ use std::path::Path;
 
 use control::proto::fingerprint::Fingerprint;
 
-use super::{Fleet, FleetHost, hostlist};
+use super::hostlist;
+use super::hosts::{Fleet, FleetHost};
 use crate::failure::Failure;
 use crate::source::{Located, Source, Table};
 use crate::values;

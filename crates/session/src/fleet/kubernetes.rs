@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, is_file, output_of, text_of};
-use super::{Fleet, FleetHost};
 use crate::failure::Failure;
 
 pub(super) const SOURCE: Source = Source {

@@ -8,8 +8,8 @@ use analysis::plan::sample;
 use model::{Nanos, Plan};
 
 use super::file::toml_text;
+use super::hosts::{Fleet, FleetHost};
 use super::source::is_file;
-use super::{Fleet, FleetHost};
 use crate::failure::Failure;
 use crate::plan;
 use crate::run::ParsedPlan;
@@ -256,7 +256,7 @@ mod tests {
     /// The plan of a mesh of a fleet that is written into a file.
     fn planned(mesh: &Mesh, fleet: &Fleet) -> ParsedPlan {
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), super::super::to_toml(fleet)).unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(fleet)).unwrap();
         mesh.plan(file.path().to_str().unwrap(), fleet).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
@@ -303,7 +303,7 @@ mod tests {
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();
         assert_eq!(alone, "a mesh needs two hosts or more, and f has one");
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), super::super::to_toml(&fleet(3))).unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(&fleet(3))).unwrap();
         let wrong = Mesh { fields: vec![("sndbufs".into(), "1".into())], ..mesh() };
         let error = wrong.plan(file.path().to_str().unwrap(), &fleet(3)).unwrap_err().to_string();
         assert!(error.contains("has no 'sndbufs'"), "{error}");

@@ -1,7 +1,8 @@
 //! The hosts of Slurm: a node list, the nodes of a job, or those of a partition.
 
+use super::hostlist;
+use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, output_of};
-use super::{Fleet, FleetHost, hostlist};
 use crate::failure::Failure;
 
 pub(super) const SOURCE: Source = Source { name: "slurm", what: "NODELIST, @PARTITION, or nothing within a job", read };

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Fleet, ansible, file, kubernetes, launch, slurm, ssh_config};
+use super::hosts::Fleet;
 use crate::failure::Failure;
 
 /// A kind of source, named before a colon: `ansible:hosts.yml`.
@@ -16,23 +16,6 @@ pub struct Source {
     pub(super) read: fn(&str) -> Result<Fleet, Failure>,
 }
 
-/// Every kind, in the order of help. A text without one of these names is the path of a `fleet.toml`.
-pub static SOURCES: &[Source] = &[ansible::SOURCE, kubernetes::SOURCE, slurm::SOURCE, ssh_config::SOURCE];
-
-/// The fleet that a text names.
-///
-/// # Errors
-/// What cannot be read, or is wrong in it.
-pub fn open(named: &str) -> Result<Fleet, Failure> {
-    let source =
-        named.split_once(':').and_then(|(name, rest)| Some((SOURCES.iter().find(|source| source.name == name)?, rest)));
-    let fleet = match source {
-        Some((source, rest)) => (source.read)(rest)?,
-        None => file::read(named, text_of(named)?)?,
-    };
-    launch::with_started(Fleet { source: named.to_owned(), ..fleet }.checked()?)
-}
-
 /// The text of a file; `-` is standard input.
 pub(super) fn text_of(path: &str) -> Result<String, Failure> {
     let read = || match path {
@@ -43,10 +26,8 @@ pub(super) fn text_of(path: &str) -> Result<String, Failure> {
         path => std::fs::read_to_string(path),
     };
     read().map_err(|error| {
-        let kinds: Vec<String> = SOURCES.iter().map(|source| format!("{}:", source.name)).collect();
         Failure::usage(format!(
-            "cannot read the fleet {path}: {error}; name a fleet.toml, or another source with {}",
-            kinds.join(", ")
+            "cannot read the fleet {path}: {error}; name a fleet.toml, or another source, as `thru fleet` lists them"
         ))
     })
 }

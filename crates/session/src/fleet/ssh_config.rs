@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, text_of};
-use super::{Fleet, FleetHost};
 use crate::failure::Failure;
 
 pub(super) const SOURCE: Source = Source { name: "ssh", what: "FILE, or nothing for ~/.ssh/config", read };

@@ -52,9 +52,9 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         ssh_config: Option<PathBuf>,
     },
-    /// Stop the agents that `up` started, and remove what it left on the hosts.
+    /// Stop the agents that `thru fleet up` started, and remove what it left on the hosts.
     Down {
-        #[arg(value_name = "FLEET", help = "The fleet, as for `up`")]
+        #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet up`")]
         fleet: String,
     },
     /// Print the fleet as a fleet.toml.

@@ -72,7 +72,7 @@ pub struct MeshArgs {
     fields: Vec<(String, String)>,
 
     /// Seed of the order and of the sample [default: from the clock].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
 
     /// Continue this run of the same mesh; its finished trials are kept.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::state::State;
-use super::{HostResult, Started};
+use super::request::HostResult;
+use super::state::{Started, State};
 use crate::failure::Failure;
-use crate::fleet::FleetHost;
+use crate::fleet::hosts::FleetHost;
 use crate::setup;
 
 /// How long the command may take to end.

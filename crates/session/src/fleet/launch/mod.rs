@@ -1,18 +1,19 @@
 //! Starts the agents of a fleet, and stops them.
 
 mod batch;
+mod request;
 mod ssh;
 mod state;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use control::ControlError;
 use model::Family;
 
-pub(super) use self::state::Started;
+pub use self::request::{HostResult, UpRequest};
 use self::state::State;
-use super::{Fleet, FleetHost, check};
+use super::check::check;
+use super::hosts::{Fleet, FleetHost};
 use crate::failure::Failure;
 use crate::setup;
 use crate::signals::Signals;
@@ -51,24 +52,6 @@ pub static LAUNCHERS: &[Launcher] = &[
 
 /// How long agents may take until they answer, once they are started.
 const READY_LIMIT: Duration = Duration::from_secs(30);
-
-/// Agents to start.
-#[derive(Debug, Clone, Default)]
-pub struct UpRequest {
-    /// The launcher's name.
-    pub via: String,
-    /// A configuration of ssh in place of the user's.
-    pub ssh_config: Option<PathBuf>,
-}
-
-/// What became of one host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostResult {
-    /// The host.
-    pub name: String,
-    /// Why its agent does not run, or is not gone; `None` if all is well.
-    pub error: Option<String>,
-}
 
 /// Starts an agent on each of the hosts, with a token for this fleet. What is started is on disk before the next host, so that
 /// [`down`] finds it. At a signal the agents that have been started are stopped.

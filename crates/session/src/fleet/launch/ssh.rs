@@ -8,9 +8,9 @@ use futures_util::stream::iter;
 use openssh::{KnownHosts, Session, SessionBuilder, Stdio};
 use tokio::io::AsyncWriteExt;
 
-use super::state::State;
-use super::{HostResult, Started, UpRequest};
-use crate::fleet::FleetHost;
+use super::request::{HostResult, UpRequest};
+use super::state::{Started, State};
+use crate::fleet::hosts::FleetHost;
 use crate::setup;
 
 /// Hosts that get the program at the same time.

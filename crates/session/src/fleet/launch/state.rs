@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::Store;
 
+use super::super::hosts::{Fleet, FleetHost};
 use super::super::source::is_file;
-use super::super::{Fleet, FleetHost};
-use super::{HostResult, UpRequest};
+use super::request::{HostResult, UpRequest};
 use crate::failure::Failure;
 use crate::files::private_folder;
 use crate::setup;
@@ -34,16 +34,16 @@ struct Content {
 
 /// An agent that was started.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(in super::super) struct Started {
-    pub(in super::super) name: String,
+pub(super) struct Started {
+    pub(super) name: String,
     /// Where ssh reaches the host.
-    pub(in super::super) ssh: String,
+    pub(super) ssh: String,
     /// Its folder there.
-    pub(in super::super) folder: String,
+    pub(super) folder: String,
     /// Its process there.
-    pub(in super::super) process: u32,
+    pub(super) process: u32,
     /// Its key, as people compare it.
-    pub(in super::super) key: Option<String>,
+    pub(super) key: Option<String>,
 }
 
 const STATE: &str = "state.json";

@@ -1,0 +1,280 @@
+//! A fleet: its hosts, and which of them a selection names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use control::coordinator::identity;
+use control::proto::fingerprint::Fingerprint;
+use control::{Access, KnownKeys, Recognized};
+
+use super::hostlist;
+use crate::agent_keys::KnownAgents;
+use crate::failure::Failure;
+use crate::setup;
+
+/// Many hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fleet {
+    /// Where it comes from, as the user named it.
+    pub source: String,
+    /// The hosts, in their order there. No two have the same name.
+    pub hosts: Vec<FleetHost>,
+    /// Groups by name: names of hosts.
+    pub groups: BTreeMap<String, Vec<String>>,
+}
+
+/// A host of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FleetHost {
+    /// Its name in tables and plans.
+    pub name: String,
+    /// The address of its agent: a name or an address, with a port if that is not the default.
+    pub control: String,
+    /// The address for data, a name or an address without a port, where it is not that of the agent.
+    pub data: Option<String>,
+    /// Its labels, such as `rack` and `site`.
+    pub labels: BTreeMap<String, String>,
+    /// The file with its agent's token.
+    pub token_file: Option<PathBuf>,
+    /// The key of its agent.
+    pub key: Option<Fingerprint>,
+    /// Where ssh reaches it: `[USER@]HOST[:PORT]` or a name of its configuration.
+    pub ssh: Option<String>,
+}
+
+impl FleetHost {
+    /// A host whose agent is at its own name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), control: name.to_owned(), ..Self::default() }
+    }
+
+    /// The IP address for data; `None` for that of the agent.
+    ///
+    /// # Errors
+    /// The name has no address.
+    pub fn data_address(&self) -> Result<Option<IpAddr>, Failure> {
+        let Some(data) = &self.data else { return Ok(None) };
+        if let Ok(address) = data.parse() {
+            return Ok(Some(address));
+        }
+        let found = (data.as_str(), 0).to_socket_addrs().ok().and_then(|mut found| found.next());
+        let found = found.ok_or_else(|| {
+            Failure::usage(format!("{}: the data address '{data}' has no IP address: write one", self.name))
+        })?;
+        Ok(Some(found.ip()))
+    }
+
+    /// How its agent and this user recognize each other. `token_file` is for hosts without one of their own.
+    ///
+    /// # Errors
+    /// The token file cannot be used.
+    pub fn access(&self, token_file: Option<&std::path::Path>) -> Result<Access, Failure> {
+        let token = setup::token(self.token_file.as_deref().or(token_file))?;
+        Ok(match self.key {
+            Some(key) => Access { token, keys: Box::new(Pinned { host: self.name.clone(), key }) },
+            None => Access { token, keys: Box::new(KnownAgents::of_user()) },
+        })
+    }
+}
+
+/// The key that a fleet names for a host.
+struct Pinned {
+    host: String,
+    key: Fingerprint,
+}
+
+impl KnownKeys for Pinned {
+    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, String> {
+        if *key == self.key {
+            return Ok(Recognized::Known);
+        }
+        Err(format!("its key is {key}, and the fleet has {} for {}: correct one of them", self.key, self.host))
+    }
+
+    fn keep(&self, agent: &str, key: &Fingerprint) -> String {
+        format!("{agent} has the key {key}")
+    }
+}
+
+impl Fleet {
+    /// The host of that name.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<&FleetHost> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The fleet of these hosts only.
+    #[must_use]
+    pub fn of(&self, hosts: &[&FleetHost]) -> Self {
+        let is_in = |name: &String| hosts.iter().any(|host| host.name == *name);
+        let groups = self.groups.iter().map(|(group, members)| {
+            (group.clone(), members.iter().filter(|name| is_in(name)).cloned().collect::<Vec<_>>())
+        });
+        Self {
+            source: self.source.clone(),
+            hosts: hosts.iter().map(|host| (*host).clone()).collect(),
+            groups: groups.filter(|(_, members)| !members.is_empty()).collect(),
+        }
+    }
+
+    /// The hosts that a selection names, in the fleet's order: a list with commas of names (`node[01-04]`), groups (`@web`), labels
+    /// (`rack=r1`), and `!` before what to leave out. A list of exclusions only begins with all hosts.
+    ///
+    /// # Errors
+    /// A name, a group or a label that the fleet does not have; nothing is left.
+    pub fn select(&self, selection: &str) -> Result<Vec<&FleetHost>, String> {
+        let mut chosen: BTreeSet<&str> = BTreeSet::new();
+        let mut begun = false;
+        for term in hostlist::split(selection)? {
+            let (leave_out, term) = term.strip_prefix('!').map_or((false, term), |term| (true, term));
+            let named = self.term(term)?;
+            if leave_out && !begun {
+                chosen = self.hosts.iter().map(|host| host.name.as_str()).collect();
+            }
+            begun = true;
+            if leave_out {
+                chosen.retain(|name| !named.contains(name));
+            } else {
+                chosen.extend(named);
+            }
+        }
+        let hosts: Vec<&FleetHost> = self.hosts.iter().filter(|host| chosen.contains(host.name.as_str())).collect();
+        if hosts.is_empty() { Err(format!("'{selection}' selects no host of {}", self.source)) } else { Ok(hosts) }
+    }
+
+    /// The names of one term.
+    fn term<'a>(&'a self, term: &str) -> Result<Vec<&'a str>, String> {
+        let names = |wanted: &dyn Fn(&FleetHost) -> bool| -> Vec<&'a str> {
+            self.hosts.iter().filter(|host| wanted(host)).map(|host| host.name.as_str()).collect()
+        };
+        if let Some(group) = term.strip_prefix('@') {
+            let members = self.groups.get(group).ok_or_else(|| self.unknown("group", group, self.groups.keys()))?;
+            return Ok(names(&|host| members.contains(&host.name)));
+        }
+        if let Some((label, value)) = term.split_once('=') {
+            let values: BTreeSet<&String> = self.hosts.iter().filter_map(|host| host.labels.get(label)).collect();
+            if values.is_empty() {
+                let labels: BTreeSet<&String> = self.hosts.iter().flat_map(|host| host.labels.keys()).collect();
+                return Err(self.unknown("label", label, labels));
+            }
+            if !values.iter().any(|known| *known == value) {
+                return Err(self.unknown(label, value, values));
+            }
+            return Ok(names(&|host| host.labels.get(label).is_some_and(|own| own == value)));
+        }
+        let wanted: BTreeSet<String> = hostlist::expand(term)?.into_iter().collect();
+        if let Some(missing) = wanted.iter().find(|name| self.host(name).is_none()) {
+            return Err(self.unknown("host", missing, self.hosts.iter().map(|host| &host.name)));
+        }
+        Ok(names(&|host| wanted.contains(&host.name)))
+    }
+
+    fn unknown<'a>(&self, what: &str, name: &str, known: impl IntoIterator<Item = &'a String>) -> String {
+        const MOST: usize = 8;
+        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+        let more = if known.len() > MOST { format!(" and {} more", known.len() - MOST) } else { String::new() };
+        let listed = if known.is_empty() {
+            "it has none".to_owned()
+        } else {
+            format!("it has {}{more}", known[..known.len().min(MOST)].join(", "))
+        };
+        format!("{} has no {what} '{name}': {listed}", self.source)
+    }
+
+    /// Refuses two hosts of one name, or of one address, and groups of unknown hosts.
+    ///
+    /// # Errors
+    /// Which.
+    pub(super) fn checked(self) -> Result<Self, Failure> {
+        let wrong = |what: String| Failure::usage(format!("{}: {what}", self.source));
+        if self.hosts.is_empty() {
+            return Err(wrong("no host is in it".into()));
+        }
+        let (mut names, mut agents) = (BTreeSet::new(), BTreeMap::new());
+        for host in &self.hosts {
+            if !names.insert(&host.name) {
+                return Err(wrong(format!("'{}' is in it twice", host.name)));
+            }
+            let agent = identity(&host.control).map_err(|error| wrong(format!("{}: {error}", host.name)))?;
+            if let Some(other) = agents.insert(agent, &host.name) {
+                return Err(wrong(format!(
+                    "{other} and {} have the same agent, {}: name it once",
+                    host.name, host.control
+                )));
+            }
+        }
+        for (group, members) in &self.groups {
+            if let Some(missing) = members.iter().find(|member| !names.contains(member)) {
+                return Err(wrong(format!("the group {group} has '{missing}', which is no host of the fleet")));
+            }
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet() -> Fleet {
+        let host = |number: usize| {
+            let mut host = FleetHost::named(&format!("n{number}"));
+            host.labels.insert("rack".into(), if number < 4 { "r1" } else { "r2" }.into());
+            host
+        };
+        let groups = BTreeMap::from([("odd".to_owned(), vec!["n1".to_owned(), "n3".to_owned(), "n5".to_owned()])]);
+        Fleet { source: "f.toml".into(), hosts: (1..7).map(host).collect(), groups }.checked().unwrap()
+    }
+
+    fn selected(selection: &str) -> String {
+        fleet().select(selection).unwrap().iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_selection_has_names_groups_labels_and_exclusions() {
+        assert_eq!(selected("n[5-6],n1"), "n1 n5 n6");
+        assert_eq!(selected("@odd,rack=r2"), "n1 n3 n4 n5 n6");
+        assert_eq!(selected("rack=r1,!n2"), "n1 n3");
+        assert_eq!(selected("!@odd"), "n2 n4 n6");
+    }
+
+    #[test]
+    fn a_selection_names_what_the_fleet_does_not_have() {
+        for (selection, said) in [
+            ("n9", "f.toml has no host 'n9': it has n1, n2, n3, n4, n5, n6"),
+            ("@even", "f.toml has no group 'even': it has odd"),
+            ("row=1", "f.toml has no label 'row': it has rack"),
+            ("rack=r3", "f.toml has no rack 'r3': it has r1, r2"),
+            ("n1,!n1", "selects no host of f.toml"),
+        ] {
+            let error = fleet().select(selection).unwrap_err();
+            assert!(error.contains(said), "{selection}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_fleet_names_each_host_and_each_agent_once() {
+        let refused = |hosts: Vec<FleetHost>, group: &[&str]| {
+            let groups = BTreeMap::from([("g".to_owned(), group.iter().map(ToString::to_string).collect())]);
+            Fleet { source: "f".into(), hosts, groups }.checked().unwrap_err().to_string()
+        };
+        let [a, b] = ["a", "b"].map(FleetHost::named);
+        assert_eq!(refused(vec![], &[]), "f: no host is in it");
+        assert_eq!(refused(vec![a.clone(), a.clone()], &[]), "f: 'a' is in it twice");
+        let same = FleetHost { control: "A:6280".into(), ..b.clone() };
+        assert_eq!(refused(vec![a.clone(), same], &[]), "f: a and b have the same agent, A:6280: name it once");
+        assert!(refused(vec![a, b], &["c"]).contains("the group g has 'c'"));
+    }
+
+    #[test]
+    fn a_key_of_the_fleet_is_the_only_one() {
+        let key = Fingerprint::of(b"one");
+        let host = FleetHost { key: Some(key), ..FleetHost::named("a") };
+        let access = host.access(None).unwrap();
+        assert_eq!(access.keys.check("a:6280", &key), Ok(Recognized::Known));
+        let refused = access.keys.check("a:6280", &Fingerprint::of(b"two")).unwrap_err();
+        assert!(refused.contains("the fleet has SHA256:") && refused.contains("for a"), "{refused}");
+    }
+}

@@ -1,0 +1,21 @@
+//! What is asked of a launcher, and what became of it.
+
+use std::path::PathBuf;
+
+/// Agents to start.
+#[derive(Debug, Clone, Default)]
+pub struct UpRequest {
+    /// The launcher's name.
+    pub via: String,
+    /// A configuration of ssh in place of the user's.
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// What became of one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostResult {
+    /// The host.
+    pub name: String,
+    /// Why its agent does not run, or is not gone; `None` if all is well.
+    pub error: Option<String>,
+}
