@@ -50,6 +50,11 @@ run_part() {
                 -E 'test(/^kills::/)' </dev/null 2>&1 |
                 awk '{ print } /^ *\|/ { sub(/^ */, ""); if (!seen[$0]++) rows = rows $0 "\n" } END { printf "%s", rows }'
             ;;
+        # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
+        mesh)
+            THRU_MESH_HOSTS=32 cargo nextest run --workspace --locked --show-progress none --success-output final \
+                -E 'test(/^fleet::a_slow_host/)' </dev/null
+            ;;
         # Two agents under a thousand clients, garbage and kills: an hour of it is `make soak`.
         soak) scripts/soak.sh 600 ;;
         # Every order in which the two ends of a ring in shared memory sleep and wake each other, within loom's limits.
@@ -66,7 +71,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills mesh soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh test || exit 1
@@ -81,7 +86,7 @@ closing=()
 for part in "${parts[@]}"; do
     say "$part (output goes to target/long/$part.log)"
     started=$SECONDS result=passed
-    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == soak ]]; then
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == mesh || $part == soak ]]; then
         result="SKIPPED: it needs root"
     elif [ "$part" = valgrind ] && ! have_valgrind; then
         result="SKIPPED: valgrind cannot be installed"

@@ -203,29 +203,82 @@ fn clients_measure_with_servers() {
     assert_eq!(ends, wanted.into_iter().map(|(from, to)| (from.to_owned(), to.to_owned())).collect());
 }
 
+/// A lab that is taken down however the test ends.
+struct Hosts {
+    sandbox: Sandbox,
+    name: String,
+}
+
+impl Hosts {
+    /// Hosts h1 to hN on one switch, with agents.
+    fn new(count: usize) -> Self {
+        let hosts = Self { sandbox: Sandbox::new(), name: format!("mesh-{}", std::process::id()) };
+        let topology = format!(
+            "[[host]]\nname = \"h\"\ncount = {count}\n[[switch]]\nname = \"s\"\n[[link]]\nbetween = [\"h*\", \"s\"]\n"
+        );
+        fs::write(hosts.sandbox.path("lab.toml"), topology).unwrap();
+        fs::write(hosts.sandbox.path("fleet.toml"), format!("[[host]]\nname = \"h[1-{count}]\"\n")).unwrap();
+        hosts.sandbox.run(&["lab", "up", "lab.toml", "--name", &hosts.name]).ok();
+        hosts
+    }
+
+    fn on(&self, host: &str, args: &[&str]) -> Finished {
+        self.sandbox.run(&[&["lab", "exec", "--lab", &self.name, host, "--"], args].concat()).ok()
+    }
+
+    /// What the host sends has this rate, and less towards the hosts that `slow` gives a class.
+    fn shape(&self, host: &str, rate: &str) {
+        let tc = |words: &str| drop(self.on(host, &["tc"].into_iter().chain(words.split(' ')).collect::<Vec<_>>()));
+        tc("qdisc add dev eth0 root handle 1: htb default 10");
+        tc(&format!("class add dev eth0 parent 1: classid 1:10 htb rate {rate}"));
+        tc("class add dev eth0 parent 1: classid 1:20 htb rate 5mbit");
+    }
+
+    /// What `from` sends to `to` is slow.
+    fn slow(&self, from: &str, to: &str) {
+        let found = self.on(from, &["getent", "ahostsv4", to]).stdout;
+        let address = found.split_whitespace().next().expect("an address").to_owned();
+        let filter = format!("filter add dev eth0 parent 1: protocol ip u32 match ip dst {address}/32 flowid 1:20");
+        self.on(from, &["tc"].into_iter().chain(filter.split(' ')).collect::<Vec<_>>());
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        let _ = self.sandbox.command(&["lab", "down", &self.name]).output();
+    }
+}
+
+/// With THRU_MESH_HOSTS=32 as scripts/test-long.sh runs it.
 #[test]
-fn a_slow_host_of_a_lab_is_named_and_nothing_else() {
-    let test = "a_slow_host_of_a_lab_is_named_and_nothing_else";
+fn a_slow_host_a_slow_link_and_an_asymmetric_pair_are_named_and_nothing_else() {
+    let test = "a_slow_host_a_slow_link_and_an_asymmetric_pair_are_named_and_nothing_else";
     if let Err(error) = lab::available() {
         return skip::skip(test, &error.to_string());
     }
-    let sandbox = Sandbox::new();
-    let topology = sandbox.path("lab.toml");
-    let links: String = (1..=6)
-        .map(|host| {
-            let rate = if host == 3 { "20Mbit" } else { "100Mbit" };
-            format!("[[link]]\nbetween = [\"h{host}\", \"switch\"]\nrate = \"{rate}\"\n")
-        })
-        .collect();
-    let hosts: String = (1..=6).map(|host| format!("[[host]]\nname = \"h{host}\"\n")).collect();
-    fs::write(&topology, format!("{hosts}[[switch]]\nname = \"switch\"\n{links}")).unwrap();
-    let file = sandbox.path("fleet.toml");
-    fs::write(&file, "[[host]]\nname = \"h[1-6]\"\n").unwrap();
-    let document = sandbox.path("mesh.json");
-    let (topology, file, document) = (topology.to_str().unwrap(), file.to_str().unwrap(), document.to_str().unwrap());
-    let mesh = ["thru", "mesh", file, "--pattern", "stream", "--time", "400ms", "--rounds", "3", "--json", document];
-    sandbox.run(&[&["lab", "run", topology, "--"], &mesh[..]].concat()).ok();
-    let doc = Doc::try_parse(&fs::read_to_string(document).unwrap()).unwrap();
+    let count = std::env::var("THRU_MESH_HOSTS").ok().and_then(|count| count.parse().ok()).unwrap_or(9);
+    let hosts = Hosts::new(count);
+    for number in 1..=count {
+        hosts.shape(&format!("h{number}"), if number == 2 { "6mbit" } else { "20mbit" });
+    }
+    hosts.slow("h3", "h7");
+    hosts.slow("h7", "h3");
+    hosts.slow("h5", "h9");
+    let mesh = [
+        "thru",
+        "mesh",
+        "fleet.toml",
+        "--pattern",
+        "stream",
+        "--time",
+        "300ms",
+        "--rounds",
+        "2",
+        "--json",
+        "mesh.json",
+    ];
+    hosts.on("h1", &mesh);
+    let doc = Doc::try_parse(&fs::read_to_string(hosts.sandbox.path("mesh.json")).unwrap()).unwrap();
     let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
     let found: Vec<&str> = doc
         .run
@@ -234,9 +287,15 @@ fn a_slow_host_of_a_lab_is_named_and_nothing_else() {
         .filter(|finding| kinds.contains(&finding.kind))
         .map(|finding| finding.statement.as_str())
         .collect();
-    assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].starts_with("h3 is slow as a sender"), "{found:#?}");
-    assert!(found[1].starts_with("h3 is slow as a receiver"), "{found:#?}");
+    println!("{found:#?}");
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found[0].starts_with("h2 is slow as a sender: "), "{found:#?}");
+    assert!(
+        found[1].starts_with("h3 → h7 is slow for its hosts: ") && found[1].contains("; h7 → h3 is as well ("),
+        "{found:#?}"
+    );
+    let asymmetric = "; h9 → h5 is not: the pair is asymmetric (";
+    assert!(found[2].starts_with("h5 → h9 is slow for its hosts: ") && found[2].contains(asymmetric), "{found:#?}");
 }
 
 /// Three hosts of a lab without agents, two of which run sshd. However the test ends, the lab is taken down.
