@@ -302,9 +302,18 @@ fn a_shaped_link_gives_what_its_shaper_lets_through() {
     // Of 200 Mbit/s of payload 97.2 pass (1,472 bytes in 1,514). A sender that the machine holds up now and then sends less.
     let share = lost as f64 / sent as f64;
     assert!((0.001..0.56).contains(&share), "{lost} of {sent} lost");
-    let values: Vec<f64> = doc.trials().iter().filter_map(|trial| trial.value).collect();
-    let best = values.iter().copied().fold(0.0, f64::max) / (100e6 * 1_472.0 / 1_514.0);
-    assert!((0.95..1.03).contains(&best), "{values:?} bit/s");
+    // While a trial sends, and until the queue is empty, no more passes than the rate lets through and the bucket holds at the begin. The
+    // rate itself may be higher: a receiver that is held up reads its first datagrams late, and measures from there.
+    let payload = 1_472.0 / 1_514.0;
+    for trial in doc.trials() {
+        let seconds = trial.near.sending_ns as f64 / 1e9 + 0.005;
+        let passes = payload * (100e6 * seconds + 32e3 * 8.0);
+        let received = trial.far.bytes_received as f64 * 8.0;
+        assert!(received < 1.01 * passes, "{received} bits, {passes} pass in {seconds} s");
+    }
+    let values = doc.trials().iter().filter_map(|trial| trial.value);
+    let best = values.fold(0.0, f64::max) / (100e6 * payload);
+    assert!(best > 0.95, "{best} of the rate");
     for trial in doc.trials() {
         assert_eq!(trial.ledger.lost + trial.ledger.received, trial.ledger.sent);
         assert_eq!(trial.far.datagrams.unwrap().socket_drops, 0);
