@@ -22,7 +22,7 @@ pub use figures::{FactorLine, factor_lines};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
-pub use sample::sample;
+pub use sample::{LEAST_PARTNERS, sample};
 pub use steps::{steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables};
 

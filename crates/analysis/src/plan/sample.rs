@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::SplitMix64;
 
 /// Fewest partners of a host in each role: with fewer, a slow host cannot be told from a slow pair.
-pub(super) const LEAST_PARTNERS: usize = 3;
+pub const LEAST_PARTNERS: usize = 3;
 
 /// A sample of the ordered pairs of `clusters.len()` hosts, by their numbers, the near one first. `clusters` has the number of each host's
 /// cluster, such as its rack. Each host has about `share` (0 to 1) of the others as its far ends and as many as its near ends, never fewer

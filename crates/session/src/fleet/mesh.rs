@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use analysis::plan::sample;
-use model::{Nanos, Plan};
+use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, sample};
+use model::{Nanos, Plan, Ratio};
 
 use super::file::toml_text;
 use super::hosts::{Fleet, FleetHost};
@@ -99,6 +99,7 @@ impl Mesh {
         if from.len().max(to.len()) < 2 && every < 2 {
             return Err(Failure::usage(format!("a mesh needs two hosts or more, and {named} has one")));
         }
+        self.fits(fleet, listed.as_ref().map(Vec::len), &from, &to)?;
         let names = |hosts: &[&FleetHost]| list(hosts.iter().map(|host| host.name.as_str()));
         let path = if is_file(named) { std::path::absolute(named).ok() } else { None };
         let source = path.as_deref().map(Path::display).map_or_else(|| named.to_owned(), |path| path.to_string());
@@ -175,6 +176,37 @@ impl Mesh {
             pairs = one.into_iter().collect();
         }
         Ok(Some(pairs.into_iter().map(|(near, far)| (from[near], to[far])).collect()))
+    }
+
+    /// Refuses more cells than a plan has, with the share of the pairs that would fit.
+    fn fits(
+        &self,
+        fleet: &Fleet,
+        listed: Option<usize>,
+        from: &[&FleetHost],
+        to: &[&FleetHost],
+    ) -> Result<(), Failure> {
+        let both = from.iter().filter(|host| to.iter().any(|other| other.name == host.name)).count();
+        let all = from.len().saturating_mul(to.len()) - both;
+        let cells = listed.unwrap_or(all).saturating_mul(self.patterns.len());
+        if cells <= MAX_CELLS {
+            return Ok(());
+        }
+        let most = MAX_CELLS / self.patterns.len();
+        // A sample has more pairs than its share, to cover each pair of clusters.
+        let clusters = self.clusters(fleet, from)?;
+        let shares = std::iter::successors(Some(most as f64 / all as f64), |share| Some(share * 0.9));
+        let fits = shares
+            .take_while(|share| share * from.len() as f64 >= LEAST_PARTNERS as f64)
+            .map(|share| (share * 1e4).floor() / 1e4)
+            .find(|share| sample(&clusters, *share, self.seed).len() <= most);
+        let remedy = match fits.filter(|_| !matches!(self.pairing, Pairing::Between { .. })) {
+            Some(share) => format!("measure a part of the pairs with `sample {}`, or fewer hosts", Ratio(share)),
+            None => "measure fewer hosts or patterns at once".to_owned(),
+        };
+        Err(Failure::usage(format!(
+            "the mesh has {cells} pairs and patterns, and at most {MAX_CELLS} are possible: {remedy}"
+        )))
     }
 
     /// The hosts of a cluster together, in the order in which the fleet names the clusters.
@@ -300,6 +332,15 @@ mod tests {
         let refused = |mesh: Mesh| mesh.text("f", &fleet(8)).unwrap_err().to_string();
         assert!(refused(Mesh { pairing: Pairing::All(Some("x".into())), ..mesh() }).contains("f has no host 'x'"));
         assert!(refused(Mesh { cluster: Some("row".into()), share: 0.5, ..mesh() }).contains("has the label 'row'"));
+        let many = mesh().text("f", &fleet(200)).unwrap_err().to_string();
+        let (what, remedy) = many.split_once(": ").unwrap();
+        assert_eq!(what, "the mesh has 79600 pairs and patterns, and at most 10000 are possible");
+        let share = remedy.split_once("`sample ").and_then(|(_, rest)| rest.split_once('`')).unwrap().0;
+        let share: Ratio = share.parse().unwrap();
+        assert!((0.05..0.13).contains(&share.0), "{share}");
+        assert!(Mesh { share: share.0, ..mesh() }.text("f", &fleet(200)).is_ok());
+        let more = mesh().text("f", &fleet(3_000)).unwrap_err().to_string();
+        assert!(more.contains("measure fewer hosts or patterns at once"), "{more}");
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();
         assert_eq!(alone, "a mesh needs two hosts or more, and f has one");
         let file = tempfile::NamedTempFile::new().unwrap();
