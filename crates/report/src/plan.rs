@@ -334,7 +334,7 @@ mod tests {
             untimed: 1,
             programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
         });
-        assert!(text.contains("(random, seed 1): 1 0 2+3") && text.contains("at the same time"), "{text}");
+        assert!(text.contains("(random, seed 1), in 3 steps: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("The far end b speaks iperf3: it needs iperf3 -s\n"), "{text}");
         assert!(text.contains("Not included: the trials of 1 cell, which end after a count"), "{text}");
         assert!(text.contains("about 12.0 s to 128 s (6 to 64 rounds, until the interval is ±2 %)"), "{text}");
