@@ -49,7 +49,7 @@ impl Batch {
         let log = std::fs::File::create(&log)
             .map_err(|error| Failure::output(format!("cannot write {}: {error}", log.display())))?;
         let more = log.try_clone().map_err(|error| Failure::output(format!("cannot write the log: {error}")))?;
-        let child = rustix_group(
+        let child = group(
             Command::new(name)
                 .args(&args)
                 .arg(setup::own_program()?)
@@ -70,7 +70,7 @@ impl Batch {
 }
 
 /// The command in a process group of its own, which outlives this process.
-fn rustix_group(command: &mut Command) -> &mut Command {
+fn group(command: &mut Command) -> &mut Command {
     std::os::unix::process::CommandExt::process_group(command, 0)
 }
 

@@ -1,5 +1,6 @@
 //! Agents by ssh: a copy of this program in a folder of its own on each host, which goes with it. No rights of root are needed there.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,8 +34,7 @@ done
 mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder"
 if cat > "$folder/thru" && chmod 755 "$folder/thru"; then echo "$folder"; else rm -rf "$folder"; exit 1; fi"#;
 
-/// Takes the token from standard input and starts the agent, which outlives the connection. Prints its process and its key once it
-/// listens.
+/// Takes the token from standard input and starts the agent, which outlives the connection. Prints its key once it listens.
 const START: &str = r#"umask 077
 cd "$1" || exit 1
 cat > token
@@ -43,7 +43,7 @@ nohup setsid ./thru serve --listen "$2" --token-file token </dev/null >log 2>&1 
 agent=$!
 for turn in $(seq 100); do
     if grep -q 'listening on' log 2>/dev/null; then
-        echo "$agent $(./thru agent fingerprint)"
+        ./thru agent fingerprint
         exit 0
     fi
     kill -0 "$agent" 2>/dev/null || break
@@ -53,16 +53,21 @@ tail -n 3 log >&2
 kill "$agent" 2>/dev/null
 exit 1"#;
 
-/// Ends the agent if the process still is one of this folder, and removes the folder.
+/// Ends the agent of this folder, which is found by its program's file, and removes the folder.
 const STOP: &str = r#"case $1 in */thru-agent-*) ;; *) exit 1 ;; esac
-if [ "$(readlink "/proc/$2/exe" 2>/dev/null)" = "$1/thru" ]; then
-    kill "$2"
-    for turn in $(seq 50); do
-        kill -0 "$2" 2>/dev/null || break
-        sleep 0.1
+running() {
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/exe" 2>/dev/null)" = "$1/thru" ] && echo "${process#/proc/}"
     done
-    kill -9 "$2" 2>/dev/null
-fi
+}
+agents=$(running "$1")
+[ -z "$agents" ] || kill $agents 2>/dev/null
+for turn in $(seq 50); do
+    [ -n "$(running "$1")" ] || break
+    sleep 0.1
+done
+agents=$(running "$1")
+[ -z "$agents" ] || kill -9 $agents 2>/dev/null
 rm -rf "$1""#;
 
 /// Starts an agent on each host; what runs is in `state`.
@@ -82,8 +87,10 @@ pub(super) async fn up(
         Err(error) => return all(hosts, &format!("cannot read the fleet's token: {error}")),
     };
     let (program, token, config) = (&program, &token, request.ssh_config.as_deref());
+    let written = RefCell::new(state);
+    let write = |started: Started| written.borrow_mut().add(started).map_err(|failure| failure.to_string());
     let one = async |host: &FleetHost| {
-        let work = start(host, config, program, token);
+        let work = start(host, config, program, token, &write);
         let started = match tokio::time::timeout(HOST_LIMIT, work).await {
             Ok(started) => started,
             Err(_) => Err(format!("no answer within {} s", HOST_LIMIT.as_secs())),
@@ -93,11 +100,7 @@ pub(super) async fn up(
     let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::with_capacity(hosts.len());
     while let Some((name, started)) = works.next().await {
-        let error = match started.map(|started| state.add(started)) {
-            Ok(Ok(())) => None,
-            Ok(Err(failure)) => Some(failure.to_string()),
-            Err(error) => Some(error),
-        };
+        let error = started.err();
         let what = if error.is_some() { "failed" } else { "runs" };
         tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
         results.push(HostResult { name, error });
@@ -110,8 +113,14 @@ fn all(hosts: &[&FleetHost], error: &str) -> Vec<HostResult> {
     hosts.iter().map(|host| HostResult { name: host.name.clone(), error: Some(error.to_owned()) }).collect()
 }
 
-/// Starts the agent of one host.
-async fn start(host: &FleetHost, config: Option<&Path>, program: &[u8], token: &[u8]) -> Result<Started, String> {
+/// Starts the agent of one host; /// its folder is written down before anything runs there.
+async fn start(
+    host: &FleetHost,
+    config: Option<&Path>,
+    program: &[u8],
+    token: &[u8],
+    write: &impl Fn(Started) -> Result<(), String>,
+) -> Result<(), String> {
     let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
     let session = connect(&destination, config).await?;
     let there = run(&session, "uname -sm", &[], &[]).await?;
@@ -120,19 +129,22 @@ async fn start(host: &FleetHost, config: Option<&Path>, program: &[u8], token: &
         return Err(format!("this program is for {here}, and the host is {}: start `thru serve` there", there.trim()));
     }
     let folder = run(&session, COPY, &[], program).await?.trim().to_owned();
+    let started = Started { name: host.name.clone(), ssh: destination, folder: folder.clone(), key: None };
+    if let Err(error) = write(started.clone()) {
+        let _ = run(&session, STOP, &[&folder], &[]).await;
+        return Err(error);
+    }
     let listen = listen(&host.control)?;
     let printed = match run(&session, START, &[&folder, &listen], token).await {
         Ok(printed) => printed,
         Err(error) => {
-            let _ = run(&session, STOP, &[&folder, "0"], &[]).await;
+            let _ = run(&session, STOP, &[&folder], &[]).await;
             return Err(format!("its agent did not start: {error}"));
         }
     };
     let _ = session.close().await;
-    let (process, key) = printed.trim().split_once(' ').unwrap_or((printed.trim(), ""));
-    let process = process.parse().map_err(|_| format!("its agent did not tell its process: {printed}"))?;
-    let key = Some(key.to_owned()).filter(|key| !key.is_empty());
-    Ok(Started { name: host.name.clone(), ssh: destination, folder, process, key })
+    let key = Some(printed.trim().to_owned()).filter(|key| !key.is_empty());
+    write(Started { key, ..started })
 }
 
 /// The address that an agent listens on: any of its host, as data may come to another one, with the port of `control`.
@@ -194,7 +206,7 @@ pub(super) async fn down(state: &State, tell: &impl Fn(&str)) -> Vec<HostResult>
     let one = async |host: &Started| {
         let stopped = async {
             let session = connect(&host.ssh, config).await?;
-            let stopped = run(&session, STOP, &[&host.folder, &host.process.to_string()], &[]).await;
+            let stopped = run(&session, STOP, &[&host.folder], &[]).await;
             let _ = session.close().await;
             stopped
         };

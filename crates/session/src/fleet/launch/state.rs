@@ -40,8 +40,6 @@ pub(super) struct Started {
     pub(super) ssh: String,
     /// Its folder there.
     pub(super) folder: String,
-    /// Its process there.
-    pub(super) process: u32,
     /// Its key, as people compare it.
     pub(super) key: Option<String>,
 }
@@ -123,8 +121,9 @@ impl State {
         self.write()
     }
 
-    /// Adds an agent that runs.
+    /// Adds a host, or replaces what is known of it.
     pub(super) fn add(&mut self, started: Started) -> Result<(), Failure> {
+        self.content.hosts.retain(|known| known.name != started.name);
         self.content.hosts.push(started);
         self.write()
     }
