@@ -1,0 +1,297 @@
+//! Over a NATS server.
+//!
+//! | subject | who is subscribed |
+//! | --- | --- |
+//! | `thru.v1.to.EPOCH.STREAM.NAME` | the agent called NAME |
+//! | `thru.v1.from.CLIENT.STREAM` | the coordinator with that number |
+//! | `thru.v1.runs.RUN` | the stream of JetStream with what runs have measured |
+//!
+//! NAME is leased in the key-value bucket `thru-agents`: whoever creates the key has it, and each renewal names the revision that it
+//! replaces. The revision of the creation is the EPOCH: what is meant for an agent that has lost its name reaches no other.
+
+mod attend;
+mod line;
+mod packet;
+mod runs;
+mod switchboard;
+mod window;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::{Client, ConnectOptions, Subject};
+use futures_util::StreamExt;
+use rustls::RootCertStore;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use tokio::sync::{Mutex, OnceCell, oneshot};
+
+pub use attend::{Arrival, Attendance, attend};
+pub use line::BusStream;
+
+use crate::access::{is_credentials, password, seed};
+use crate::{BusAccess, BusError, Contact, Place, Present};
+use attend::Entry;
+use line::{Side, line};
+use switchboard::Switchboard;
+
+/// Time limit for a connection to a server.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for an agent's answer to a new stream.
+const OPEN_LIMIT: Duration = Duration::from_secs(5);
+/// Messages that wait within this process for one subscription.
+const WAITING: usize = 64 << 10;
+/// The part of all subjects that names the version of what is spoken.
+const SUBJECTS: &str = "thru.v1";
+
+/// The buses that a process is connected to, by their addresses. Clones share them.
+#[derive(Clone, Default)]
+pub struct Buses {
+    access: BusAccess,
+    connected: Arc<Mutex<HashMap<String, Bus>>>,
+}
+
+impl Buses {
+    /// None yet.
+    #[must_use]
+    pub fn new(access: BusAccess) -> Self {
+        Self { access, connected: Arc::default() }
+    }
+
+    /// The bus at that place, connected to at the first use.
+    ///
+    /// # Errors
+    /// It is not reached.
+    pub async fn to(&self, place: &Place) -> Result<Bus, BusError> {
+        let mut connected = self.connected.lock().await;
+        if let Some(bus) = connected.get(&place.bus) {
+            return Ok(bus.clone());
+        }
+        let bus = Bus::connect(place, &self.access).await?;
+        connected.insert(place.bus.clone(), bus.clone());
+        Ok(bus)
+    }
+}
+
+impl std::fmt::Debug for Buses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buses").finish_non_exhaustive()
+    }
+}
+
+/// A connection to a bus. It is made again when it is lost, as long as a clone of this exists. A runtime must outlive it.
+#[derive(Clone)]
+pub struct Bus(Arc<Connected>);
+
+struct Connected {
+    bus: String,
+    servers: Vec<String>,
+    client: Client,
+    jetstream: jetstream::Context,
+    /// Random, in the subjects of its streams.
+    client_number: String,
+    streams: Switchboard,
+    /// Subscribed to the subjects of its streams.
+    subscribed: OnceCell<()>,
+    agents: OnceCell<jetstream::kv::Store>,
+}
+
+impl Bus {
+    /// Connects to a server of the bus.
+    ///
+    /// # Errors
+    /// No server is reached, or it refuses.
+    pub async fn connect(place: &Place, access: &BusAccess) -> Result<Self, BusError> {
+        let unreachable = |what: String| BusError::Unreachable { bus: place.bus.clone(), what };
+        let options = options(access).map_err(unreachable)?;
+        let connected = tokio::time::timeout(2 * CONNECT_LIMIT, options.connect(place.servers())).await;
+        let client = match connected {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(unreachable(remedy(&error))),
+            Err(_) => return Err(unreachable("it does not answer; check the address".into())),
+        };
+        let mut jetstream = jetstream::new(client.clone());
+        jetstream.set_timeout(CONNECT_LIMIT);
+        Ok(Self(Arc::new(Connected {
+            bus: place.bus.clone(),
+            servers: place.servers(),
+            client,
+            jetstream,
+            client_number: number(),
+            streams: Switchboard::default(),
+            subscribed: OnceCell::new(),
+            agents: OnceCell::new(),
+        })))
+    }
+
+    /// The address from which this host reaches the bus.
+    #[must_use]
+    pub fn own_address(&self) -> Option<IpAddr> {
+        self.0.servers.iter().find_map(|server| {
+            let host = server.split_once("://")?.1;
+            let with_port = (host, 4222).to_socket_addrs().or_else(|_| host.to_socket_addrs());
+            let server = with_port.ok()?.next()?;
+            let any: IpAddr = if server.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
+            // Nothing is sent: the kernel only looks up the route.
+            let socket = UdpSocket::bind((any, 0)).ok()?;
+            socket.connect(server).ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        })
+    }
+
+    /// The agents that are there, by name.
+    ///
+    /// # Errors
+    /// The bus does not answer.
+    pub async fn present(&self) -> Result<Vec<Present>, BusError> {
+        let agents = self.agents().await?;
+        let failed = |what: String| self.failed("list its agents", what);
+        let stream =
+            self.0.jetstream.get_stream(&agents.stream_name).await.map_err(|error| failed(error.to_string()))?;
+        if stream.cached_info().state.messages == 0 {
+            return Ok(Vec::new());
+        }
+        let mut entries = agents.watch_with_history(">").await.map_err(|error| failed(error.to_string()))?;
+        let mut found = Vec::new();
+        loop {
+            let entry = tokio::time::timeout(CONNECT_LIMIT, entries.next()).await;
+            let Ok(Some(entry)) = entry else { return Err(failed("it does not answer".into())) };
+            let entry = entry.map_err(|error| failed(error.to_string()))?;
+            if let Some(agent) = Entry::decode(&entry.value).filter(|agent| agent.epoch.is_some()) {
+                found.push(Present { name: entry.key, contact: agent.contact });
+            }
+            if entry.delta == 0 {
+                break;
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// A stream to the agent called `name`, and what it says of itself.
+    ///
+    /// # Errors
+    /// No agent has that name, or it does not answer.
+    pub async fn open(&self, name: &str) -> Result<(BusStream, Contact), BusError> {
+        let failed = |what: String| self.failed("reach an agent", what);
+        let absent = || BusError::Absent { bus: self.0.bus.clone(), name: name.to_owned() };
+        let found = self.agents().await?.entry(name).await.map_err(|error| failed(error.to_string()))?;
+        let found = found.and_then(|entry| Entry::decode(&entry.value)).ok_or_else(absent)?;
+        let epoch = found.epoch.ok_or_else(absent)?;
+        self.subscribe().await?;
+        let stream = number();
+        let (place, heard) = self.0.streams.add(&stream).ok_or_else(|| failed("it has too many streams".into()))?;
+        let client = &self.0.client_number;
+        let from = Subject::from(format!("{SUBJECTS}.from.{client}.{stream}"));
+        let to = Subject::from(format!("{SUBJECTS}.to.{epoch}.{stream}.{name}"));
+        let (opened, answered) = oneshot::channel();
+        let (bytes, pump) = line(self.0.client.clone(), [from, to], heard, Side::Opens(opened));
+        // The connection lasts as long as its streams.
+        let bus = self.clone();
+        tokio::spawn(async move {
+            pump.await;
+            drop((place, bus));
+        });
+        match tokio::time::timeout(OPEN_LIMIT, answered).await {
+            Ok(Ok(())) => Ok((bytes, found.contact)),
+            // It was there a moment ago: its lease has not run out.
+            _ => Err(absent()),
+        }
+    }
+
+    /// Receives the messages of this process's streams, from the first stream on.
+    async fn subscribe(&self) -> Result<(), BusError> {
+        let subscribe = async || {
+            let subject = format!("{SUBJECTS}.from.{}.*", self.0.client_number);
+            let subscribed = self.0.client.subscribe(subject).await;
+            let mut messages = subscribed.map_err(|error| self.failed("subscribe", error.to_string()))?;
+            let streams = self.0.streams.clone();
+            tokio::spawn(async move {
+                while let Some(message) = messages.next().await {
+                    let number = message.subject.rsplit('.').next().unwrap_or_default();
+                    streams.pass(number, &message);
+                }
+            });
+            Ok(())
+        };
+        self.0.subscribed.get_or_try_init(subscribe).await.map(|_| ())
+    }
+
+    /// The bucket with the names of agents.
+    async fn agents(&self) -> Result<&jetstream::kv::Store, BusError> {
+        let bucket = async || {
+            attend::bucket(&self.0.jetstream).await.map_err(|what| self.failed("keep its agents' names", what))
+        };
+        self.0.agents.get_or_try_init(bucket).await
+    }
+
+    fn failed(&self, operation: &'static str, what: impl Into<String>) -> BusError {
+        let what = what.into();
+        let remedy = if what.contains("JetStream not enabled") || what.contains("no responders") {
+            "; it needs JetStream: start nats-server with -js"
+        } else {
+            ""
+        };
+        BusError::Failed { bus: self.0.bus.clone(), operation, what: format!("{what}{remedy}") }
+    }
+}
+
+impl std::fmt::Debug for Bus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bus({})", self.0.bus)
+    }
+}
+
+fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
+    let mut options = ConnectOptions::new()
+        .name("throughline")
+        .connection_timeout(CONNECT_LIMIT)
+        .subscription_capacity(WAITING)
+        .custom_inbox_prefix(format!("{SUBJECTS}.inbox.{}", number()));
+    if let Some(text) = &access.credentials {
+        options = if is_credentials(text) {
+            options.credentials(text).map_err(|error| error.to_string())?
+        } else if let Some(seed) = seed(text) {
+            options.nkey(seed.to_owned())
+        } else {
+            let (user, password) = password(text).ok_or("the credentials have no password")?;
+            options.user_and_password(user.to_owned(), password.to_owned())
+        };
+    }
+    if let Some(pem) = &access.authorities {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            roots.add(certificate.map_err(|error| error.to_string())?).map_err(|error| error.to_string())?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
+        options = options.tls_client_config(config).require_tls(true);
+    }
+    Ok(options)
+}
+
+/// What went wrong, with what helps.
+fn remedy(error: &async_nats::ConnectError) -> String {
+    use async_nats::ConnectErrorKind as Kind;
+    let what = error.to_string();
+    match error.kind() {
+        Kind::Authentication | Kind::AuthorizationViolation => {
+            format!("it refuses these credentials ({what}); use `bus-creds` with the file that its operator gave you")
+        }
+        Kind::Tls => format!("{what}; use `bus-ca` with the certificate of its authority"),
+        Kind::Io | Kind::TimedOut | Kind::Dns => format!("{what}; check the address, and that nats-server runs there"),
+        _ => what,
+    }
+}
+
+/// Sixteen random hexadecimal digits. Who guesses one can disturb a stream, which its own TLS notices.
+fn number() -> String {
+    let mut bytes = [0; 8];
+    // A process without randomness cannot make keys either: it has ended before.
+    let _ = getrandom::fill(&mut bytes);
+    format!("{:016x}", u64::from_be_bytes(bytes))
+}

@@ -1,0 +1,250 @@
+//! Against a real nats-server.
+#![cfg(feature = "nats")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::print_stdout, reason = "it says what it skips")]
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bus::{Arrival, Attendance, Bus, BusAccess, BusError, BusStream, Contact, attend, place};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// A server of its own; killed when dropped.
+struct Server {
+    process: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// `None`, said loudly, where there is no nats-server; with root that is a failure.
+    fn start(arguments: &[&str]) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let process = run(port, folder.path(), arguments)?;
+        Some(Self { process, port, folder })
+    }
+
+    /// Kills the server and starts it again with the same folder.
+    fn restart(&mut self, pause: Duration) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        std::thread::sleep(pause);
+        self.process = run(self.port, self.folder.path(), &[]).unwrap();
+    }
+
+    fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    async fn bus(&self) -> Bus {
+        Bus::connect(&place(&self.url()).unwrap(), &BusAccess::default()).await.unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn run(port: u16, folder: &Path, arguments: &[&str]) -> Option<Child> {
+    let started = Command::new("nats-server")
+        .args(["-a", "127.0.0.1", "-js", "-p", &port.to_string(), "-sd"])
+        .arg(folder)
+        .args(arguments)
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(process) = started else {
+        println!("SKIPPED: nats-server is not installed");
+        return None;
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < deadline, "nats-server does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(process)
+}
+
+fn contact(key: &str) -> Contact {
+    Contact { address: Some([192, 0, 2, 1].into()), port: Some(6280), version: "1".into(), key: key.into() }
+}
+
+/// An agent that returns all bytes; the name is given back when the result is dropped or left.
+async fn echo(bus: &Bus, name: &str, key: &str) -> Result<Attendance, BusError> {
+    let (attendance, mut arrived) = attend(bus, name, contact(key), |_| {}).await?;
+    tokio::spawn(async move {
+        while let Some(Arrival { stream, .. }) = arrived.recv().await {
+            tokio::spawn(async move {
+                let (mut read, mut write) = tokio::io::split(stream);
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+                let _ = write.shutdown().await;
+            });
+        }
+    });
+    Ok(attendance)
+}
+
+/// Sends so many bytes through an echo, and says whether the same came back.
+async fn is_echoed(stream: BusStream, bytes: usize) -> bool {
+    let (mut read, mut write) = tokio::io::split(stream);
+    let pattern = |at: usize| (at.wrapping_mul(2_654_435_761) >> 7) as u8;
+    let sender = tokio::spawn(async move {
+        for from in (0..bytes).step_by(10_000) {
+            let block: Vec<u8> = (from..(from + 10_000).min(bytes)).map(pattern).collect();
+            write.write_all(&block).await.unwrap();
+        }
+        write.shutdown().await.unwrap();
+    });
+    let mut back = Vec::new();
+    read.read_to_end(&mut back).await.unwrap();
+    sender.await.unwrap();
+    back.len() == bytes && back.iter().enumerate().all(|(at, byte)| *byte == pattern(at))
+}
+
+#[tokio::test]
+async fn streams_carry_all_bytes_in_both_directions() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (agents, coordinator) = (server.bus().await, server.bus().await);
+    assert_eq!(coordinator.present().await.unwrap(), []);
+    assert_eq!(coordinator.own_address(), Some([127, 0, 0, 1].into()));
+    let _attendances = [echo(&agents, "n2", "k2").await.unwrap(), echo(&agents, "n1.example", "k1").await.unwrap()];
+    let names: Vec<String> = coordinator.present().await.unwrap().into_iter().map(|agent| agent.name).collect();
+    assert_eq!(names, ["n1.example", "n2"]);
+    for name in ["n1.example", "n2"] {
+        let (streams, bytes) = (4, 3_000_001);
+        let opened = (0..streams).map(async |_| coordinator.open(name).await.unwrap());
+        let opened = futures_util::future::join_all(opened).await;
+        assert!(opened.iter().all(|(_, contact)| contact.port == Some(6280)));
+        let echoed =
+            futures_util::future::join_all(opened.into_iter().map(|(stream, _)| is_echoed(stream, bytes))).await;
+        assert_eq!(echoed, [true; 4]);
+    }
+    let error = coordinator.open("n3").await.unwrap_err().to_string();
+    assert!(error.contains("no agent on the bus") && error.contains("'n3'"), "{error}");
+}
+
+#[tokio::test]
+async fn no_byte_is_lost_when_the_server_is_killed_and_started_again() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let (agents, coordinator) = (server.bus().await, server.bus().await);
+    let _attendance = echo(&agents, "n1", "k").await.unwrap();
+    for pause in [0, 700] {
+        let (mut stream, _) = coordinator.open("n1").await.unwrap();
+        let mut back = [0; 1000];
+        for turn in 0..60_u8 {
+            stream.write_all(&[turn; 1000]).await.unwrap();
+            if turn == 20 {
+                server.restart(Duration::from_millis(pause));
+            }
+            stream.read_exact(&mut back).await.unwrap();
+            assert_eq!(back, [turn; 1000]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_has_one_agent() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (first, second, coordinator) = (server.bus().await, server.bus().await, server.bus().await);
+    let attendance = echo(&first, "n1", "one").await.unwrap();
+    let error = echo(&second, "n1", "two").await.unwrap_err().to_string();
+    assert!(error.contains("has the name 'n1' (192.0.2.1)"), "{error}");
+
+    // The same agent, started again: the streams to the process before are over, and it does not come back.
+    let (log, mut said) = mpsc::unbounded_channel();
+    drop(attendance);
+    let (stale, mut arrived) =
+        attend(&first, "n1", contact("one"), move |line| log.send(line.to_owned()).unwrap()).await.unwrap();
+    let (mut old, _) = coordinator.open("n1").await.unwrap();
+    let accepted = arrived.recv().await.unwrap();
+    let current = echo(&second, "n1", "one").await.unwrap();
+    let line = tokio::time::timeout(Duration::from_secs(20), said.recv()).await.unwrap().unwrap();
+    assert!(line.contains("has taken the name n1") && line.contains("this one has left it"), "{line}");
+    assert!(tokio::time::timeout(Duration::from_secs(5), arrived.recv()).await.unwrap().is_none(), "nothing arrives");
+    let error = tokio::time::timeout(Duration::from_secs(5), old.read(&mut [0; 8])).await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the connection was closed");
+    drop((stale, accepted));
+    let (stream, _) = coordinator.open("n1").await.unwrap();
+    assert!(is_echoed(stream, 100).await);
+
+    // Who leaves is gone at once.
+    current.leave().await;
+    assert!(matches!(coordinator.open("n1").await, Err(BusError::Absent { .. })));
+    echo(&first, "n1", "two").await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_an_agents_connection_ends_its_streams() {
+    let Some(server) = Server::start(&[]) else { return };
+    let coordinator = server.bus().await;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let url = server.url();
+    let attendance = runtime.spawn(async move {
+        let bus = Bus::connect(&place(&url).unwrap(), &BusAccess::default()).await.unwrap();
+        echo(&bus, "n1", "k").await.unwrap()
+    });
+    let attendance = attendance.await.unwrap();
+    let (mut stream, _) = coordinator.open("n1").await.unwrap();
+    // As if its process were killed: nothing is said.
+    std::mem::forget(attendance);
+    runtime.shutdown_background();
+    let ends = async {
+        let mut back = [0; 64];
+        loop {
+            // Who sends nothing is told nothing.
+            stream.write_all(b"ping").await.unwrap();
+            match tokio::time::timeout(Duration::from_millis(100), stream.read(&mut back)).await {
+                Ok(Err(error)) => return error.to_string(),
+                Ok(Ok(0)) => return "no reason is given".into(),
+                _ => {}
+            }
+        }
+    };
+    let why = tokio::time::timeout(Duration::from_secs(20), ends).await.unwrap();
+    assert_eq!(why, "it has left the bus");
+}
+
+#[tokio::test]
+async fn records_of_a_run_come_once_and_in_order() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let bus = server.bus().await;
+    assert_eq!(bus.records("none").await.unwrap().len(), 0);
+    let long: Vec<u8> = (0..1_300_000_u32).map(|at| at as u8).collect();
+    let records = [&b"first"[..], &long, b"", b"last"];
+    for (number, record) in records.iter().enumerate() {
+        bus.append("r1", number as u64, record).await.unwrap();
+        bus.append("r2", number as u64, b"other").await.unwrap();
+    }
+    // What is not known to have arrived is sent again.
+    bus.append("r1", 1, &long).await.unwrap();
+    server.restart(Duration::ZERO);
+    let again = server.bus().await;
+    let found = again.records("r1").await.unwrap();
+    assert!(found.iter().zip(records).all(|(found, record)| found[..] == *record) && found.len() == 4);
+    assert_eq!(again.records("r2").await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn passwords_and_missing_servers_are_told() {
+    let Some(server) = Server::start(&["--user", "me", "--pass", "secret"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("creds");
+    let connect = async |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let access = BusAccess::read(Some(&file), None).unwrap();
+        Bus::connect(&place(&server.url()).unwrap(), &access).await
+    };
+    connect("me:secret\n").await.unwrap();
+    let error = connect("me:wrong").await.unwrap_err().to_string();
+    assert!(error.contains("bus-creds"), "{error}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nowhere = place(&format!("nats://127.0.0.1:{nobody}")).unwrap();
+    let error = Bus::connect(&nowhere, &BusAccess::default()).await.unwrap_err().to_string();
+    assert!(error.contains("cannot connect to the bus") && error.contains("check the address"), "{error}");
+}
