@@ -61,7 +61,7 @@ libraries() {
     have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
     may_install || die "missing: ${missing[*]}; the loader of TCP stacks needs them" \
-        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics"
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics,fleet"
     refresh
     apt_install "${missing[@]}"
 }
@@ -104,7 +104,7 @@ programs() {
     # pgrep stands for the package of kill, which is a bash builtin.
     for pair in tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
         pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
-        clang:clang llvm-strip:llvm soffice:libreoffice-calc ssh:openssh-client /usr/sbin/sshd:openssh-server; do
+        clang:clang llvm-strip:llvm soffice:libreoffice-calc ssh:openssh-client /usr/sbin/sshd:openssh-server nats-server:nats-server; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0

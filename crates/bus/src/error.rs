@@ -47,7 +47,7 @@ pub enum BusError {
     },
     /// Another agent has this name.
     #[error(
-        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or use `bus-name` with another name"
+        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or name this host otherwise: `bus {bus}/NAME`"
     )]
     Taken {
         /// The server's address, without passwords.

@@ -36,7 +36,7 @@ pub fn place(text: &str) -> Result<Place, BusError> {
         None => (&text[scheme.len()..], None),
     };
     if text.contains('@') {
-        return Err(wrong("write USER:PASSWORD into a file for `bus-creds`"));
+        return Err(wrong("write USER:PASSWORD into a file, and set THRU_BUS_CREDS to its path"));
     }
     if servers.split(',').any(str::is_empty) {
         return Err(wrong("the name of a server is missing"));

@@ -13,7 +13,9 @@ use crate::{BusAccess, BusError, Contact, Place, Present};
 
 /// The buses of a process: there are none.
 #[derive(Debug, Clone, Default)]
-pub struct Buses;
+pub struct Buses {
+    _none: (),
+}
 
 /// A connection to a bus: there is none.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ impl Buses {
     /// None.
     #[must_use]
     pub fn new(_: BusAccess) -> Self {
-        Self
+        Self::default()
     }
 
     /// Refuses.

@@ -242,7 +242,7 @@ async fn passwords_and_missing_servers_are_told() {
     };
     connect("me:secret\n").await.unwrap();
     let error = connect("me:wrong").await.unwrap_err().to_string();
-    assert!(error.contains("bus-creds"), "{error}");
+    assert!(error.contains("THRU_BUS_CREDS"), "{error}");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let nowhere = place(&format!("nats://127.0.0.1:{nobody}")).unwrap();
     let error = Bus::connect(&nowhere, &BusAccess::default()).await.unwrap_err().to_string();

@@ -1,5 +1,7 @@
 //! How a coordinator and agents on other hosts recognize each other.
 
+use bus::Buses;
+
 use crate::proto::auth::Token;
 use crate::proto::fingerprint::Fingerprint;
 
@@ -9,6 +11,8 @@ pub struct Access {
     pub token: Option<Token>,
     /// The keys of agents.
     pub keys: Box<dyn KnownKeys>,
+    /// The buses by which agents are reached.
+    pub buses: Buses,
 }
 
 /// The keys by which agents are recognized.
@@ -35,8 +39,8 @@ pub enum Recognized {
 impl Access {
     /// For one agent, whose key is known from a safe place.
     #[must_use]
-    pub fn to(key: Fingerprint, token: Option<Token>) -> Self {
-        Self { token, keys: Box::new(Exactly(key)) }
+    pub fn to(key: Fingerprint, token: Option<Token>, buses: Buses) -> Self {
+        Self { token, keys: Box::new(Exactly(key)), buses }
     }
 }
 

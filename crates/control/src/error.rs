@@ -24,6 +24,9 @@ pub enum ControlError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A bus fails, or has no such agent.
+    #[error(transparent)]
+    Bus(#[from] bus::BusError),
     /// No agent answers at the address.
     #[error("cannot reach an agent at {address}: {source}; {remedy}")]
     Unreachable {

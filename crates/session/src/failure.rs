@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bus::BusError;
 use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
@@ -144,6 +145,11 @@ impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let code = match &error {
             ControlError::InvalidHost { .. } => 2,
+            ControlError::Bus(error) => match error {
+                BusError::Address { .. } | BusError::Credentials { .. } | BusError::Unsupported => 2,
+                BusError::Unreachable { .. } | BusError::Failed { .. } | BusError::Absent { .. } => 3,
+                BusError::Taken { .. } => 7,
+            },
             ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
             ControlError::Version { .. }
             | ControlError::Token { .. }

@@ -6,6 +6,7 @@
 //! The program has the flags and prints. A [`Failure`] carries its exit code.
 
 pub mod agent_keys;
+pub mod bus_runs;
 pub mod citation;
 pub mod config;
 pub mod demo;

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::Access;
+use bus::{BusAccess, Buses};
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::helper::{Helper, Packets, Powers};
 use control::proto::auth::Token;
+use control::{Access, ControlError};
 use host::tune::Allowance;
 use store::Store;
 use tokio::runtime::{Builder, Runtime};
@@ -102,6 +103,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
+        bus: None,
         metrics: None,
         tuning: Tuning { allowed: true, grace: Duration::ZERO },
         helper: Helper::Here(Arc::new(Powers {
@@ -144,7 +146,25 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 /// # Errors
 /// The token file cannot be used.
 pub fn access(token_file: Option<&Path>) -> Result<Access, Failure> {
-    Ok(Access { token: token(token_file)?, keys: Box::new(KnownAgents::of_user()) })
+    Ok(Access { token: token(token_file)?, keys: Box::new(KnownAgents::of_user()), buses: buses()? })
+}
+
+/// How this user proves itself to buses: `THRU_BUS_CREDS` and `THRU_BUS_CA` name the files.
+///
+/// # Errors
+/// A file cannot be used.
+pub fn bus_access() -> Result<BusAccess, Failure> {
+    let file = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let access = BusAccess::read(file("THRU_BUS_CREDS").as_deref(), file("THRU_BUS_CA").as_deref());
+    access.map_err(|error| ControlError::from(error).into())
+}
+
+/// The buses by which agents are reached, none of which is connected yet.
+///
+/// # Errors
+/// As [`bus_access`].
+pub fn buses() -> Result<Buses, Failure> {
+    Ok(Buses::new(bus_access()?))
 }
 
 /// Writes a new token into a new file with mode 0600.

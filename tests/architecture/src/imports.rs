@@ -17,14 +17,18 @@ const TABLE: &[(&str, &[&str])] = &[
     ("lab", &["model", "host"]),
     ("stacks", &["model"]),
     ("peer-wire", &[]),
+    ("bus", &[]),
     // Layer 2: coordination, storage and presentation.
-    ("control", &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "peer-wire"]),
+    ("control", &["model", "analysis", "schedule", "engine", "host", "lab", "stacks", "peer-wire", "bus"]),
     ("import", &["model", "analysis"]),
     ("peers", &["model", "engine", "peer-wire"]),
     ("store", &["model"]),
     ("report", &["model", "analysis"]),
     // Layer 3: a run. Layer 4: its screens. Layer 5: the program.
-    ("session", &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "import", "store"]),
+    (
+        "session",
+        &["model", "analysis", "engine", "host", "lab", "stacks", "peers", "control", "bus", "import", "store"],
+    ),
     ("tui", &["model", "analysis", "report"]),
     ("web", &["model", "analysis", "host", "store", "report", "session"]),
     (
@@ -38,6 +42,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "lab",
             "stacks",
             "peer-wire",
+            "bus",
             "import",
             "peers",
             "control",

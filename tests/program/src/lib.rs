@@ -11,6 +11,7 @@
 
 pub mod agent;
 pub mod binary;
+pub mod bus;
 pub mod check;
 pub mod client;
 pub mod doc;

@@ -6,24 +6,50 @@ use std::fs;
 use std::process::Command;
 
 use model::{FindingKind, HostCheck};
+use program::bus::BusServer;
 use program::{Agent, Doc, Finished, Running, Sandbox, skip};
 
-/// Four agents of this host, each as a host of a fleet, in two racks.
+/// How agents are reached.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Direct,
+    Bus,
+}
+
+/// Agents of this host, each as a host of a fleet, two in a rack.
 struct Fleet {
     sandbox: Sandbox,
     agents: Vec<Agent>,
     file: String,
+    bus: Option<BusServer>,
 }
 
 impl Fleet {
     fn new(count: usize) -> Self {
+        Self::with(count, None)
+    }
+
+    /// `None`, with a line, if that way is not possible here.
+    fn by(way: Way, count: usize, test: &str) -> Option<Self> {
+        match way {
+            Way::Direct => Some(Self::new(count)),
+            Way::Bus => Some(Self::with(count, Some(BusServer::start(test)?))),
+        }
+    }
+
+    fn with(count: usize, bus: Option<BusServer>) -> Self {
         let sandbox = Sandbox::with_token();
-        let agents: Vec<Agent> = (0..count).map(|_| Agent::with_token(&sandbox, &[])).collect();
+        let agent = |number| {
+            let at = bus.as_ref().map(|bus| format!("{}/n{number}", bus.url()));
+            let flags = at.as_ref().map_or(Vec::new(), |at| vec!["--bus", at.as_str()]);
+            Agent::with_token(&sandbox, &flags)
+        };
+        let agents: Vec<Agent> = (0..count).map(agent).collect();
         let token = sandbox.token_flags()[1].to_owned();
         let hosts = agents.iter().enumerate().map(|(number, agent)| {
             format!(
                 "[[host]]\nname = \"n{number}\"\ncontrol = \"{}\"\nlabels.rack = \"r{}\"\n",
-                agent.host(),
+                bus.as_ref().map_or(agent.host().to_owned(), |bus| format!("{}/n{number}", bus.url())),
                 number / 2
             )
         });
@@ -31,7 +57,7 @@ impl Fleet {
         let path = sandbox.path("fleet.toml");
         fs::write(&path, text).unwrap();
         let file = path.display().to_string();
-        Self { sandbox, agents, file }
+        Self { sandbox, agents, file, bus }
     }
 
     fn check(&self, more: &[&str], code: i32) -> Vec<HostCheck> {
@@ -42,7 +68,16 @@ impl Fleet {
 
 #[test]
 fn a_check_tells_the_state_of_each_host() {
-    let mut fleet = Fleet::new(3);
+    checked(Way::Direct);
+}
+
+#[test]
+fn a_check_over_a_bus_tells_the_state_of_each_host() {
+    checked(Way::Bus);
+}
+
+fn checked(way: Way) {
+    let Some(mut fleet) = Fleet::by(way, 3, "a_check_over_a_bus_tells_the_state_of_each_host") else { return };
     let checks = fleet.check(&[], 0);
     for check in &checks {
         assert_eq!((check.error.as_deref(), check.interface.as_deref()), (None, Some("lo")), "{check:?}");
@@ -61,6 +96,7 @@ fn a_check_tells_the_state_of_each_host() {
         let checks = fleet.check(&[], 0);
         assert!(running.runs(), "the stream ended: {}", running.stderr());
         let users = checks[1].users.clone().unwrap();
+        // The stream came over TCP in any case.
         users.len() == 1 && users[0].source.as_deref() == Some("127.0.0.1") && users[0].for_ns > 0
     });
     running.signal(program::process::Signal::INT);
@@ -73,7 +109,8 @@ fn a_check_tells_the_state_of_each_host() {
     assert_eq!(fleet.check(&["--hosts", "rack=r0"], 0).len(), 2);
     let text = fleet.sandbox.run(&["fleet", "check", &fleet.file]).ended_with(3).stdout;
     assert!(text.starts_with("2 of 3 hosts can measure, not n2"), "{text}");
-    assert!(text.contains("start `thru serve` there with --listen"), "{text}");
+    let remedy = if way == Way::Direct { "with --listen" } else { "with --bus nats://127.0.0.1" };
+    assert!(text.contains(&format!("start `thru serve` there {remedy}")), "{text}");
 }
 
 #[test]
@@ -93,7 +130,16 @@ fn mistakes_in_a_fleet_are_named() {
 
 #[test]
 fn a_mesh_measures_every_pair_and_is_a_plan() {
-    let fleet = Fleet::new(4);
+    meshed(Way::Direct);
+}
+
+#[test]
+fn a_mesh_over_a_bus_measures_every_pair_and_is_a_plan() {
+    meshed(Way::Bus);
+}
+
+fn meshed(way: Way) {
+    let Some(fleet) = Fleet::by(way, 4, "a_mesh_over_a_bus_measures_every_pair_and_is_a_plan") else { return };
     let flags = ["mesh", &fleet.file, "--rounds", "1", "--time", "50ms", "--name", "m"];
     let doc = fleet.sandbox.measure(&flags);
     assert_eq!(doc.run.header.kind, "mesh");
@@ -139,17 +185,34 @@ fn a_mesh_measures_every_pair_and_is_a_plan() {
 
 #[test]
 fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
-    let mut fleet = Fleet::new(4);
+    lost(Way::Direct);
+}
+
+#[test]
+fn a_host_that_is_lost_over_a_bus_costs_its_pairs_until_it_is_back() {
+    lost(Way::Bus);
+}
+
+fn lost(way: Way) {
+    let test = "a_host_that_is_lost_over_a_bus_costs_its_pairs_until_it_is_back";
+    let Some(mut fleet) = Fleet::by(way, 4, test) else { return };
+    let bus = fleet.bus.as_ref().map(|bus| format!("{}/n3", bus.url()));
+    let at = bus.clone();
     let flags = fleet.sandbox.token_flags().map(str::to_owned);
     let key = fleet.sandbox.path("n3.key");
     let start = |listen: &str| {
         let mut command = Command::new(program::binary::thru());
         command.env("THRU_AGENT_KEY", &key);
-        Agent::spawn(command, &["--listen", listen, &flags[0], &flags[1]])
+        let on_bus = at.as_ref().map_or(Vec::new(), |at| vec!["--bus", at.as_str()]);
+        Agent::spawn(command, &[&["--listen", listen, &flags[0], &flags[1]], &on_bus[..]].concat())
     };
-    drop(fleet.agents.pop());
+    let mut agent = fleet.agents.pop().unwrap();
+    // So that its name on a bus is free at once: another agent takes it.
+    agent.signal(program::process::Signal::TERM);
+    agent.wait();
     let agent = start("127.0.0.1:0");
-    let address = agent.host().to_owned();
+    let own = agent.host().to_owned();
+    let address = bus.clone().unwrap_or_else(|| own.clone());
     let text = fs::read_to_string(&fleet.file).unwrap();
     let (before, _) = text.split_once("[[host]]\nname = \"n3\"").unwrap();
     fs::write(&fleet.file, format!("{before}[[host]]\nname = \"n3\"\ncontrol = \"{address}\"\n")).unwrap();
@@ -158,7 +221,7 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
     mesh.until_printed("round 1, ");
     // It is killed, and comes back before the round's failed tests are repeated.
     drop(agent);
-    let again = start(&address);
+    let again = start(&own);
     let finished = mesh.wait().ok();
     let doc = fleet.sandbox.run(&["export", "m", "--format", "json"]).ok().doc();
     let trials: Vec<usize> = doc.run.outcomes.iter().map(|outcome| outcome.trials.len()).collect();
@@ -172,7 +235,7 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
     let finished = mesh.wait().ended_with(5);
     assert!(finished.stdout.contains("No value      "), "{}", finished.stdout);
     // What a killed mesh has measured is kept when it is continued.
-    let again = start(&address);
+    let again = start(&own);
     let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--name", "k"];
     let mut mesh = fleet.sandbox.start(&args);
     program::eventually("a trial is stored", || {
@@ -189,6 +252,81 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
     // A mesh does not begin without one of its hosts.
     let without = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--rounds", "1"]).ended_with(3);
     assert!(without.message().contains(&address), "{}", without.message());
+}
+
+#[test]
+fn a_bus_that_is_killed_costs_nothing_and_keeps_the_run_for_another_host() {
+    let test = "a_bus_that_is_killed_costs_nothing_and_keeps_the_run_for_another_host";
+    let Some(mut fleet) = Fleet::by(Way::Bus, 4, test) else { return };
+    let url = fleet.bus.as_ref().unwrap().url();
+    // All hosts that are there, by the bus alone.
+    let listed = fleet.sandbox.run(&["fleet", "show", &url]).ok().stdout;
+    assert!((0..4).all(|number| listed.contains(&format!("control = \"{url}/n{number}\""))), "{listed}");
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "300ms"];
+    let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "m"]].concat());
+    mesh.until_printed("round 1, ");
+    fleet.bus.as_mut().unwrap().restart();
+    let finished = mesh.wait().ok();
+    let doc = fleet.sandbox.run(&["export", "m", "--format", "json"]).ok().doc();
+    assert_eq!(doc.run.outcomes.len(), 12, "{}", finished.stderr);
+    assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3), "{}", finished.stderr);
+
+    // The coordinator's host dies; another one, with a store of its own, goes on from the bus.
+    let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "k"]].concat());
+    let stored = || fleet.sandbox.run(&["runs", "--json"]).ok().stdout;
+    program::eventually("two trials are stored", || {
+        assert!(mesh.runs(), "it ended: {}", mesh.stderr());
+        let doc = fleet.sandbox.command(&["export", "k", "--format", "json"]).output().unwrap();
+        String::from_utf8_lossy(&doc.stdout).matches("\"position\"").count() >= 2
+    });
+    let id = run_called(&stored(), "k");
+    mesh.signal(program::process::Signal::KILL);
+    drop(mesh.wait());
+    let other = Sandbox::new();
+    let known = fleet.sandbox.path("known_agents");
+    if known.exists() {
+        fs::copy(known, other.path("known_agents")).unwrap();
+    }
+    other.run(&[&args[..], &["--resume", &id]].concat()).ok();
+    let doc = other.run(&["export", &id, "--format", "json"]).ok().doc();
+    assert_eq!((doc.run.header.id.as_str(), doc.run.header.name.as_deref()), (id.as_str(), Some("k")));
+    assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
+    // A finished run is known as such from the bus.
+    let third = Sandbox::new();
+    let again = third.run(&[&args[..], &["--resume", &id]].concat()).ended_with(2).message();
+    assert!(again.contains("is finished"), "{again}");
+    let unknown = third.run(&[&args[..], &["--resume", "nosuch"]].concat()).ended_with(2).message();
+    assert!(unknown.contains("nosuch"), "{unknown}");
+}
+
+/// The id of the run with that name, from `thru runs --json`.
+fn run_called(runs: &str, name: &str) -> String {
+    let runs: serde_json::Value = serde_json::from_str(runs).unwrap();
+    let of_name = |run: &&serde_json::Value| run["name"] == name;
+    runs.as_array().unwrap().iter().find(of_name).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_is_wrong_with_a_bus_is_told() {
+    let test = "what_is_wrong_with_a_bus_is_told";
+    let Some(fleet) = Fleet::by(Way::Bus, 2, test) else { return };
+    let url = fleet.bus.as_ref().unwrap().url();
+    let sandbox = &fleet.sandbox;
+    let token = sandbox.token_flags();
+    let said = |args: &[&str], code| sandbox.run(args).ended_with(code).message();
+    assert!(said(&["rr", &format!("{url}/n7"), token[0], token[1]], 3).contains("has the name 'n7'"));
+    assert!(said(&["rr", &url], 2).contains("the name of an agent is missing"));
+    assert!(said(&["rr", "nats://me:secret@b/n"], 2).contains("THRU_BUS_CREDS"));
+    assert!(said(&["mesh", "nats://127.0.0.1:1"], 3).contains("check the address"));
+    assert!(said(&["serve", "--bus", &url], 2).contains("`bus` lets clients"));
+    let taken = format!("{url}/n1");
+    let key = sandbox.path("another.key").display().to_string();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--bus", &taken, "--key-file", &key, token[0], token[1]];
+    let taken = said(&serve, 7);
+    assert!(taken.contains("has the name 'n1' (127.0.0.1)"), "{taken}");
+    // One host of the bus is measured as any other.
+    let doc = sandbox.measure(&["rr", &format!("{url}/n1"), "--time", "50ms", "--trials", "1", token[0], token[1]]);
+    assert!(doc.run.outcomes[0].estimate.is_some());
 }
 
 #[test]

@@ -280,9 +280,9 @@ fn remedy(error: &async_nats::ConnectError) -> String {
     let what = error.to_string();
     match error.kind() {
         Kind::Authentication | Kind::AuthorizationViolation => {
-            format!("it refuses these credentials ({what}); use `bus-creds` with the file that its operator gave you")
+            format!("it refuses these credentials ({what}); set THRU_BUS_CREDS to the file that its operator gave you")
         }
-        Kind::Tls => format!("{what}; use `bus-ca` with the certificate of its authority"),
+        Kind::Tls => format!("{what}; set THRU_BUS_CA to the file with the certificate of its authority"),
         Kind::Io | Kind::TimedOut | Kind::Dns => format!("{what}; check the address, and that nats-server runs there"),
         _ => what,
     }

@@ -17,6 +17,7 @@ mod measured;
 mod merge;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod over_bus;
 pub(crate) mod packets;
 mod path_probe;
 mod pool;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
+use bus::{BusAccess, Place};
 use model::{Inventory, SelfTestCitation};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -92,6 +94,8 @@ pub struct AgentOptions {
     pub vanished_after: Duration,
     /// Where captured packets are stored.
     pub captures: Captures,
+    /// The bus that it joins, too.
+    pub bus: Option<BusOptions>,
     /// Where its state is served as OpenMetrics text, to anyone who reaches it; `None` for nowhere. Needs [`HAS_METRICS`].
     pub metrics: Option<SocketAddr>,
     /// Finds the last self-test of this host, which the inventory cites.
@@ -100,6 +104,15 @@ pub struct AgentOptions {
     pub log: Box<dyn Fn(&str) + Send + Sync>,
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
+}
+
+/// A bus on which an agent is reached by name.
+#[derive(Debug)]
+pub struct BusOptions {
+    /// The bus, with the agent's name there.
+    pub place: Place,
+    /// How the agent proves itself to its server.
+    pub access: BusAccess,
 }
 
 /// Whether agents can serve their state as metrics: the feature `metrics` of this crate.
@@ -159,9 +172,14 @@ impl Agent {
         theirs
     }
 
-    /// Serves the given addresses until one coordinator has measured (with `once`) or the caller drops the future. Coordinators
-    /// recognize the agent by `key`.
-    pub async fn serve(options: AgentOptions, key: AgentKey, addresses: &[SocketAddr]) -> Result<(), ControlError> {
+    /// Serves the given addresses until one coordinator has measured (with `once`) or `ended` completes. Coordinators recognize the
+    /// agent by `key`.
+    pub async fn serve(
+        options: AgentOptions,
+        key: AgentKey,
+        addresses: &[SocketAddr],
+        ended: impl Future<Output = ()>,
+    ) -> Result<(), ControlError> {
         let mut listeners = Vec::new();
         let mut port = None;
         // `::` takes IPv4 as well, unless an address of IPv4 is given, too.
@@ -192,10 +210,19 @@ impl Agent {
             shared.log(&metrics::place(address));
             tokio::spawn(metrics::serve(shared.clone(), listener));
         }
+        let attendance = match &shared.options.bus {
+            Some(bus) => Some(over_bus::join(&shared, &key, bus).await?),
+            None => None,
+        };
         (shared.options.listening)(&shared.listening);
-        shared.served.notified().await;
-        // Time for the last answer to reach the coordinator.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::select! {
+            // With time for the last answer to reach the coordinator.
+            () = shared.served.notified() => tokio::time::sleep(Duration::from_millis(200)).await,
+            () = ended => {}
+        }
+        if let Some(attendance) = attendance {
+            attendance.leave().await;
+        }
         Ok(())
     }
 }
@@ -308,11 +335,16 @@ async fn accept(shared: Arc<Shared>, key: AgentKey, listener: TcpListener) {
 /// Time limit for authentication, from the accepted connection to the proof.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 
-/// Serves a new connection: first as an unauthenticated one, within the limits for those, then as a session.
 async fn receive(shared: Arc<Shared>, key: AgentKey, stream: TcpStream, peer: SocketAddr) {
-    let mut unauthenticated = shared.gate.enter(peer.ip());
+    admit(&shared, peer.ip(), greet(&shared, &key, stream, peer)).await;
+}
+
+/// Serves a new connection from `peer`: first as an unauthenticated one, within the limits for those, then as the session that
+/// `greeting` returns.
+async fn admit(shared: &Shared, peer: IpAddr, greeting: impl Future<Output = Option<Session>>) {
+    let mut unauthenticated = shared.gate.enter(peer);
     let session = tokio::select! {
-        session = tokio::time::timeout(GREETING_LIMIT, greet(&shared, &key, stream, peer)) => session.ok().flatten(),
+        session = tokio::time::timeout(GREETING_LIMIT, greeting) => session.ok().flatten(),
         () = unauthenticated.ended() => None,
     };
     drop(unauthenticated);

@@ -1,7 +1,8 @@
-//! The address of an agent as users write it: a name or address, with or without a port.
+//! The address of an agent as users write it: a name or address, with or without a port, or a name on a bus.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use bus::is_bus;
 use model::Family;
 
 use crate::ControlError;
@@ -12,7 +13,7 @@ use crate::proto::DEFAULT_PORT;
 /// # Errors
 /// [`ControlError::InvalidHost`] with the reason.
 pub fn check_host(host: &str) -> Result<(), ControlError> {
-    split(host).map(|_| ())
+    identity(host).map(|_| ())
 }
 
 /// Name and port of `name`, `name:port`, `v4:port`, `[v6]:port` or a bare address.
@@ -62,11 +63,19 @@ pub(super) fn label(host: &str, address: SocketAddr) -> String {
     if bare.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{bare} ({address})") }
 }
 
-/// The name under which the key of the agent at `host` is known: `name:port`, as the user wrote the name.
+/// The name under which the key of the agent at `host` is known: `name:port`, as the user wrote the name, or its place on a bus.
 ///
 /// # Errors
 /// [`ControlError::InvalidHost`] with the reason.
 pub fn identity(host: &str) -> Result<String, ControlError> {
+    if is_bus(host) {
+        let place = bus::place(host)?;
+        let missing = || ControlError::InvalidHost {
+            host: host.to_owned(),
+            what: "the name of an agent is missing: nats://SERVER/NAME",
+        };
+        return Ok(place.of(place.name.as_ref().ok_or_else(missing)?));
+    }
     let (name, port) = split(host)?;
     let name = name.to_ascii_lowercase();
     Ok(if is_v6(&name) { format!("[{name}]:{port}") } else { format!("{name}:{port}") })
@@ -80,7 +89,7 @@ pub fn with_port(host: &str, port: u16) -> String {
         None => host.contains(':') && !is_v6(host),
     };
     match host {
-        host if has_port => host.to_owned(),
+        host if has_port || is_bus(host) => host.to_owned(),
         host if is_v6(host) => format!("[{host}]:{port}"),
         host => format!("{host}:{port}"),
     }
@@ -93,6 +102,7 @@ pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
     match family {
         Family::V4 => false,
         Family::V6 => true,
+        Family::Any if is_bus(host) => false,
         Family::Any => {
             let found = split(host).ok().and_then(|name_and_port| name_and_port.to_socket_addrs().ok());
             found.and_then(|mut found| found.next()).is_some_and(|to| to.is_ipv6())
@@ -112,9 +122,11 @@ mod tests {
             ("192.0.2.1", "192.0.2.1:6280"),
             ("2001:db8::1", "[2001:db8::1]:6280"),
             ("[2001:DB8::1]:7000", "[2001:db8::1]:7000"),
+            ("nats://bus.example/N1", "nats://bus.example/n1"),
         ] {
             assert_eq!(identity(host).unwrap(), name);
         }
+        assert!(identity("nats://bus.example").unwrap_err().to_string().contains("nats://SERVER/NAME"));
     }
 
     #[test]
@@ -126,6 +138,7 @@ mod tests {
             ("2001:db8::1", "[2001:db8::1]:7"),
             ("[2001:db8::1]", "[2001:db8::1]:7"),
             ("[2001:db8::1]:8", "[2001:db8::1]:8"),
+            ("nats://bus/n1", "nats://bus/n1"),
         ] {
             assert_eq!(with_port(host, 7), wanted);
         }

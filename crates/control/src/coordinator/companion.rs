@@ -1,5 +1,6 @@
 //! Further connections to an agent that this coordinator has already: simultaneous tests need one each.
 
+use bus::Buses;
 use tokio::net::TcpStream;
 
 use super::End;
@@ -29,7 +30,10 @@ pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
             let failed = |source| unreachable_at(host, source);
             let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
             let stream = stream.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
-            End::over(stream, host, &Access::to(*key, token.clone())).await
+            End::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
+        }
+        Reached::OverBus { host, key, token, buses, .. } => {
+            End::over_bus(host, &Access::to(*key, token.clone(), buses.clone())).await
         }
     }
 }

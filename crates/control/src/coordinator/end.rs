@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use bus::is_bus;
 use model::{Change, EndOptions, Family, HostReading, Inventory, MachineUser, Setting, Watched};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::agent::{Agent, hello, prepare_control};
@@ -22,9 +23,9 @@ use super::reached::Reached;
 pub enum Target<'a> {
     /// Within this process.
     Local(&'a Agent),
-    /// At `host`, as the user wrote it: a name or address, with or without a port.
+    /// At `host`, as the user wrote it: a name or address, with or without a port, or a name on a bus.
     Remote {
-        /// Name, address, `name:port` or `[v6]:port`.
+        /// Name, address, `name:port`, `[v6]:port` or `nats://bus/name`.
         host: &'a str,
         /// How both sides recognize each other.
         access: &'a Access,
@@ -86,6 +87,7 @@ impl End {
                 let reached = Reached::Local(agent.clone());
                 Self::greet(wire, "this host".into(), reached, None, &Binding::default()).await
             }
+            Target::Remote { host, access, .. } if is_bus(host) => Self::over_bus(host, access).await,
             Target::Remote { host, access, family } => Self::over(dial(host, family).await?, host, access).await,
         }
     }
@@ -101,12 +103,46 @@ impl End {
             Ok(Err(_)) => return Err(without_tls(name, address).await),
             Err(_) => return Err(ControlError::NoAgent { address: name }),
         };
+        let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
+        Self::recognize(stream, &binding, name, reached, host, access).await
+    }
+
+    /// Connects to the agent at `host`, a place on a bus, and authenticates.
+    pub(super) async fn over_bus(host: &str, access: &Access) -> Result<Self, ControlError> {
+        let place = bus::place(host)?;
+        let name = place.name.clone().unwrap_or_default();
+        let (stream, contact) = access.buses.to(&place).await?.open(&name).await?;
+        let silent = || ControlError::NoAgent { address: host.to_owned() };
+        let secured = tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await;
+        let (stream, binding) = secured.map_err(|_| silent())?.map_err(|_| silent())?;
+        let address = contact.address.zip(contact.port).ok_or_else(silent)?;
+        let reached = Reached::OverBus {
+            host: host.to_owned(),
+            address: SocketAddr::from(address),
+            key: binding.key,
+            token: access.token.clone(),
+            buses: access.buses.clone(),
+        };
+        Self::recognize(stream, &binding, host.to_owned(), reached, host, access).await
+    }
+
+    /// Recognizes the agent by its key, then greets it.
+    async fn recognize<T>(
+        stream: T,
+        binding: &Binding,
+        name: String,
+        reached: Reached,
+        host: &str,
+        access: &Access,
+    ) -> Result<Self, ControlError>
+    where
+        T: AsyncRead + AsyncWrite + Send + 'static,
+    {
         let (agent, key) = (identity(host)?, &binding.key);
         let recognized = access.keys.check(&agent, key);
         let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
         let wire = Wire::start(stream, &ToAgent::Ping);
-        let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
-        let end = Self::greet(wire, name, reached, access.token.as_ref(), &binding).await?;
+        let end = Self::greet(wire, name, reached, access.token.as_ref(), binding).await?;
         // Only now: an attacker without the token must not take the agent's place in the file.
         let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
         Ok(Self { note, ..end })

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use bus::Buses;
+
 use crate::agent::Agent;
 use crate::proto::auth::Token;
 use crate::proto::fingerprint::Fingerprint;
@@ -14,6 +16,8 @@ pub(super) enum Reached {
     /// At `host`, as the user wrote it. A name may have several addresses: `address` is the one that answered, and `key` what it was
     /// recognized by.
     Remote { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token> },
+    /// Over a bus; `address` is what the agent tells there.
+    OverBus { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token>, buses: Buses },
 }
 
 impl Reached {
@@ -21,7 +25,7 @@ impl Reached {
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Local(_) => None,
-            Self::Remote { address, .. } => Some(*address),
+            Self::Remote { address, .. } | Self::OverBus { address, .. } => Some(*address),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bus::Buses;
 use control::ControlError;
 use control::coordinator::{End, Target};
 use futures_util::StreamExt;
@@ -38,12 +39,13 @@ pub fn check(
 ) -> Result<Vec<HostCheck>, Failure> {
     let mut signals = Signals::catch()?;
     // A file that cannot be read is this user's mistake, not a host's state.
+    let buses = setup::buses()?;
     for host in hosts {
-        host.access(token_file)?;
+        host.access(token_file, &buses)?;
     }
     let mut found: Vec<(usize, HostCheck)> = setup::runtime()?.block_on(async {
         let asked = async |(at, host): (usize, &FleetHost)| {
-            let (found, note) = ask(host, family, token_file).await;
+            let (found, note) = ask(host, family, token_file, &buses).await;
             (at, found, note)
         };
         let mut answers = iter(hosts.iter().copied().enumerate().map(asked)).buffer_unordered(AT_ONCE);
@@ -66,7 +68,12 @@ pub fn check(
 }
 
 /// What one host says, with the line about its key.
-async fn ask(host: &FleetHost, family: Family, token_file: Option<&Path>) -> (HostCheck, Option<String>) {
+async fn ask(
+    host: &FleetHost,
+    family: Family,
+    token_file: Option<&Path>,
+    buses: &Buses,
+) -> (HostCheck, Option<String>) {
     let mut check = HostCheck {
         name: host.name.clone(),
         control: host.control.clone(),
@@ -77,7 +84,7 @@ async fn ask(host: &FleetHost, family: Family, token_file: Option<&Path>) -> (Ho
     let begun = Instant::now();
     let mut note = None;
     let asked = async {
-        let access = host.access(token_file)?;
+        let access = host.access(token_file, buses)?;
         let data = host.data_address()?;
         let mut end = End::connect(Target::Remote { host: &host.control, access: &access, family }).await?;
         note = end.note.clone();

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use bus::{Buses, Place};
 use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
-use control::{Access, KnownKeys, Recognized};
+use control::{Access, ControlError, KnownKeys, Recognized};
 
 use super::hostlist;
 use crate::agent_keys::KnownAgents;
@@ -66,16 +67,17 @@ impl FleetHost {
         Ok(Some(found.ip()))
     }
 
-    /// How its agent and this user recognize each other. `token_file` is for hosts without one of their own.
+    /// How its agent and this user recognize each other. `token_file` is for hosts without one of their own; `buses` are shared by all.
     ///
     /// # Errors
     /// The token file cannot be used.
-    pub fn access(&self, token_file: Option<&std::path::Path>) -> Result<Access, Failure> {
+    pub fn access(&self, token_file: Option<&std::path::Path>, buses: &Buses) -> Result<Access, Failure> {
         let token = setup::token(self.token_file.as_deref().or(token_file))?;
-        Ok(match self.key {
-            Some(key) => Access { token, keys: Box::new(Pinned { host: self.name.clone(), key }) },
-            None => Access { token, keys: Box::new(KnownAgents::of_user()) },
-        })
+        let keys: Box<dyn KnownKeys> = match self.key {
+            Some(key) => Box::new(Pinned { host: self.name.clone(), key }),
+            None => Box::new(KnownAgents::of_user()),
+        };
+        Ok(Access { token, keys, buses: buses.clone() })
     }
 }
 
@@ -103,6 +105,26 @@ impl Fleet {
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&FleetHost> {
         self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The same hosts, reached by their names over a bus.
+    ///
+    /// # Errors
+    /// The text is no bus.
+    pub fn over_bus(mut self, bus: &str) -> Result<Self, Failure> {
+        let at = bus::place(bus).map_err(ControlError::from)?;
+        for host in &mut self.hosts {
+            host.control = at.of(&host.name);
+        }
+        self.checked()
+    }
+
+    /// The bus over which the first host that is on one is reached.
+    #[must_use]
+    pub fn bus(&self) -> Option<Place> {
+        let place =
+            bus::place(self.hosts.iter().map(|host| &host.control).find(|control| bus::is_bus(control))?).ok()?;
+        Some(Place { name: None, ..place })
     }
 
     /// The fleet of these hosts only.
@@ -272,7 +294,7 @@ mod tests {
     fn a_key_of_the_fleet_is_the_only_one() {
         let key = Fingerprint::of(b"one");
         let host = FleetHost { key: Some(key), ..FleetHost::named("a") };
-        let access = host.access(None).unwrap();
+        let access = host.access(None, &Buses::default()).unwrap();
         assert_eq!(access.keys.check("a:6280", &key), Ok(Recognized::Known));
         let refused = access.keys.check("a:6280", &Fingerprint::of(b"two")).unwrap_err();
         assert!(refused.contains("the fleet has SHA256:") && refused.contains("for a"), "{refused}");

@@ -1,6 +1,7 @@
 //! Fleets: many hosts with their addresses, labels and groups, from a file or from what a site has already.
 
 mod ansible;
+mod bus;
 mod check;
 mod file;
 mod hostlist;

@@ -2,11 +2,12 @@
 
 use super::hosts::Fleet;
 use super::source::{Source, text_of};
-use super::{ansible, file, kubernetes, launch, slurm, ssh_config};
+use super::{ansible, bus, file, kubernetes, launch, slurm, ssh_config};
 use crate::failure::Failure;
 
 /// Every kind, in the order of help. A text without one of these names is the path of a `fleet.toml`.
-pub static SOURCES: &[Source] = &[ansible::SOURCE, kubernetes::SOURCE, slurm::SOURCE, ssh_config::SOURCE];
+pub static SOURCES: &[Source] =
+    &[ansible::SOURCE, bus::NATS, bus::NATS_TLS, kubernetes::SOURCE, slurm::SOURCE, ssh_config::SOURCE];
 
 /// The fleet that a text names.
 ///

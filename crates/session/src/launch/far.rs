@@ -1,5 +1,6 @@
 //! The agent of a far end that a launcher started: for one measurement, on any free port, for the process that has its offer.
 
+use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub fn serve(
     let address = [SocketAddr::new(ip.into(), 0)];
     runtime.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, key, &address) => {
+            served = Agent::serve(options, key, &address, pending()) => {
                 served.map(|()| 0).map_err(|error| Failure::host(error.to_string()))
             }
             () = when(deserted) => Ok(0),

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use bus::Buses;
 use control::Access;
 use control::agent::Workers;
 use control::proto::auth::Token;
@@ -49,7 +50,7 @@ impl Offer {
     /// How the agent is recognized.
     #[must_use]
     pub fn access(&self) -> Access {
-        Access::to(self.key, self.token())
+        Access::to(self.key, self.token(), Buses::default())
     }
 }
 

@@ -12,6 +12,7 @@ use super::header::header;
 use super::request::{ParsedPlan, Request, Resumed};
 use super::{Here, unless_interrupted};
 use crate::Failure;
+use crate::bus_runs::OnBus;
 
 /// A host of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,9 +113,16 @@ pub(super) async fn measure(
             (header, Vec::new(), Vec::new())
         }
     };
+    if let Some(place) = parsed.fleet.as_ref().and_then(crate::fleet::Fleet::bus) {
+        let bus = here.access.buses.to(&place).await.map_err(ControlError::from)?;
+        let earlier = resumed.map(|_| Run { passes: passes.clone(), ..Run::new(header.clone()) });
+        let earlier = earlier.as_ref().map(|run| (run, trials.as_slice()));
+        here.sinks.keep_on(OnBus::begin(bus, place, &header.id, earlier).await?);
+    }
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     fleet.release().await;
+    here.sinks.leave_bus().await;
     Ok(failed)
 }
 
@@ -155,7 +163,7 @@ async fn reach(
             PlanHost::LocalFar => Target::Local(local_far),
             PlanHost::Remote(name) => match of_fleet(name) {
                 Some(host) => {
-                    own = host.access(here.token_file.as_deref())?;
+                    own = host.access(here.token_file.as_deref(), &shared.buses)?;
                     Target::Remote { host: &host.control, access: &own, family }
                 }
                 None => Target::Remote { host: name, access: shared, family },

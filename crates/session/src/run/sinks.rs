@@ -5,6 +5,7 @@ use model::{Event, EventSink, Run, SinkError};
 use super::collect::Collect;
 use super::screen::Screen;
 use crate::Failure;
+use crate::bus_runs::OnBus;
 use crate::following::Followers;
 
 /// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
@@ -13,6 +14,8 @@ pub(super) struct Sinks<'s> {
     screen: &'s mut dyn Screen,
     recorder: Option<store::Recorder>,
     followers: Followers,
+    /// Where the run is kept for others.
+    on_bus: Option<OnBus>,
     /// The first event of a run that has no result yet.
     pending_start: Option<Event>,
 }
@@ -24,6 +27,9 @@ impl EventSink for Sinks<'_> {
         let shown = self.screen.event(event);
         let store = self.recorder.as_ref().map(store::Recorder::path);
         self.followers.event(event, store, matches!(kept, Ok(true)));
+        if let Some(bus) = self.on_bus.as_mut().filter(|_| kept.is_ok()) {
+            bus.event(event);
+        }
         kept.and(shown)
     }
 }
@@ -31,7 +37,14 @@ impl EventSink for Sinks<'_> {
 impl<'s> Sinks<'s> {
     /// The document, the screen and, where there is one, the store.
     pub(super) fn new(screen: &'s mut dyn Screen, recorder: Option<store::Recorder>) -> Self {
-        Self { collect: Collect::default(), screen, recorder, followers: Followers::new(), pending_start: None }
+        Self {
+            collect: Collect::default(),
+            screen,
+            recorder,
+            followers: Followers::new(),
+            on_bus: None,
+            pending_start: None,
+        }
     }
 
     /// Shows what is done now.
@@ -51,6 +64,19 @@ impl<'s> Sinks<'s> {
         }
         self.collect.0 = Some(run);
         Ok(())
+    }
+
+    /// Keeps the run on a bus as well.
+    pub(super) fn keep_on(&mut self, bus: OnBus) {
+        self.on_bus = Some(bus);
+    }
+
+    /// Waits until the bus has the run, if it is kept on one.
+    pub(super) async fn leave_bus(&mut self) {
+        let Some(bus) = self.on_bus.take() else { return };
+        if let Some(line) = bus.finish().await {
+            self.note(&line);
+        }
     }
 
     /// The document of the run.

@@ -5,10 +5,14 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::agent::{Agent, AgentOptions, Captures, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback};
+use control::ControlError;
+use control::agent::{
+    Agent, AgentOptions, BusOptions, Captures, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback,
+};
 use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use host::tune::{Allowance, Journal};
+use rustix::system::uname;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::rights::{self, Wanted};
@@ -60,6 +64,8 @@ pub struct ServeOptions<'a> {
     pub journal: Option<PathBuf>,
     /// How long a client may be unreachable before its session ends.
     pub vanished_after: Duration,
+    /// The bus that it joins, perhaps with a name there; that of the host is the default.
+    pub bus: Option<&'a str>,
     /// Where the agent's state is served to those who scrape it.
     pub metrics: Option<SocketAddr>,
     /// Whether any client is accepted, without a token.
@@ -84,6 +90,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("`metrics`: this thru was built without the feature `metrics`"));
     }
     let token = setup::token(options.token_file)?;
+    let bus = options.bus.map(bus_options).transpose()?;
     let peer_addresses = match options.peers.listen {
         [] => addresses.iter().map(SocketAddr::ip).collect(),
         listen => listen.to_vec(),
@@ -111,6 +118,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         limits: options.limits,
         allow_stacks: options.allow_stacks,
         tuning: Tuning { allowed: !options.tuning.is_empty(), grace: options.grace },
+        bus,
         metrics: options.metrics,
         once: options.once,
         captures: options.captures,
@@ -121,18 +129,37 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     };
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
-        tokio::select! {
-            served = Agent::serve(options, key, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
-            _ = signals.next() => Ok(()),
-            // A client of another program.
-            Some(()) = measured.recv() => Ok(()),
-        }
+        let ended = async {
+            tokio::select! {
+                _ = signals.next() => {}
+                // A client of another program.
+                Some(()) = measured.recv() => {}
+            }
+        };
+        Agent::serve(options, key, &addresses, ended).await.map_err(|error| match error {
+            ControlError::Bus(_) => Failure::from(error),
+            _ => Failure::host(error.to_string()),
+        })
     });
     // Sessions end with the runtime, and the helper that was started here after them.
     drop(runtime);
     peer_servers.stop();
     drop(lowered);
     served
+}
+
+/// The bus of that URL. Without a name in it the agent has that of the host.
+fn bus_options(url: &str) -> Result<BusOptions, Failure> {
+    let place = bus::place(url).map_err(ControlError::from)?;
+    let host = uname().nodename().to_string_lossy().to_ascii_lowercase();
+    let named = match &place.name {
+        Some(_) => Ok(place),
+        None => bus::place(&place.of(&host)).map_err(|_| {
+            let bus = &place.bus;
+            Failure::usage(format!("`bus`: the name of this host, '{host}', is no name on a bus: write {bus}/NAME"))
+        }),
+    };
+    Ok(BusOptions { place: named?, access: setup::bus_access()? })
 }
 
 impl ServeOptions<'_> {
@@ -142,6 +169,7 @@ impl ServeOptions<'_> {
             (!self.tuning.is_empty(), "`allow-tuning`", "change settings of this host"),
             (self.captures != Captures::Refused, "`allow-capture`", "record packets of this host"),
             (self.allow_stacks, "`allow-stacks`", "load code into this host's kernel"),
+            (self.bus.is_some() && !self.open, "`bus`", "measure from wherever the bus is reached"),
         ];
         match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
             (Some((_, option, what)), None) => Err(Failure::usage(format!(

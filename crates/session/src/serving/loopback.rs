@@ -1,5 +1,6 @@
 //! An agent of this process that listens on loopback, for measurements within this host.
 
+use std::future::pending;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -69,7 +70,7 @@ fn serve(ready: Sender<Result<SocketAddr, Failure>>, stopped: oneshot::Receiver<
     let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
     setup::runtime()?.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, key, &addresses) => served.map_err(|error| Failure::host(error.to_string())),
+            served = Agent::serve(options, key, &addresses, pending()) => served.map_err(|error| Failure::host(error.to_string())),
             _ = stopped => Ok(()),
         }
     })

@@ -24,6 +24,9 @@ enum Action {
         #[command(flatten)]
         hosts: FleetHosts,
 
+        #[command(flatten)]
+        bus: OverBus,
+
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
@@ -62,6 +65,25 @@ enum Action {
         #[command(flatten)]
         hosts: FleetHosts,
     },
+}
+
+/// The way to the agents.
+#[derive(Debug, Args)]
+pub struct OverBus {
+    /// Reach the agents by the names of the hosts over this bus, such as nats://bus.example, in place of their addresses.
+    #[arg(long, value_name = "URL", env = "THRU_BUS")]
+    bus: Option<String>,
+}
+
+impl OverBus {
+    /// Opens a fleet.
+    pub fn open(&self, fleet: &str) -> Result<Fleet, Failure> {
+        let opened = fleet::open(fleet)?;
+        match &self.bus {
+            Some(bus) => opened.over_bus(bus),
+            None => Ok(opened),
+        }
+    }
 }
 
 /// A fleet, or some of its hosts.
@@ -120,8 +142,8 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
         Action::Down { fleet } => {
             Ok(told(&fleet::down(fleet, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
         }
-        Action::Check { hosts, json, ipv4, ipv6, token_file } => {
-            let fleet = fleet::open(&hosts.fleet)?;
+        Action::Check { hosts, bus, json, ipv4, ipv6, token_file } => {
+            let fleet = bus.open(&hosts.fleet)?;
             let chosen = hosts.chosen(&fleet)?;
             let family = Family::requested(*ipv4, *ipv6);
             let checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Ratio};
-use session::fleet::{self, Directions, Mesh, Pairing};
+use session::fleet::{Directions, Mesh, Pairing};
 use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
-use session::{Failure, Hosts, Work, stored};
+use session::{Failure, Hosts, Work, bus_runs, stored};
 
-use super::fleet::FleetHosts;
+use super::fleet::{FleetHosts, OverBus};
 use super::run::preview;
 use crate::console;
 use crate::flags::Output;
@@ -22,6 +22,9 @@ use crate::measure::conduct;
 pub struct MeshArgs {
     #[command(flatten)]
     hosts: FleetHosts,
+
+    #[command(flatten)]
+    bus: OverBus,
 
     /// The near ends, in place of all hosts with each other; HOSTS as for --hosts.
     #[arg(long, value_name = "HOSTS", requires = "servers", conflicts_with = "hosts")]
@@ -98,9 +101,12 @@ pub struct MeshArgs {
 /// Runs it.
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let named = &args.hosts.fleet;
-    let fleet = fleet::open(named)?;
+    let fleet = args.bus.open(named)?;
     let store = args.output.store.as_deref();
     let resumed = args.resume.as_deref();
+    if let Some((run, bus)) = resumed.zip(fleet.bus()) {
+        bus_runs::bring(run, &bus, store)?;
+    }
     let mesh = args.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);

@@ -45,6 +45,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]
     key_file: Option<PathBuf>,
 
+    /// Dial out to a NATS server, so that clients reach this agent by name where nobody can connect to it. The name is that of the
+    /// host, or nats://SERVER/NAME. THRU_BUS_CREDS and THRU_BUS_CA name files with credentials and certificates.
+    #[arg(long, value_name = "URL", env = "THRU_BUS")]
+    bus: Option<String>,
+
     /// Exit after the first client that measured.
     #[arg(long)]
     once: bool,
@@ -186,6 +191,7 @@ pub fn run(args: &ServeArgs, lowered: fn()) -> Result<u8, Failure> {
         grace: Duration::from_nanos(args.grace.0),
         journal: args.journal.clone(),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
+        bus: args.bus.as_deref(),
         metrics: args.metrics,
         open: args.open,
         peers: args.peer_options(),
