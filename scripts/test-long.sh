@@ -55,6 +55,8 @@ run_part() {
             THRU_MESH_HOSTS=32 cargo nextest run --workspace --locked --show-progress none --success-output final \
                 -E 'test(/^fleet::a_slow_host/)' </dev/null
             ;;
+        # Agents by srun in a job of a real Slurm of one node.
+        slurm) scripts/slurm.sh ;;
         # Two agents under a thousand clients, garbage and kills: an hour of it is `make soak`.
         soak) scripts/soak.sh 600 ;;
         # Every order in which the two ends of a ring in shared memory sleep and wake each other, within loom's limits.
@@ -71,7 +73,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills mesh soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills mesh slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh test || exit 1
@@ -86,7 +88,7 @@ closing=()
 for part in "${parts[@]}"; do
     say "$part (output goes to target/long/$part.log)"
     started=$SECONDS result=passed
-    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == mesh || $part == soak ]]; then
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == mesh || $part == slurm || $part == soak ]]; then
         result="SKIPPED: it needs root"
     elif [ "$part" = valgrind ] && ! have_valgrind; then
         result="SKIPPED: valgrind cannot be installed"

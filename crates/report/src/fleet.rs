@@ -12,6 +12,7 @@ pub fn fleet_check(checks: &[HostCheck], columns: u16) -> String {
     let lost: Vec<&HostCheck> = checks.iter().filter(|check| check.error.is_some()).collect();
     let busy = checks.iter().filter(|check| check.users.as_ref().is_some_and(|users| !users.is_empty())).count();
     let mut text = match lost.as_slice() {
+        [] if checks.len() == 1 => "1 host can measure".to_owned(),
         [] => format!("All {} hosts can measure", checks.len()),
         [one] => {
             format!("{} of {} hosts can measure, not {}", checks.len() - 1, checks.len(), labels::plain(&one.name))
@@ -101,6 +102,7 @@ mod tests {
             waiting: Some(0),
             ..HostCheck::default()
         };
+        assert!(fleet_check(&[host("a")], 160).starts_with("1 host can measure.\n"));
         assert!(fleet_check(&[host("a"), host("b")], 160).starts_with("All 2 hosts can measure.\n"));
         let user = MachineUser { purpose: "stream".into(), source: Some("192.0.2.1".into()), for_ns: 2_000_000_000 };
         let used =
