@@ -1,4 +1,4 @@
-//! How long a coordinator takes to have many agents on a bus: `bus_fleet [AGENTS]`, 2,000 by default.
+//! How long a coordinator takes to have many agents, over a bus and over TCP in turn: `bus_fleet [AGENTS]`, 2,000 by default.
 //!
 //! The agents are those of `thru serve`, each with a key, a port, a queue and a connection to the bus of its own, in one process
 //! without workers; the coordinator is in the same process. So the time is that of both sides, on the cores of this machine.
@@ -9,7 +9,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use bus::{BusAccess, Buses, place};
+use bus::{BusAccess, Buses, Present, place};
 use control::agent::{Agent, AgentOptions, BusOptions};
 use control::coordinator::{End, Target};
 use control::proto::fingerprint::Fingerprint;
@@ -64,28 +64,32 @@ fn main() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         println!("{count} agents on the bus after {:.2} s", begun.elapsed().as_secs_f64());
-        for round in 1..=3 {
+        for round in 0..6 {
             let begun = Instant::now();
-            let names: Vec<String> = here.present().await.unwrap().into_iter().map(|agent| agent.name).collect();
+            let over_bus = round % 2 == 0;
+            let agents = here.present().await.unwrap();
             let listed = begun.elapsed();
-            let reach = async |name: &String| {
+            let host = |agent: &Present| match agent.contact.port {
+                Some(port) if !over_bus => format!("127.0.0.1:{port}"),
+                _ => bus.of(&agent.name),
+            };
+            let hosts: Vec<String> = agents.iter().map(host).collect();
+            let reach = async |host: &String| {
                 let access = Access { token: None, keys: Box::new(AnyKey), buses: buses.clone() };
-                let host = bus.of(name);
-                let mut end =
-                    End::connect(Target::Remote { host: &host, access: &access, family: Family::Any }).await?;
+                let mut end = End::connect(Target::Remote { host, access: &access, family: Family::Any }).await?;
                 end.acquire("a measurement of the bus", |_| {}).await?;
                 Ok::<End, control::ControlError>(end)
             };
-            let ends: Vec<_> = iter(&names).map(reach).buffer_unordered(AT_ONCE).collect().await;
+            let ends: Vec<_> = iter(&hosts).map(reach).buffer_unordered(AT_ONCE).collect().await;
             let held = begun.elapsed();
             let failed = ends.iter().filter(|end| end.is_err()).count();
-            let seconds = [listed, held].map(|time| time.as_secs_f64());
             println!(
-                "round {round}: {} listed after {:.3} s, {} held after {:.3} s, {failed} failed",
-                names.len(),
-                seconds[0],
+                "{}: {} listed after {:.3} s, {} held after {:.3} s, {failed} failed",
+                if over_bus { "bus" } else { "tcp" },
+                hosts.len(),
+                listed.as_secs_f64(),
                 ends.len() - failed,
-                seconds[1]
+                held.as_secs_f64()
             );
             if let Some(Err(error)) = ends.iter().find(|end| end.is_err()) {
                 println!("  {error}");
