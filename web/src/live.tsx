@@ -32,6 +32,8 @@ export interface LiveRun {
   activity: string;
   cells_done: number;
   remaining_s: number | null;
+  /** Of the near and the far host the shares of the busiest core, and of softirqs on one core. */
+  cores: [[number, number] | null, [number, number] | null];
   /** Rises with each part that the store has. */
   stored: number;
   kept: boolean;
@@ -87,6 +89,14 @@ export function Progress({ run }: { run: LiveRun }) {
       <span class="muted">{[run.activity, cells, left].filter(Boolean).join(', ')}{last && !left && `, ${seconds(last.time_s * 1e9)} measured`}</span>
     </>
   );
+}
+
+/** How busy the hosts were in the last second. */
+export function Cores({ run }: { run: LiveRun }) {
+  const percent = (share: number) => `${Math.round(100 * share)} %`;
+  const ends = ['near', 'far'].map((end, at) => ({ end, of: run.cores[at] }));
+  const texts = ends.filter(({ of }) => of).map(({ end, of }) => `${end}: busiest ${percent(of![0])}, softirq ${percent(of![1])}`);
+  return texts.length > 0 ? <p class="muted">Cores in the last second, {texts.join('; ')}</p> : null;
 }
 
 export function Stop({ run }: { run: LiveRun }) {

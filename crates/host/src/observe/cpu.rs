@@ -51,15 +51,25 @@ impl CpuObserver {
     /// A core that was not online at both readings is left out, because its share of the interval is unknown.
     #[must_use]
     pub fn finish(&self, sys: &dyn Sys) -> Option<CpuUse> {
-        let now = cores(sys).ok()?;
-        let window_ns = sys.now_ns().saturating_sub(self.started_ns);
+        Some(self.until(&Self::start(sys).ok()?, sys))
+    }
+
+    /// The CPU time since the first reading or since the last call, by one reading.
+    pub fn lap(&mut self, sys: &dyn Sys) -> Option<CpuUse> {
+        let now = Self::start(sys).ok()?;
+        let lap = self.until(&now, sys);
+        *self = now;
+        Some(lap)
+    }
+
+    fn until(&self, now: &Self, sys: &dyn Sys) -> CpuUse {
         let resolution_ns = tick_ns(sys);
         let cores = self
             .cores
             .iter()
-            .filter_map(|(core, before)| Some(now.get(core)?.since(before, *core, resolution_ns)))
+            .filter_map(|(core, before)| Some(now.cores.get(core)?.since(before, *core, resolution_ns)))
             .collect();
-        Some(CpuUse { window_ns, resolution_ns, cores })
+        CpuUse { window_ns: now.started_ns.saturating_sub(self.started_ns), resolution_ns, cores }
     }
 }
 
