@@ -179,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn each_lap_begins_where_the_last_one_ended() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let sys = FakeSys::new(root.path());
+        let at = |second: u64, user: u64| {
+            sys.set_now_ns(second * 1_000_000_000);
+            std::fs::write(root.path().join("proc/stat"), format!("cpu0 {user} 0 0 0 0 0 0 0 0 0\n")).unwrap();
+        };
+        at(1, 100);
+        let mut observer = CpuObserver::start(&sys).unwrap();
+        for (second, user, window_s, busy_ms) in [(2, 150, 1, 500), (4, 160, 2, 100)] {
+            at(second, user);
+            let lap = observer.lap(&sys).unwrap();
+            assert_eq!((lap.window_ns, lap.busy_ns()), (window_s * 1_000_000_000, busy_ms * 1_000_000));
+        }
+    }
+
+    #[test]
     fn cores_that_appear_or_disappear_are_left_out() {
         let used = observed(
             "cpu0 1 0 0 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0 0 0\n",

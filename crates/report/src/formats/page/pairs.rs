@@ -108,7 +108,15 @@ mod tests {
     #[test]
     fn each_direction_has_its_values_and_its_trials() {
         let mut run = sample::between_hosts();
-        run.findings[0].cells = vec![run.outcomes[0].cell];
+        let finding = |cells: &[u32]| model::Finding {
+            kind: model::FindingKind::Outlier,
+            statement: "a → b is slow".to_owned(),
+            estimate: None,
+            block: None,
+            cells: cells.to_vec(),
+            comparison: None,
+        };
+        run.findings = vec![finding(&[]), finding(&[run.outcomes[0].cell])];
         let pairs = all(&run);
         assert_eq!(pairs.len(), 6);
         let first = &pairs[0];
@@ -117,7 +125,8 @@ mod tests {
         let outcome = &run.outcomes[0];
         assert_eq!(first.tests[0].trials.len(), outcome.trials.len());
         assert_eq!(first.tests[0].trials[0].1, outcome.trials[0].value);
-        assert!(first.findings.contains(&0) && pairs[1..].iter().all(|pair| pair.findings.is_empty()));
+        assert_eq!(first.findings, [1]);
+        assert!(pairs[1..].iter().all(|pair| pair.findings.is_empty()));
         assert!(all(&sample::planned()).is_empty(), "other plans have no pairs");
     }
 }
