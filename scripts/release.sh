@@ -49,12 +49,16 @@ build() {
     done
 }
 
+# The largest program, bytes.
+most=25000000
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build "$work/first"
 mkdir -p "$out"
 cp "$work/first/target/release/thru" "$out/thru"
 cp "$work/first/source/crates/throughline/thru_bin.cdx.json" "$out/thru.cdx.json"
+size=$(stat -c %s "$out/thru")
+[ "$size" -le "$most" ] || die "thru has $size bytes, more than $most" "see docs/notes/2026-11-26-binary-size.md for what takes the room"
 readelf -S "$out/thru" | grep -qF .dep-v0 || die "thru has no list of its dependencies"
 (cd "$out" && sha256sum thru thru.cdx.json >SHA256SUMS)
 if [ "$twice" = yes ]; then

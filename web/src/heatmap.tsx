@@ -5,6 +5,7 @@ import { Rows } from './table.tsx';
 import { saveText } from './download.ts';
 import type { Cell, Figure, Page, Table, Theme } from './model.ts';
 import { CanvasPen, SvgPen, type Pen } from './pen.ts';
+import { PairView } from './pair.tsx';
 import { figureState, inBytes, isDark } from './state.ts';
 import { Picture, Save, useWidth } from './parts.tsx';
 import { axisUnit, quantity, threeDigits } from './units.ts';
@@ -55,7 +56,8 @@ function grid(pen: Pen, { figure }: Shown, width: number): Grid {
 const place = (grid: Grid, cell: Cell): [number, number] =>
   [grid.left + cell.column * grid.cellWidth, cell.panel * grid.panelHeight + grid.top + cell.row * grid.cellHeight];
 
-function paint(pen: Pen, shown: Shown, at: Grid, cursor: Cell | undefined): void {
+/** Draws it, with a frame around these cells. */
+function paint(pen: Pen, shown: Shown, at: Grid, framed: Cell[]): void {
   const { figure, ramp, theme, bytes } = shown;
   const { cells, label, unit } = figure.matrix!;
   const [low, high] = range(cells);
@@ -75,8 +77,8 @@ function paint(pen: Pen, shown: Shown, at: Grid, cursor: Cell | undefined): void
     const text = threeDigits(cell.value / factor);
     if (pen.width(text) + 4 <= at.cellWidth) pen.text(x + at.cellWidth / 2, y + at.cellHeight / 2 + 4.5, text, { colour: share(cell.value) > 0.55 ? '#ffffff' : '#1b1f24', anchor: 'middle' });
   }
-  if (cursor) {
-    const [x, y] = place(at, cursor);
+  for (const cell of framed) {
+    const [x, y] = place(at, cell);
     pen.rect(x + 1, y + 1, at.cellWidth - 2, at.cellHeight - 2, null, { colour: theme.ink, width: 2.5 });
   }
   const [y, wide] = [at.height - 34, Math.min(240, at.width * 0.4)];
@@ -110,6 +112,11 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
   const [at, setAt] = useState<Grid | null>(null);
   const cells = figure.matrix!.cells;
   const cursor = state.cursor.value ? cells[state.cursor.value[1]] : undefined;
+  const chosen = state.chosen.value;
+  const isChosen = (cell: Cell) => chosen !== null && cell.row === chosen[0] && cell.column === chosen[1];
+  const run = page.runs[figure.owner];
+  const [from, to] = chosen ? [name(figure, 'y', chosen[0]), name(figure, 'x', chosen[1])] : ['', ''];
+  const hasPairs = (run?.pairs.length ?? 0) > 0;
   const shown: Shown = { figure, ramp: page.ramp, theme: isDark.value ? page.dark : page.light, bytes: inBytes.value };
   const bytes = inBytes.value;
   useLayoutEffect(() => {
@@ -122,22 +129,37 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
     canvas.current!.height = Math.round(layout.height * ratio);
     canvas.current!.style.height = `${layout.height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paint(pen, shown, layout, cursor);
+    paint(pen, shown, layout, cells.filter((cell) => cell === cursor || isChosen(cell)));
     setAt(layout);
-  }, [width, isDark.value, bytes, cursor, figure]);
+  }, [width, isDark.value, bytes, cursor, chosen, figure]);
   const select = (cell: Cell | undefined) => { if (cell) state.cursor.value = [0, cells.indexOf(cell)]; };
-  const move = (event: PointerEvent) => {
-    if (!at) return;
+  const under = (event: MouseEvent): Cell | undefined => {
+    if (!at) return undefined;
     const frame = canvas.current!.getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-    select(cells.find((cell) => {
+    return cells.find((cell) => {
       const [left, top] = place(at, cell);
       return x >= left && x < left + at.cellWidth && y >= top && y < top + at.cellHeight;
-    }));
+    });
+  };
+  const move = (event: PointerEvent) => {
+    const cell = under(event);
+    canvas.current!.style.cursor = cell && hasPairs ? 'pointer' : '';
+    select(cell);
+  };
+  /** Shows the pair of a cell, or hides it if it is shown. */
+  const choose = (cell: Cell | undefined) => {
+    if (cell && hasPairs) state.chosen.value = isChosen(cell) ? null : [cell.row, cell.column];
+  };
+  const close = () => {
+    state.chosen.value = null;
+    box.current?.focus();
   };
   const key = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === 't') state.table.value = !state.table.value;
+    if (event.key === 'Enter') choose(cursor);
+    if (event.key === 'Escape') state.chosen.value = null;
     const steps: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const step = steps[event.key];
     if (!step) return;
@@ -156,21 +178,24 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
     if (!context || !at) return;
     const pen = new SvgPen(new CanvasPen(context));
     const light = { ...shown, theme: page.light };
-    paint(pen, light, at, undefined);
+    paint(pen, light, at, []);
     saveText(`${page.stem}-${figure.id}.svg`, 'image/svg+xml', pen.finish(at.width, at.height, figure.title));
   };
   const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]}: ` : ''}${pairName(figure, cursor)}: ${quantity(cursor.value, figure.matrix!.unit, bytes)}` : '';
   return (
-    <Picture figure={figure}>
-      <div class="bar"><Save name={`${page.stem}-${figure.id}`} title={figure.title} svg={svg} canvas={() => canvas.current} rows={() => { const { head, rows } = tableOf(figure, bytes); return [head, ...rows]; }} /></div>
-      <output class={text ? 'readout' : 'readout muted'} aria-live="polite">{text || 'Point at a cell, or press an arrow key.'}</output>
-      <div ref={box} class="plot" tabIndex={0} role="application" aria-roledescription="matrix" aria-label={`${figure.title}. ${figure.subtitle}. Arrow keys move over the cells.`} onKeyDown={key}>
-        <canvas ref={canvas} onPointerMove={move} />
-      </div>
-      <details class="fold" open={state.table.value} onToggle={(event) => { state.table.value = event.currentTarget.open; }}>
-        <summary>Table of {figure.title} <span class="muted">({cells.length})</span></summary>
-        {state.table.value && <Rows table={tableOf(figure, bytes)} name={`${page.stem}-${figure.id}`} />}
-      </details>
-    </Picture>
+    <>
+      <Picture figure={figure}>
+        <div class="bar"><Save name={`${page.stem}-${figure.id}`} title={figure.title} svg={svg} canvas={() => canvas.current} rows={() => { const { head, rows } = tableOf(figure, bytes); return [head, ...rows]; }} /></div>
+        <output class={text ? 'readout' : 'readout muted'} aria-live="polite">{text || `Point at a cell, or press an arrow key.${hasPairs ? ' A click or Enter shows the pair.' : ''}`}</output>
+        <div ref={box} class="plot" tabIndex={0} role="application" aria-roledescription="matrix" aria-label={`${figure.title}. ${figure.subtitle}. Arrow keys move over the cells. ${hasPairs ? 'Enter shows the pair. ' : ''}T: table.`} onKeyDown={key}>
+          <canvas ref={canvas} onPointerMove={move} onClick={(event) => choose(under(event))} />
+        </div>
+        <details class="fold" open={state.table.value} onToggle={(event) => { state.table.value = event.currentTarget.open; }}>
+          <summary>Table of {figure.title} <span class="muted">({cells.length})</span></summary>
+          {state.table.value && <Rows table={tableOf(figure, bytes)} name={`${page.stem}-${figure.id}`} />}
+        </details>
+      </Picture>
+      {run && hasPairs && from && to && <PairView run={run} from={from} to={to} name={`${page.stem}-${figure.id}`} close={close} />}
+    </>
   );
 }

@@ -32,6 +32,8 @@ export interface LiveRun {
   activity: string;
   cells_done: number;
   remaining_s: number | null;
+  /** Of the near and the far host the shares of the busiest core, and of softirqs on one core. */
+  cores: [[number, number] | null, [number, number] | null];
   /** Rises with each part that the store has. */
   stored: number;
   kept: boolean;
@@ -89,6 +91,14 @@ export function Progress({ run }: { run: LiveRun }) {
   );
 }
 
+/** How busy the hosts were in the last second. */
+export function Cores({ run }: { run: LiveRun }) {
+  const percent = (share: number) => `${Math.round(100 * share)} %`;
+  const ends = ['near', 'far'].map((end, at) => ({ end, of: run.cores[at] }));
+  const texts = ends.filter(({ of }) => of).map(({ end, of }) => `${end}: busiest ${percent(of![0])}, softirq ${percent(of![1])}`);
+  return texts.length > 0 ? <p class="muted">Cores in the last second, {texts.join('; ')}</p> : null;
+}
+
 export function Stop({ run }: { run: LiveRun }) {
   const [error, setError] = useState('');
   const stop = () => { post(`live/${encodeURIComponent(run.id)}/stop`, {}).catch((fault: Error) => setError(fault.message)); };
@@ -134,6 +144,6 @@ function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
   }));
   return {
     id, title, subtitle: 'one point a second, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear' },
-    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, pictures: [],
+    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, owner: 0, pictures: [],
   };
 }

@@ -72,6 +72,32 @@ export interface Matrix {
   cells: Cell[];
 }
 
+/** A trial of a pair: its round, its value (null without one), the bytes sent and received (null if unknown), and its verdicts. */
+export type PairTrial = [number, number | null, number | null, number | null, string];
+
+/** One measure of a pair of hosts in one direction. */
+export interface PairTest {
+  measure: string;
+  unit: string;
+  /** The levels of the other factors. */
+  levels: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  limit: string;
+  trust: string;
+  trials: PairTrial[];
+}
+
+/** What was measured from one host to another. */
+export interface HostPair {
+  from: string;
+  to: string;
+  tests: PairTest[];
+  /** Indexes of the run's findings that rest on it. */
+  findings: number[];
+}
+
 export interface FigurePart {
   id: string;
   title: string;
@@ -85,6 +111,8 @@ export interface FigurePart {
   series: SeriesPart[];
   marks: Mark[];
   matrix: Matrix | null;
+  /** Index of the run of a matrix. */
+  owner: number;
   pictures: string[];
 }
 
@@ -133,6 +161,7 @@ export interface Run {
   command: string;
   method: Pair[];
   trials: Table;
+  pairs: HostPair[];
 }
 
 export interface Theme {

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { App } from './app.tsx';
-import { LiveFigures, Progress, Stop, running } from './live.tsx';
+import { Cores, LiveFigures, Progress, Stop, running } from './live.tsx';
 import type { Page } from './model.ts';
 import { get, pageOf, type Look } from './server.ts';
 import { linked } from './state.ts';
@@ -39,6 +39,7 @@ export function RunView({ ids, look }: { ids: string[]; look: Look }) {
           {run.ended === null ? <p><strong>Running</strong> <Progress run={run} /> <Stop run={run} /></p> : <p><strong>{ending(run.ended)}</strong> {run.error}{run.kept && run.stored === 0 && ' Nothing was measured, so nothing is stored.'}</p>}
           <p class="muted"><code>{run.command}</code></p>
           {!run.kept && <p class="muted">This run is not stored: it is gone when it ends.</p>}
+          {run.ended === null && <Cores run={run} />}
           {run.ended === null && <LiveFigures run={run} look={look} />}
         </section>
       )}

@@ -16,6 +16,8 @@ export interface FigureState {
   table: Signal<boolean>;
   /** Series and point of the crosshair. */
   cursor: Signal<readonly [number, number] | null>;
+  /** Row and column of the cell of a matrix whose pair is shown. */
+  chosen: Signal<readonly [number, number] | null>;
 }
 
 export type Choice = 'system' | 'light' | 'dark';
@@ -35,7 +37,7 @@ export function figureState(id: string): FigureState {
   if (!state) {
     state = {
       range: signal(null), otherX: signal(false), otherY: signal(false), hidden: signal(new Set()), pair: signal(null),
-      table: signal(false), cursor: signal(null),
+      table: signal(false), cursor: signal(null), chosen: signal(null),
     };
     figures.set(id, state);
   }
@@ -68,6 +70,7 @@ export function written(ids: string[]): string {
     if (state.hidden.value.size) own.push(`h:${[...state.hidden.value].join('.')}`);
     if (state.pair.value) own.push(`d:${state.pair.value.join('.')}`);
     if (state.table.value) own.push('t:1');
+    if (state.chosen.value) own.push(`p:${state.chosen.value.join('.')}`);
     if (state.cursor.value) own.push(`c:${state.cursor.value.join('.')}`);
     if (own.length) parts.set(`f-${id}`, own.join(','));
   }
@@ -91,6 +94,7 @@ export function read(text: string, ids: string[]): void {
     state.hidden.value = new Set(numbers(own.get('h'), '.'));
     state.pair.value = pairOf(own.get('d'), '.');
     state.table.value = own.has('t');
+    state.chosen.value = pairOf(own.get('p'), '.');
     state.cursor.value = pairOf(own.get('c'), '.');
   }
 }

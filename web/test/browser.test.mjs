@@ -163,6 +163,42 @@ test('the cells of a matrix are read by keys', needed, async () => {
   await done();
 });
 
+test('a cell of a matrix leads to its pair, by key, click and link', needed, async () => {
+  const { page, done } = await open('pairs.html');
+  const figure = page.locator('.figure:has([aria-roledescription=matrix])').first();
+  const pair = page.locator('.pair');
+  await figure.locator('.plot').focus();
+  for (const key of ['ArrowRight', 'ArrowRight', 'Enter']) await page.keyboard.press(key);
+  await pair.waitFor();
+  assert.equal(await pair.locator('h4').innerText(), 'alpha → gamma and gamma → alpha');
+  assert.ok(await pair.locator('h4').evaluate((heading) => heading === document.activeElement), 'the focus is on the pair');
+  const values = pair.locator('table').first().locator('tbody tr');
+  assert.deepEqual(await values.evaluateAll((rows) => rows.map((row) => [row.cells[0].innerText, row.cells[2].innerText])), [['alpha → gamma', '512 Mbit/s'], ['gamma → alpha', '610 Mbit/s']]);
+  assert.equal(await pair.locator('table').nth(1).locator('tbody tr').count(), 2, 'a trial of each direction');
+  const link = await hash(page, 'p:0.2');
+  await page.keyboard.press('Escape');
+  await pair.waitFor({ state: 'detached' });
+  assert.ok(await figure.locator('.plot').evaluate((plot) => plot === document.activeElement), 'the focus is back');
+  await page.waitForFunction(() => !location.hash.includes('p:'));
+  const box = await figure.locator('canvas').boundingBox();
+  for (let y = 60; y < box.height && !(await pair.isVisible()); y += 10) await page.mouse.click(box.x + box.width - 30, box.y + y);
+  assert.match(await pair.locator('h4').innerText(), /^(alpha|beta) → gamma/);
+  await done();
+  const again = await open('pairs.html', { hash: link });
+  assert.equal(await again.page.locator('.pair h4').innerText(), 'alpha → gamma and gamma → alpha');
+  await again.done();
+  const wrong = await open('pairs.html', { hash: link.replace('p:0.2', 'p:7.9') });
+  assert.equal(await wrong.page.locator('.pair').count(), 0);
+  await wrong.done();
+});
+
+test('the result of a matrix names its values', needed, async () => {
+  const { page, done } = await open('pairs.html');
+  assert.equal(await page.locator('.result').innerText(), 'median goodput 561 Mbit/s, 488 Mbit/s to 940 Mbit/s');
+  assert.match(await page.locator('.answer dd').first().innerText(), /over 6 pairs, 488 Mbit\/s \(beta → gamma\) to 940 Mbit\/s \(alpha → beta\)$/);
+  await done();
+});
+
 test('figures are saved as CSV, SVG and PNG', needed, async () => {
   const { page, done } = await open('first.html');
   const save = async (form) => {

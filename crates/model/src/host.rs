@@ -195,7 +195,7 @@ pub struct ResourceLimits {
 }
 
 /// CPU time of a host over a period, sampled by the kernel's ticks.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// Length of the period, ns.
     pub window_ns: u64,
@@ -210,6 +210,17 @@ impl CpuUse {
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.cores.iter().map(|core| core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns).sum()
+    }
+
+    /// The largest share of the period in which one core was busy, and in which one handled softirqs; 0 to 1.
+    #[must_use]
+    pub fn busiest(&self) -> [f64; 2] {
+        let window = self.window_ns.max(1) as f64;
+        let most = |ns: fn(&CoreUse) -> u64| {
+            let shares = self.cores.iter().map(|core| ns(core) as f64 / window);
+            shares.fold(0.0, f64::max).min(1.0)
+        };
+        [most(|core| core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns), most(|core| core.softirq_ns)]
     }
 }
 

@@ -22,6 +22,7 @@ pub mod finding;
 pub mod fleet;
 pub mod histogram;
 pub mod host;
+pub mod json;
 pub mod lab;
 pub mod observed;
 pub mod origin;

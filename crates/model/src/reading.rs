@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, Interval};
+use crate::{CpuUse, Direction, Interval};
 
 /// One report of a running trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,9 @@ pub struct Reading {
     /// One entry for each connection; of several processes each reports its own. A process with more than
     /// [`MOST_FLOWS`](Self::MOST_FLOWS) has one entry for each direction, which sums them up.
     pub flows: Vec<FlowReading>,
+    /// CPU time of the end's host since the previous reading of this trial; null unless the host is observed over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuUse>,
 }
 
 /// The counts of one connection at one end since the start of the trial, or the sums of several.

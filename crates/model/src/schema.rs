@@ -1,4 +1,5 @@
-//! The JSON Schemas of the documents and of the event stream.
+//! The JSON Schemas of the documents and of the event stream. `docs/schema` keeps them, and the program has those: what makes them is a
+//! megabyte of code.
 
 use schemars::{Schema, schema_for};
 
@@ -38,4 +39,27 @@ pub fn why() -> Schema {
 #[must_use]
 pub fn selftest() -> Schema {
     schema_for!(SelfTest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kept_schemas_are_of_these_types() {
+        let kept = [
+            include_str!("../../../docs/schema/run.schema.json"),
+            include_str!("../../../docs/schema/event.schema.json"),
+            include_str!("../../../docs/schema/comparison.schema.json"),
+            include_str!("../../../docs/schema/selftest.schema.json"),
+            include_str!("../../../docs/schema/why.schema.json"),
+        ];
+        for ((name, schema), kept) in all().into_iter().zip(kept) {
+            let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+            assert!(
+                text == kept,
+                "docs/schema/{name}.schema.json is out of date: run `cargo run -p throughline-model --example schema`"
+            );
+        }
+    }
 }

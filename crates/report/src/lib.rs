@@ -42,6 +42,7 @@ mod run_list;
 mod selftest;
 mod settings;
 mod sides;
+mod spread;
 mod view;
 mod watch;
 

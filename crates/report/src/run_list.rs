@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table};
 use model::{FindingKind, Run, Trust, units};
 
-use crate::{labels, outcome_line};
+use crate::{labels, outcome_line, spread};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ impl From<&Run> for RunRow {
     }
 }
 
-/// A run's result in a few words, after its name: peak and latency of a curve, otherwise the value of the first outcome. Says how a
+/// A run's result in a few words, after its name: peak and latency of a curve, the range of a plan, otherwise the value of the first outcome. Says how a
 /// run ended that did not finish.
 #[must_use]
 pub fn headline(run: &Run) -> String {
@@ -73,7 +73,8 @@ pub(crate) fn result(run: &Run) -> String {
         return found.join(", ");
     }
     if run.header.plan.is_some() && run.outcomes.len() > 1 {
-        return format!("{} of {} cells", run.outcomes.len(), run.header.cells.len());
+        return spread::short(run)
+            .unwrap_or_else(|| format!("{} of {} cells", run.outcomes.len(), run.header.cells.len()));
     }
     match run.outcomes.as_slice() {
         [a, b] if run.header.kind == "ab" => {

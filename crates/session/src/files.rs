@@ -65,7 +65,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
 /// # Errors
 /// The file cannot be written.
 pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n";
+    let text = model::json::pretty(document).map_err(Failure::other)? + "\n";
     fs::write(path, text).map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))
 }
 

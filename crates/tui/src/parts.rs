@@ -76,15 +76,14 @@ pub(crate) fn keys(frame: &mut Frame<'_>, area: Rect, look: Look, moment: Moment
 pub(crate) fn cores(title: &str, cpu: &CpuUse, look: Look, width: u16) -> Line<'static> {
     let window = cpu.window_ns.max(1) as f64;
     let busy: Vec<f64> = cpu.cores.iter().map(|core| busy_ns(core) as f64 / window).collect();
-    let most = busy.iter().copied().fold(0.0, f64::max);
+    let [most, softirq] = cpu.busiest();
     let room = usize::from(width).saturating_sub(44).max(8);
     let bars: String = busy.iter().take(room).map(|share| level(*share)).collect();
     let more = if busy.len() > room { "…" } else { "" };
-    let softirq: f64 = cpu.cores.iter().map(|core| core.softirq_ns as f64 / window).fold(0.0, f64::max);
     Line::from(vec![
         Span::styled(format!("{title:<12}"), look.weak()),
         Span::styled(bars, look.colour(Color::Green)),
-        Span::raw(format!("{more}  busiest {:.0} %, softirq {:.0} %", 100.0 * most.min(1.0), 100.0 * softirq.min(1.0))),
+        Span::raw(format!("{more}  busiest {:.0} %, softirq {:.0} %", 100.0 * most, 100.0 * softirq)),
     ])
 }
 

@@ -122,6 +122,9 @@ impl RunView {
             Event::Cells { cells } => self.add(cells),
             Event::Phase(phase) => self.phase = phase.clone(),
             Event::Trial(trial) => self.trial(trial),
+            Event::Reading { end, reading, .. } if reading.cpu.is_some() => {
+                self.cores[usize::from(end != "near")].clone_from(&reading.cpu);
+            }
             Event::Pass(pass) => self.cores = [pass.near.cpu.clone(), pass.far.cpu.clone()],
             Event::End(ending) => self.status = ending.how.clone(),
             _ => {}
@@ -273,7 +276,7 @@ impl RunView {
         }
     }
 
-    /// Retransmits, host activity of the last pass, limits of the last trial.
+    /// Retransmits, how busy the cores are, limits of the last trial.
     fn facts(&self, width: u16) -> Vec<Line<'static>> {
         let mut lines: Vec<Line<'static>> = self.rtt(width).into_iter().collect();
         for (title, cpu) in ["cores near", "cores far"].into_iter().zip(&self.cores) {

@@ -14,6 +14,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::{Frame, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Time between two looks for keys and events, and so between two pictures.
 const PACE: Duration = Duration::from_millis(100);
@@ -183,7 +184,7 @@ fn show<V: View>(
                 Err(RecvTimeoutError::Disconnected) => break true,
             }
         };
-        while event::poll(Duration::ZERO).unwrap_or(false) {
+        while !is_gone() && event::poll(Duration::ZERO).unwrap_or(false) {
             changed = true;
             match event::read() {
                 Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match action(key) {
@@ -221,6 +222,15 @@ fn show<V: View>(
             return picture;
         }
     }
+}
+
+/// Whether the terminal was closed. Crossterm would read it for ever: it takes the end of its input for a reason to read again.
+fn is_gone() -> bool {
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    let looked = poll(&mut terminal, Some(&Timespec::default()));
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    looked.is_ok() && terminal[0].revents().intersects(gone)
 }
 
 /// What a key does.

@@ -64,6 +64,8 @@ struct Facts {
     activity: String,
     cells_done: u32,
     remaining_s: Option<f64>,
+    /// How busy the near and the far host are: of the busiest core, and of the one that handles most softirqs, 0 to 1.
+    cores: [Option<[f64; 2]>; 2],
     /// Rises with each part that the store has.
     stored: u64,
     /// Whether the store will have it.
@@ -185,6 +187,7 @@ impl Hub {
                         activity: String::new(),
                         cells_done: 0,
                         remaining_s: None,
+                        cores: [None, None],
                         stored: 0,
                         kept: began.store.is_some(),
                         ended: None,
@@ -204,10 +207,18 @@ impl Hub {
             Line::Event { event } => {
                 let new = points.event(&event);
                 self.change(id, |run| {
-                    if let model::Event::Phase(phase) = event {
-                        run.facts.activity = phase.activity;
-                        run.facts.cells_done = phase.cells_done;
-                        run.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
+                    match event {
+                        model::Event::Phase(phase) => {
+                            run.facts.activity = phase.activity;
+                            run.facts.cells_done = phase.cells_done;
+                            run.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
+                        }
+                        model::Event::Reading { end, reading, .. } => {
+                            if let Some(cpu) = &reading.cpu {
+                                run.facts.cores[usize::from(end != "near")] = Some(cpu.busiest());
+                            }
+                        }
+                        _ => {}
                     }
                     for point in new {
                         let most = if point.flow.is_some() { MOST_OF_FLOWS } else { MOST };

@@ -100,6 +100,27 @@ fn a_stream_is_followed_paused_resized_and_ended() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_ends_the_measurement() {
+    let test = "a_terminal_that_is_closed_ends_the_measurement";
+    let Some(terminal) = Terminal::open(test) else { return };
+    for view in ["thru rr --transport unix --time 1500ms --trials 9 --name closed --tui", "thru top"] {
+        terminal.tmux(&["new-window", "sh"]);
+        terminal.wait("a prompt", |screen| screen.contains('$') || screen.contains('#'));
+        terminal.command(&format!("exec {view}"));
+        terminal.wait("the view", |screen| screen.contains("q quit"));
+        let process: i32 = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap();
+        terminal.tmux(&["kill-window"]);
+        let stat = format!("/proc/{process}/stat");
+        eventually("the end of the process", || {
+            // A zombie has ended.
+            std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
+    }
+    let runs = terminal.sandbox.run(&["runs"]).ok().stdout;
+    assert!(runs.contains("closed") && runs.contains("interrupted"), "{runs}");
+}
+
+#[test]
 fn a_measurement_starts_again_in_place() {
     let Some(terminal) = Terminal::open("a_measurement_starts_again_in_place") else { return };
     terminal.command("thru rr --transport unix --time 1500ms --trials 9 --name again --tui");

@@ -24,7 +24,7 @@ pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
 pub use sample::{LEAST_PARTNERS, sample};
 pub use steps::{steps, steps_sharing};
-pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables};
+pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};
 
 use std::collections::BTreeMap;
 

@@ -48,8 +48,23 @@ pub struct PlanTable {
 /// The measure of tables that compare round trips or transactions with streams: [`Headline::goodput`].
 pub const COMMON_GOODPUT: &str = "goodput (of exchanges: request and response over the round trip)";
 
-/// The value of a trial that a table shows.
-type Value = fn(&Spec, &Trial) -> Option<f64>;
+/// The measures of round trips and of packets without loss.
+const ROUND_TRIP: &str = "median round trip";
+const PACKETS: &str = "packets per second without loss";
+
+/// The value of a trial that a table of this measure shows; `None` if the trial has none.
+#[must_use]
+pub fn trial_measure(measure: &str, spec: &Spec, trial: &Trial) -> Option<f64> {
+    let kind = Headline::of(spec);
+    match measure {
+        ROUND_TRIP if kind == Headline::Transactions => {
+            requester(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64)
+        }
+        PACKETS => packets_per_s(spec, trial).filter(|_| spec.no_loss && trial.ledger.lost == 0),
+        COMMON_GOODPUT => kind.goodput(spec, trial.value?),
+        _ => trial.value,
+    }
+}
 
 /// The tables of a plan's run; empty without a plan. Round trips come before rates. Rows and columns are the first two factors of
 /// the plan, or the hosts if both ends vary. If the levels of a factor have different headline statistics, they are the columns of
@@ -57,46 +72,35 @@ type Value = fn(&Spec, &Trial) -> Option<f64>;
 #[must_use]
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let rtt: Value = |_, trial| requester(&trial.near, &trial.far).rtt.as_ref().map(|rtt| rtt.p50_ns as f64);
     let mut tables = Vec::new();
     let across = across_kinds(plan, &header.cells).into_iter().next().filter(|_| !is_matrix(plan, &header.cells));
-    for kind in KINDS {
-        let cells = of_kind(&header.cells, kind);
-        let shown: &[(&'static str, &'static str, Value)] = match kind {
-            Headline::Goodput if cells.iter().any(|cell| cell.spec.no_loss) => &[
-                ("goodput", "bit/s", |_, trial| trial.value),
-                ("packets per second without loss", "1/s", |spec, trial| {
-                    packets_per_s(spec, trial).filter(|_| spec.no_loss && trial.ledger.lost == 0)
-                }),
-            ],
-            // The common table has these values.
-            Headline::Goodput if across.is_some() => &[],
-            Headline::Goodput => &[("goodput", "bit/s", |_, trial| trial.value)],
-            Headline::RoundTrip => &[("median round trip", "ns", |_, trial| trial.value)],
-            Headline::Transactions => {
-                &[("median round trip", "ns", rtt), ("transactions per second", "1/s", |_, trial| trial.value)]
-            }
-        };
-        for (measure, unit, value) in shown {
-            let means = means(&cells, outcomes, *value, &header.stopping);
-            tables.extend(of_measure(plan, &cells, &means, None).into_iter().map(|table| PlanTable {
-                measure,
-                unit,
-                confidence: header.stopping.confidence,
-                ..table
-            }));
-        }
-    }
-    if let Some(columns) = across {
-        let cells: Vec<&Cell> = header.cells.iter().collect();
-        let value: Value = |spec, trial| Headline::of(spec).goodput(spec, trial.value?);
-        let means = means(&cells, outcomes, value, &header.stopping);
-        tables.extend(of_measure(plan, &cells, &means, Some(&columns)).into_iter().map(|table| PlanTable {
-            measure: COMMON_GOODPUT,
-            unit: "bit/s",
+    let mut add = |cells: &[&Cell], measure: &'static str, unit: &'static str, columns: Option<&str>| {
+        let means = means(cells, outcomes, measure, &header.stopping);
+        tables.extend(of_measure(plan, cells, &means, columns).into_iter().map(|table| PlanTable {
+            measure,
+            unit,
             confidence: header.stopping.confidence,
             ..table
         }));
+    };
+    for kind in KINDS {
+        let cells = of_kind(&header.cells, kind);
+        let shown: &[(&'static str, &'static str)] = match kind {
+            Headline::Goodput if cells.iter().any(|cell| cell.spec.no_loss) => {
+                &[("goodput", "bit/s"), (PACKETS, "1/s")]
+            }
+            // The common table has these values.
+            Headline::Goodput if across.is_some() => &[],
+            Headline::Goodput => &[("goodput", "bit/s")],
+            Headline::RoundTrip => &[(ROUND_TRIP, "ns")],
+            Headline::Transactions => &[(ROUND_TRIP, "ns"), ("transactions per second", "1/s")],
+        };
+        for (measure, unit) in shown {
+            add(&cells, measure, unit, None);
+        }
+    }
+    if let Some(columns) = across {
+        add(&header.cells.iter().collect::<Vec<_>>(), COMMON_GOODPUT, "bit/s", Some(&columns));
     }
     tables
 }
@@ -108,12 +112,12 @@ fn is_matrix(plan: &Plan, cells: &[Cell]) -> bool {
 }
 
 /// The mean of each cell's trials. For the headline value this equals the outcome's estimate.
-fn means(cells: &[&Cell], outcomes: &[Outcome], value: Value, rule: &Stopping) -> BTreeMap<u32, CellMean> {
+fn means(cells: &[&Cell], outcomes: &[Outcome], measure: &str, rule: &Stopping) -> BTreeMap<u32, CellMean> {
     let mut means = BTreeMap::new();
     for cell in cells {
         let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
         let values: Vec<f64> =
-            own.filter(|trial| complete(trial)).filter_map(|trial| value(&cell.spec, trial)).collect();
+            own.filter(|trial| complete(trial)).filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect();
         if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
             means.insert(cell.id, CellMean { value, low, high, trials: values.len(), cell: cell.id });
         }

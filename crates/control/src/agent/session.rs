@@ -480,7 +480,11 @@ impl Session {
                 self.wire.send(&FromAgent::Live(interval)).await?;
             }
             FromWorker::Live(_) => {}
-            FromWorker::Reading(reading) => self.wire.send(&FromAgent::Reading(reading)).await?,
+            FromWorker::Reading(mut reading) => {
+                // Of several workers, the first one's readings have what is the host's.
+                reading.cpu = current.watch.as_mut().filter(|_| index == 0).and_then(Watch::lap);
+                self.wire.send(&FromAgent::Reading(reading)).await?;
+            }
             FromWorker::Failed { reason } => return Err(reason),
             FromWorker::Done(done) => {
                 current.done.push(*done);

@@ -47,6 +47,7 @@ impl Counts {
             at_ns,
             first_arrival_ns: first_arrival.map(|ns| ns.saturating_sub(self.start_ns)),
             flows: if alone { flows } else { by_direction(&flows) },
+            cpu: None,
         }
     }
 }

@@ -51,15 +51,25 @@ impl CpuObserver {
     /// A core that was not online at both readings is left out, because its share of the interval is unknown.
     #[must_use]
     pub fn finish(&self, sys: &dyn Sys) -> Option<CpuUse> {
-        let now = cores(sys).ok()?;
-        let window_ns = sys.now_ns().saturating_sub(self.started_ns);
+        Some(self.until(&Self::start(sys).ok()?, sys))
+    }
+
+    /// The CPU time since the first reading or since the last call, by one reading.
+    pub fn lap(&mut self, sys: &dyn Sys) -> Option<CpuUse> {
+        let now = Self::start(sys).ok()?;
+        let lap = self.until(&now, sys);
+        *self = now;
+        Some(lap)
+    }
+
+    fn until(&self, now: &Self, sys: &dyn Sys) -> CpuUse {
         let resolution_ns = tick_ns(sys);
         let cores = self
             .cores
             .iter()
-            .filter_map(|(core, before)| Some(now.get(core)?.since(before, *core, resolution_ns)))
+            .filter_map(|(core, before)| Some(now.cores.get(core)?.since(before, *core, resolution_ns)))
             .collect();
-        Some(CpuUse { window_ns, resolution_ns, cores })
+        CpuUse { window_ns: now.started_ns.saturating_sub(self.started_ns), resolution_ns, cores }
     }
 }
 
@@ -166,6 +176,24 @@ mod tests {
             ],
         };
         assert_eq!(used, expected);
+    }
+
+    #[test]
+    fn each_lap_begins_where_the_last_one_ended() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let sys = FakeSys::new(root.path());
+        let at = |second: u64, user: u64| {
+            sys.set_now_ns(second * 1_000_000_000);
+            std::fs::write(root.path().join("proc/stat"), format!("cpu0 {user} 0 0 0 0 0 0 0 0 0\n")).unwrap();
+        };
+        at(1, 100);
+        let mut observer = CpuObserver::start(&sys).unwrap();
+        for (second, user, window_s, busy_ms) in [(2, 150, 1, 500), (4, 160, 2, 100)] {
+            at(second, user);
+            let lap = observer.lap(&sys).unwrap();
+            assert_eq!((lap.window_ns, lap.busy_ns()), (window_s * 1_000_000_000, busy_ms * 1_000_000));
+        }
     }
 
     #[test]

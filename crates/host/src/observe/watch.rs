@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use model::{EndPass, Observe};
+use model::{CpuUse, EndPass, Observe};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use super::{CpuObserver, Own, Recorder};
@@ -38,6 +38,8 @@ pub struct Options {
 pub struct Watch {
     sys: Arc<dyn Sys>,
     cpu: Option<CpuObserver>,
+    /// Counts from one call of [`lap`](Self::lap) to the next.
+    lap: Option<CpuObserver>,
     running: Running,
     interval_ns: u64,
 }
@@ -60,7 +62,15 @@ impl Watch {
         };
         // Last, so that the readings above are not in the pass's CPU time.
         let cpu = CpuObserver::start(&*sys).ok();
-        Self { sys, cpu, running, interval_ns: options.interval_ns }
+        let lap = cpu.clone();
+        Self { sys, cpu, lap, running, interval_ns: options.interval_ns }
+    }
+
+    /// The CPU time since the start or the last call; `None` if the host is not read while the trial runs. It is read anew, by one
+    /// reading of one of the files of the series.
+    pub fn lap(&mut self) -> Option<CpuUse> {
+        matches!(self.running, Running::Sampling(..)).then_some(())?;
+        self.lap.as_mut()?.lap(&*self.sys)
     }
 
     /// Ends the watch and writes the results into `pass`. What could not be observed stays null there.

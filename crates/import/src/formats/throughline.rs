@@ -34,7 +34,7 @@ fn read(text: &str) -> Reading {
         }
     };
     for document in documents {
-        match run(document) {
+        match run(&document) {
             Ok(run) => {
                 reading.imported.push(Imported {
                     tool: "thru".into(),
@@ -48,12 +48,18 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn run(document: Value) -> Result<Run, String> {
+fn run(document: &Value) -> Result<Run, String> {
     let schema = document["schema"].as_str().unwrap_or_default();
     if schema != Run::SCHEMA {
         return Err(refusal(schema));
     }
-    serde_json::from_value(document).map_err(|error| format!("not a document of {}: {error}", Run::SCHEMA))
+    // Through its text, as the store reads runs: what reads a run from a value would be in the program beside that.
+    serde_json::from_str(&document.to_string()).map_err(|error| {
+        let error = error.to_string();
+        // The place is one in that text, which nobody sees.
+        let reason = error.rfind(" at line ").map_or(error.as_str(), |end| &error[..end]);
+        format!("not a document of {}: {reason}", Run::SCHEMA)
+    })
 }
 
 /// Why a document of another schema is refused, and the remedy.

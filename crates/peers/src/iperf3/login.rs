@@ -5,18 +5,15 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::rsa::{
-    OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, Pkcs1PrivateDecryptingKey,
-    Pkcs1PublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey,
-};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use peer_wire::iperf3::{Claim, hashed_text};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
+use super::sys::RsaKey;
 use crate::InteropError;
 
 /// Default allowed difference of the two clocks, s; iperf3's own value.
@@ -35,13 +32,8 @@ pub enum Padding {
 pub struct Login {
     name: String,
     password: String,
-    key: EncryptingKey,
-}
-
-/// The key that encrypts.
-enum EncryptingKey {
-    Oaep(OaepPublicEncryptingKey),
-    Pkcs1(Pkcs1PublicEncryptingKey),
+    key: RsaKey,
+    padding: Padding,
 }
 
 impl Login {
@@ -51,40 +43,22 @@ impl Login {
     /// Where the file is not a public key, or name and password are too long for the key.
     pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(&bytes(key)?).map_err(|_| no_public_key(key))?;
-        let public = PublicEncryptingKey::from_der(&der).map_err(|_| no_public_key(key))?;
-        let key_of = |encrypting: Result<EncryptingKey, _>| {
-            encrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_public_key(key))
-        };
-        let encrypting = match padding {
-            Padding::Oaep => key_of(OaepPublicEncryptingKey::new(public).map(EncryptingKey::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PublicEncryptingKey::new(public).map(EncryptingKey::Pkcs1))?,
-        };
+        let key = within_public(&der).and_then(RsaKey::public).ok_or_else(|| no_public_key(key))?;
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
             return Err(InteropError::unsupported(
                 "a line break in a name or password",
                 "iperf3's protocol uses line breaks as separators",
             ));
         }
-        let login = Self { name, password, key: encrypting };
+        let login = Self { name, password, key, padding };
         login.token().map(|_| login)
     }
 
     /// A token for a test that begins now.
     pub(super) fn token(&self) -> Result<String, InteropError> {
         let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
-        let text = claim.to_text();
-        let ciphertext = match &self.key {
-            EncryptingKey::Oaep(key) => {
-                let mut ciphertext = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut ciphertext, None)
-                    .map(|ciphertext| STANDARD.encode(ciphertext))
-            }
-            EncryptingKey::Pkcs1(key) => {
-                let mut ciphertext = vec![0; key.ciphertext_size()];
-                key.encrypt(text.as_bytes(), &mut ciphertext).map(|ciphertext| STANDARD.encode(ciphertext))
-            }
-        };
-        ciphertext.map_err(|_| {
+        let ciphertext = self.key.encrypt(self.padding, claim.to_text().as_bytes());
+        ciphertext.map(|ciphertext| STANDARD.encode(ciphertext)).ok_or_else(|| {
             InteropError::unsupported(
                 "a name and password that are too long for the key",
                 "use a longer key, or a shorter name and password",
@@ -101,16 +75,11 @@ impl fmt::Debug for Login {
 
 /// The users that a server admits.
 pub struct Users {
-    key: DecryptingKey,
+    key: RsaKey,
+    padding: Padding,
     /// Names, and the hashes of their passwords.
     known: Vec<(String, [u8; 32])>,
     skew_s: u64,
-}
-
-/// The key that decrypts.
-enum DecryptingKey {
-    Oaep(OaepPrivateDecryptingKey),
-    Pkcs1(Pkcs1PrivateDecryptingKey),
 }
 
 impl Users {
@@ -121,15 +90,8 @@ impl Users {
     /// # Errors
     /// Where a file is invalid.
     pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
-        let private = PrivateDecryptingKey::from_pkcs8(&private_key(key)?).map_err(|_| no_private_key(key))?;
-        let key_of = |decrypting: Result<DecryptingKey, _>| {
-            decrypting.map_err(|_: aws_lc_rs::error::Unspecified| no_private_key(key))
-        };
-        let key = match padding {
-            Padding::Oaep => key_of(OaepPrivateDecryptingKey::new(private).map(DecryptingKey::Oaep))?,
-            Padding::Pkcs1 => key_of(Pkcs1PrivateDecryptingKey::new(private).map(DecryptingKey::Pkcs1))?,
-        };
-        Ok(Self { key, known: known(users)?, skew_s })
+        let key = private_key(key)?;
+        Ok(Self { key, padding, known: known(users)?, skew_s })
     }
 
     /// Whether a client with this token is admitted. Every token goes through all steps, so that the response
@@ -144,33 +106,23 @@ impl Users {
         let claim = Claim::from_text(&plaintext);
         let said = claim.is_some();
         let claim = claim.unwrap_or(Claim { name: String::new(), password: String::new(), at_s: 0 });
-        let hash = digest(&SHA256, hashed_text(&claim.name, &claim.password).as_bytes());
+        let hash = Sha256::digest(hashed_text(&claim.name, &claim.password).as_bytes());
         let mut known = false;
         for (name, wanted) in &self.known {
-            let right = verify_slices_are_equal(hash.as_ref(), wanted).is_ok();
-            known |= right & (*name == claim.name);
+            let right = hash.as_slice().ct_eq(wanted);
+            known |= bool::from(right) & (*name == claim.name);
         }
         known & said & (now_s.abs_diff(claim.at_s) <= self.skew_s)
     }
 
     /// The decrypted text; empty if the token cannot be decrypted.
     fn open(&self, ciphertext: &[u8]) -> Vec<u8> {
-        let (size, mut plain) = match &self.key {
-            DecryptingKey::Oaep(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
-            DecryptingKey::Pkcs1(key) => (key.key_size_bytes(), vec![0; key.min_output_size()]),
-        };
         // A token of a wrong length is decrypted as zeros of the right length, for constant time.
-        let mut whole = vec![0; size];
-        if ciphertext.len() == size {
+        let mut whole = vec![0; self.key.size()];
+        if ciphertext.len() == whole.len() {
             whole.copy_from_slice(ciphertext);
         }
-        let plaintext = match &self.key {
-            DecryptingKey::Oaep(key) => key.decrypt(&OAEP_SHA1_MGF1SHA1, &whole, &mut plain, None),
-            DecryptingKey::Pkcs1(key) => key.decrypt(&whole, &mut plain),
-        };
-        let length = plaintext.map_or(0, |plaintext| plaintext.len());
-        plain.truncate(length);
-        plain
+        self.key.decrypt(self.padding, &whole).unwrap_or_default()
     }
 }
 
@@ -208,32 +160,56 @@ fn no_private_key(path: &Path) -> InteropError {
     )
 }
 
-/// The key as PKCS #8; converts PKCS #1, which older versions of openssl write.
-fn private_key(path: &Path) -> Result<Vec<u8>, InteropError> {
-    match PrivateKeyDer::from_pem_slice(&bytes(path)?) {
-        Ok(PrivateKeyDer::Pkcs8(key)) => Ok(key.secret_pkcs8_der().to_vec()),
-        Ok(PrivateKeyDer::Pkcs1(key)) => Ok(wrapped(key.secret_pkcs1_der())),
-        _ => Err(no_private_key(path)),
-    }
+/// The key of a file in PKCS #8, or in PKCS #1, which older versions of openssl write.
+fn private_key(path: &Path) -> Result<RsaKey, InteropError> {
+    let key = match PrivateKeyDer::from_pem_slice(&bytes(path)?) {
+        Ok(PrivateKeyDer::Pkcs8(key)) => within_private(key.secret_pkcs8_der()).and_then(RsaKey::private),
+        Ok(PrivateKeyDer::Pkcs1(key)) => RsaKey::private(key.secret_pkcs1_der()),
+        _ => None,
+    };
+    key.ok_or_else(|| no_private_key(path))
 }
 
-/// A PKCS #1 key within PKCS #8 (RFC 5208): version 0, rsaEncryption, the key.
-fn wrapped(key: &[u8]) -> Vec<u8> {
-    const FRONT: [u8; 18] = [2, 1, 0, 0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
-    let element = |tag: u8, parts: &[&[u8]]| {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        let digits = (length as u32).to_be_bytes();
-        // DER has no more digits than it needs.
-        let digits = &digits[digits.iter().position(|digit| *digit > 0).unwrap_or(3)..];
-        let mut bytes = vec![tag];
-        if length > 127 {
-            bytes.push(0x80 | digits.len() as u8);
+/// rsaEncryption without parameters, as an AlgorithmIdentifier (RFC 8017, A.1).
+const RSA_ENCRYPTION: [u8; 13] = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
+/// Tags of DER.
+const INTEGER: u8 = 2;
+const BIT_STRING: u8 = 3;
+const OCTET_STRING: u8 = 4;
+const SEQUENCE: u8 = 0x30;
+
+/// The RSA key within a PrivateKeyInfo (RFC 5208); `None` if it is another kind of key.
+fn within_private(der: &[u8]) -> Option<&[u8]> {
+    let (info, _) = element(SEQUENCE, der)?;
+    let (_, rest) = element(INTEGER, info)?;
+    let (algorithm, rest) = element(SEQUENCE, rest)?;
+    let (key, _) = element(OCTET_STRING, rest)?;
+    (algorithm == RSA_ENCRYPTION).then_some(key)
+}
+
+/// The RSA key within a SubjectPublicKeyInfo (RFC 5280); `None` if it is another kind of key.
+fn within_public(der: &[u8]) -> Option<&[u8]> {
+    let (info, _) = element(SEQUENCE, der)?;
+    let (algorithm, rest) = element(SEQUENCE, info)?;
+    let (bits, _) = element(BIT_STRING, rest)?;
+    // The first byte is the number of bits that its last one does not use.
+    let key = bits.strip_prefix(&[0])?;
+    (algorithm == RSA_ENCRYPTION).then_some(key)
+}
+
+/// The content of the first element, which has this tag, and what follows the element.
+fn element(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&found, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x84 => {
+            let (digits, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
+            (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
         }
-        bytes.extend_from_slice(digits);
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
-        bytes
+        _ => return None,
     };
-    element(0x30, &[&FRONT, &element(4, &[key])])
+    rest.split_at_checked(length).filter(|_| found == tag)
 }
 
 /// The users of a file.
@@ -275,7 +251,7 @@ fn hex(digits: &str) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
     use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
-    use aws_lc_rs::rsa::KeySize;
+    use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
     use proptest::prelude::*;
     use proptest::test_runner::{Config, TestRunner};
 
@@ -343,11 +319,9 @@ mod tests {
     fn no_token_of_any_kind_does_harm() {
         let (folder, key) = keys();
         let file = |name: &str| folder.path().join(name);
-        let public = Pkcs1PublicEncryptingKey::new(key.public_key()).unwrap();
-        let ciphertext = |text: &[u8]| {
-            let mut ciphertext = vec![0; public.ciphertext_size()];
-            STANDARD.encode(public.encrypt(text, &mut ciphertext).unwrap())
-        };
+        let der: PublicKeyX509Der<'static> = key.public_key().as_der().unwrap();
+        let public = within_public(der.as_ref()).and_then(RsaKey::public).unwrap();
+        let ciphertext = |text: &[u8]| STANDARD.encode(public.encrypt(Padding::Pkcs1, text).unwrap());
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             let users = Users::read(&file("private.pem"), &file("users.csv"), SKEW_S, padding).unwrap();
             let mut runner = TestRunner::new(Config::with_cases(40));
@@ -359,5 +333,33 @@ mod tests {
             });
             ran.unwrap();
         }
+    }
+
+    #[test]
+    fn a_key_of_any_bytes_is_refused_or_read() {
+        let (_folder, key) = keys();
+        let private: Pkcs8V1Der<'static> = key.as_der().unwrap();
+        let public: PublicKeyX509Der<'static> = key.public_key().as_der().unwrap();
+        let (private, public) = (private.as_ref(), public.as_ref());
+        assert_eq!(within_private(private).unwrap(), &private[26..]);
+        assert!(RsaKey::public(within_private(private).unwrap()).is_none(), "a private key is no public one");
+        let mut runner = TestRunner::new(Config::with_cases(400));
+        let change = (any::<bool>(), 0..300_usize, any::<u8>(), 0..1300_usize);
+        let ran = runner.run(&change, |(of_private, at, byte, length)| {
+            let mut der = if of_private { private } else { public }.to_vec();
+            let at = at % der.len();
+            der[at] = byte;
+            der.truncate(length.max(1));
+            if let Some(key) = within_private(&der).and_then(RsaKey::private) {
+                let _ = key.decrypt(Padding::Oaep, &vec![0; key.size()]);
+            }
+            if let Some(key) = within_public(&der).and_then(RsaKey::public) {
+                let _ = key.encrypt(Padding::Oaep, b"text");
+            }
+            Ok(())
+        });
+        ran.unwrap();
+        // An elliptic key of PKCS #8 is another algorithm.
+        assert_eq!(within_private(&[0x30, 9, 2, 1, 0, 0x30, 0, 4, 2, 1, 1]), None);
     }
 }

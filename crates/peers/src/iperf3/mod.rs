@@ -10,6 +10,7 @@ mod results;
 mod server;
 mod session;
 mod streams;
+mod sys;
 
 use std::sync::atomic::AtomicBool;
 

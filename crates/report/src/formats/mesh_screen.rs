@@ -1,12 +1,12 @@
-//! The answer of a mesh: what its pairs reach, what stands out, and the matrices. Everything else is in the whole report.
+//! The answer of a mesh, and of matrices from elsewhere: what the pairs reach, what stands out, and the matrices. Everything else is in the
+//! whole report.
 
 use std::collections::BTreeMap;
 
-use analysis::plan::{CellMean, PlanTable, tables};
 use model::{Factor, FindingKind, Run, RunHeader, Verdict};
 
 use crate::limiter::hanging;
-use crate::{labels, plan};
+use crate::{labels, plan, spread};
 
 /// Width of the titles.
 const TITLE: usize = 14;
@@ -14,12 +14,14 @@ const TITLE: usize = 14;
 const MOST_HOSTS: usize = 16;
 /// Findings that are shown.
 const MOST_FINDINGS: usize = 8;
-/// The measures that are shown; the others follow from them.
-const MEASURES: [&str; 2] = ["median round trip", "goodput"];
 
-/// Whether a run is a mesh with an answer.
-pub(super) fn is_mesh(run: &Run) -> bool {
-    run.header.kind == RunHeader::MESH && !run.outcomes.is_empty()
+/// Whether a run has this answer: a mesh, or an import with such tables.
+pub(super) fn is_of(run: &Run) -> bool {
+    !run.outcomes.is_empty() && (is_mesh(run) || (run.header.origin.is_some() && !spread::shown(run).is_empty()))
+}
+
+fn is_mesh(run: &Run) -> bool {
+    run.header.kind == RunHeader::MESH
 }
 
 /// The screen; `whole` is how to see the rest.
@@ -30,25 +32,23 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     }
     let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().max(plan.to.len()));
     if hosts <= MOST_HOSTS {
-        text += &plan::matrices_in_text(run, columns, &MEASURES);
+        text += &plan::matrices_in_text(run, columns, &spread::MEASURES);
     }
     text
 }
 
 /// Title and text of each row, also for a page.
 pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
-    let mut rows: Vec<(&'static str, String)> = tables(&run.header, &run.outcomes)
-        .iter()
-        .filter(|table| MEASURES.contains(&table.measure) && !is_of_sizes(table))
-        .filter_map(|table| Some((title(table), range(table)?)))
-        .collect();
+    let mut rows: Vec<(&'static str, String)> =
+        spread::shown(run).iter().filter_map(|table| Some((spread::title(table), spread::sentence(table)?))).collect();
     let of = |kinds: &[FindingKind]| -> Vec<String> {
         let found = run.findings.iter().filter(|finding| kinds.contains(&finding.kind));
         found.map(|finding| short(&finding.statement)).collect()
     };
     let outliers = of(&[FindingKind::Outlier, FindingKind::Asymmetry]);
     let more = outliers.len().saturating_sub(MOST_FINDINGS);
-    if outliers.is_empty() {
+    // What others measured is not judged: it has no rounds.
+    if outliers.is_empty() && is_mesh(run) {
         rows.push(("Stands out", nothing(run)));
     }
     let mut shown = outliers.into_iter().take(MOST_FINDINGS);
@@ -58,15 +58,25 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
         rows.push(("", format!("and {more} more")));
     }
     rows.extend(of(&[FindingKind::Path]).into_iter().map(|finding| ("Between", finding)));
+    if run.header.origin.is_some() {
+        let notes = run.findings.iter().filter(|finding| finding.kind == FindingKind::Note);
+        let titles = std::iter::once("Import").chain(std::iter::repeat(""));
+        rows.extend(titles.zip(notes.map(|finding| finding.statement.clone())));
+    }
     rows.extend(limits(run).map(|limits| ("Limited by", limits)));
     rows.extend(missing(run).map(|missing| ("No value", missing)));
     rows.extend(caveats(run).map(|caveats| ("Caveats", caveats)));
     // A run that is not stored cannot be asked about.
-    if whole.contains(&run.header.id) {
+    if whole.contains(&run.header.id) && is_mesh(run) {
         rows.push(("Next", format!("`thru why {}` (what limits each pair, with the evidence)", run.header.id)));
     }
     if !whole.is_empty() {
-        rows.push(("More", format!("{whole}: all pairs with their intervals and limits")));
+        let rest = if is_mesh(run) {
+            "all pairs with their intervals and limits"
+        } else {
+            "every value with its trials and trust"
+        };
+        rows.push(("More", format!("{whole}: {rest}")));
     }
     rows
 }
@@ -84,42 +94,6 @@ fn nothing(run: &Run) -> String {
     } else {
         "no host, pair or cluster by 1.25 times or more".to_owned()
     }
-}
-
-/// Whether a table is of the sizes of a curve for one pair.
-fn is_of_sizes(table: &PlanTable) -> bool {
-    table.held.iter().any(|(name, _)| [Factor::FROM, Factor::TO].contains(&name.as_str()))
-}
-
-fn title(table: &PlanTable) -> &'static str {
-    if table.unit == "ns" { "RTT" } else { "Goodput" }
-}
-
-/// The median of the pairs, with the least and the greatest one: `median 941 Mbit/s over 30 pairs, 94.1 Mbit/s (a → b) to ...`.
-fn range(table: &PlanTable) -> Option<String> {
-    let cell = |(row, cells): (usize, &Vec<Option<CellMean>>)| {
-        let own = cells.iter().enumerate().filter_map(move |(column, mean)| Some((mean.as_ref()?.value, row, column)));
-        own.collect::<Vec<_>>()
-    };
-    let mut values: Vec<(f64, usize, usize)> = table.cells.iter().enumerate().flat_map(cell).collect();
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (least, most) = (values.first()?, values.last()?);
-    let middle = (values[(values.len() - 1) / 2].0 + values[values.len() / 2].0) / 2.0;
-    let shown = |value: f64| labels::quantity(value, table.unit);
-    let pair = |(value, row, column): &(f64, usize, usize)| {
-        let from = &table.rows[*row];
-        let to = table.columns.get(*column).map_or("", String::as_str);
-        format!("{} ({from} → {to})", shown(*value))
-    };
-    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}, ")).collect();
-    Some(format!(
-        "{}median {} over {} pairs, {} to {}",
-        held.concat(),
-        shown(middle),
-        values.len(),
-        pair(least),
-        pair(most)
-    ))
 }
 
 /// What limits the tests of each pattern, with their number: `30 stream tests by link rate (28), receiver CPU (2)`.

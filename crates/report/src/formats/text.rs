@@ -30,7 +30,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
     }
-    if let Some(whole) = view.whole.filter(|_| mesh_screen::is_mesh(run)) {
+    if let Some(whole) = view.whole.filter(|_| mesh_screen::is_of(run)) {
         return text + "\n" + &mesh_screen::screen(run, view.columns, whole);
     }
     if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {

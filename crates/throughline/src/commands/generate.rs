@@ -1,10 +1,12 @@
 //! `thru generate`: man pages, shell completions and JSON Schemas.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
+use flate2::read::ZlibDecoder;
 
 use session::Failure;
 
@@ -47,13 +49,28 @@ pub fn run(args: &GenerateArgs, mut command: clap::Command) -> Result<u8, Failur
             }
         }
         What::Schema => {
-            for (name, schema) in model::schema::all() {
-                let text = serde_json::to_string_pretty(&schema).map_err(Failure::other)? + "\n";
+            for (name, text) in schemas().map_err(failed)? {
                 fs::write(args.folder.join(format!("{name}.schema.json")), text).map_err(failed)?;
             }
         }
     }
     Ok(0)
+}
+
+/// The names of the schemas, in the order of the packed ones.
+const SCHEMAS: [&str; 5] = ["run", "event", "comparison", "selftest", "why"];
+
+/// The schemas with their names: before each its length, 32 bits in little endian, as `build.rs` packs them.
+fn schemas() -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut packed = ZlibDecoder::new(&include_bytes!(concat!(env!("OUT_DIR"), "/schemas.zlib"))[..]);
+    let mut next = |name| {
+        let mut length = [0; 4];
+        packed.read_exact(&mut length)?;
+        let mut text = vec![0; u32::from_le_bytes(length) as usize];
+        packed.read_exact(&mut text)?;
+        Ok((name, text))
+    };
+    SCHEMAS.into_iter().map(&mut next).collect()
 }
 
 /// Writes the pages of `command` and of all commands below it.

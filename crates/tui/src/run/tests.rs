@@ -55,6 +55,7 @@ fn reading(end: &str, number: u32, flows: u32) -> Event {
         at_ns: u64::from(number) * SECOND,
         first_arrival_ns: Some(0),
         flows: (0..flows).map(flow).collect(),
+        cpu: None,
     };
     Event::Reading { pass: 0, end: end.to_owned(), reading }
 }
@@ -121,6 +122,25 @@ fn a_stream_is_shown_over_time_with_its_flows() {
     insta::assert_snapshot!("stream_after_a_trial", picture(&view));
     view.switch_unit();
     assert!(picture(&view).contains("MB/s"));
+}
+
+#[test]
+fn the_cores_are_those_of_the_last_second_and_after_a_trial_those_of_its_pass() {
+    let mut view = stream();
+    view.cores = [None, None];
+    let busiest = |view: &RunView| view.cores.each_ref().map(|cpu| cpu.as_ref().map(|cpu| cpu.busiest()[0]));
+    let Event::Pass(Pass { near, .. }) = pass([95, 40]) else { return };
+    for (end, shown) in [("near", [Some(0.95), None]), ("far", [Some(0.95), Some(0.95)])] {
+        let Event::Reading { pass, reading, .. } = reading(end, 1, 1) else { return };
+        let reading = Reading { cpu: near.cpu.clone(), ..reading };
+        tell(&mut view, Event::Reading { pass, end: end.to_owned(), reading });
+        assert_eq!(busiest(&view), shown);
+    }
+    // A host that is not observed over time says nothing.
+    tell(&mut view, reading("near", 2, 1));
+    assert_eq!(busiest(&view), [Some(0.95); 2]);
+    tell(&mut view, pass([30, 40]));
+    assert_eq!(busiest(&view), [Some(0.3), Some(0.4)]);
 }
 
 #[test]

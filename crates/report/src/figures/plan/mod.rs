@@ -6,7 +6,7 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{FactorLine, factor_lines};
-use model::{Axis, Figure, Point, Run, Scale, Series};
+use model::{Axis, Figure, Point, Run, RunHeader, Scale, Series};
 
 use super::Drawn;
 use super::arrange::{END, OwnLevels, Palette, by_levels};
@@ -23,7 +23,10 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     for (owner, run) in plans() {
         let suffix = if plans().count() > 1 { format!("-{}", run.header.id) } else { String::new() };
         let mut of = values::figures(run);
-        of.extend(line_figures(run));
+        // In a mesh every pair would be a line over the patterns.
+        if run.header.kind != RunHeader::MESH {
+            of.extend(line_figures(run));
+        }
         of.extend(over_time(run));
         drawn.extend(of.into_iter().map(|Drawn { figure, .. }| Drawn {
             // A matrix has no series, but an owner.

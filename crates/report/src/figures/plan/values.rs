@@ -1,12 +1,13 @@
 //! A plan's values: over each factor, and between each pair of hosts.
 
 use analysis::plan::{CellMean, PlanTable, tables};
-use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, Scale, Series};
+use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, RunHeader, Scale, Series};
 
 use super::super::Drawn;
 use super::super::arrange::{OwnLevels, Palette, by_levels};
 use super::axis::Levels;
 use super::{file_name, subtitle};
+use crate::labels;
 
 /// One value of a measure, with its levels.
 struct Value {
@@ -189,10 +190,13 @@ fn matrix(run: &Run, measured: &Measured) -> Option<Drawn> {
     if panels.iter().all(String::is_empty) {
         panels.clear();
     }
+    let label =
+        run.header.plan.as_ref().and_then(|plan| plan.cluster_label()).filter(|_| run.header.kind == RunHeader::MESH);
+    let by_cluster = label.map_or(String::new(), |label| format!("; hosts by {}", labels::plain(label)));
     let figure = Figure {
         id: format!("plan-{}-hosts", file_name(measured.name)),
         title: format!("{} from host to host", capitalised(measured.name)),
-        subtitle: subtitle(run, "means of the trials"),
+        subtitle: subtitle(run, &format!("means of the trials{by_cluster}")),
         x: Axis::names(Factor::TO, &to),
         y: Axis::names(Factor::FROM, &from),
         panels,

@@ -27,6 +27,8 @@ pub(super) struct FigurePart {
     series: Vec<SeriesPart>,
     marks: Vec<Mark>,
     matrix: Option<Matrix>,
+    /// Index of the run of a matrix.
+    owner: usize,
     /// The picture for a wide and for a narrow place, of figures that the page does not draw: maps and stacked bars.
     pictures: Vec<String>,
 }
@@ -104,6 +106,7 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
         context: figure.context,
         marks: figure.marks,
         matrix: figure.matrix,
+        owner: owners.first().copied().unwrap_or_default(),
     }
 }
 

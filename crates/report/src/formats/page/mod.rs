@@ -4,6 +4,7 @@ mod columns;
 mod figures;
 mod hosts;
 mod method;
+mod pairs;
 mod run;
 mod tables;
 

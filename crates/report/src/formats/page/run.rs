@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::hosts::{self, Fact};
 use super::method::{self, Facts};
+use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen, mesh_screen};
 use crate::{advice, anatomy, captures, ceiling_cost, host_activity, labels, limiter, one_way, run_list, sides};
@@ -45,6 +46,7 @@ pub(super) struct RunPart {
     command: String,
     method: Facts,
     trials: Table,
+    pairs: Vec<PairPart>,
 }
 
 /// A finding.
@@ -91,6 +93,7 @@ impl RunPart {
             command: labels::plain(&method::command_line(&run.header.command)),
             method: method::facts(run),
             trials: tables::trials(run),
+            pairs: pairs::all(run),
         }
     }
 }
@@ -120,7 +123,7 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
         None if run.header.kind == "curve" => curve_screen::whole_rows(run),
-        None if mesh_screen::is_mesh(run) => mesh_screen::rows(run, ""),
+        None if mesh_screen::is_of(run) => mesh_screen::rows(run, ""),
         // Groups of flows: how fair they were.
         None if run.findings.iter().any(|finding| finding.kind == FindingKind::Fairness) => {
             let fair = run.findings.iter().filter(|finding| finding.kind == FindingKind::Fairness);

@@ -77,7 +77,8 @@ fn results(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
     Ok(())
 }
 
-/// The peak of a curve, the difference of a comparison, otherwise the first outcome's own estimate.
+/// The peak of a curve, the difference of a comparison, otherwise the first outcome's own estimate. One of a plan's many cells does not
+/// stand for it.
 fn headline(run: &Run) -> Option<&Estimate> {
     let wanted = match run.header.kind.as_str() {
         "curve" => Some(FindingKind::Peak),
@@ -85,7 +86,8 @@ fn headline(run: &Run) -> Option<&Estimate> {
         _ => None,
     };
     let found = run.findings.iter().filter(|finding| Some(finding.kind) == wanted);
-    let own = || sides::shown(run).into_iter().find_map(|outcome| outcome.estimate.as_ref());
+    let many = run.header.plan.is_some() && run.outcomes.len() > 1;
+    let own = || sides::shown(run).into_iter().filter(|_| !many).find_map(|outcome| outcome.estimate.as_ref());
     found.filter_map(|finding| finding.estimate.as_ref()).next().or_else(own)
 }
 

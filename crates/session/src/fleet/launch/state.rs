@@ -96,7 +96,7 @@ impl State {
         let file = self.folder.join(STATE);
         let write = || -> std::io::Result<()> {
             let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
-            new.write_all(serde_json::to_string_pretty(&self.content)?.as_bytes())?;
+            new.write_all(model::json::pretty(&self.content)?.as_bytes())?;
             new.persist(&file).map(drop).map_err(|error| error.error)
         };
         write().map_err(|error| Failure::output(format!("cannot write {}: {error}", file.display())))
