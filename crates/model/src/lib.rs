@@ -98,7 +98,7 @@ pub use tally::{
 };
 pub use tcp::TcpSample;
 pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
-pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
+pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;
 pub use why::{

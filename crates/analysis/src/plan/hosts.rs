@@ -8,44 +8,96 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Finding, Outcome, RunHeader};
+use model::{Finding, Outcome, Retest, RunHeader};
 
 use super::KINDS;
 use super::clusters::{self, Named};
 use super::matrix::Matrix;
 use super::outlier::{LEAST, Of, Test};
+use super::retest::{Judgement, judgements};
 use crate::stats::two_way::Side;
 use crate::stats::{MeanDifference, holm};
 
+/// What stands out of a run's matrices, before it is worded.
+pub(super) struct StandingOut {
+    pub(super) matrices: Vec<Matrix>,
+    /// The clusters, with the number that was compared.
+    pub(super) groups: Vec<Test>,
+    groups_number: usize,
+    /// The hosts and pairs, each with the number of its matrix.
+    pub(super) tests: Vec<(usize, Test)>,
+    number: usize,
+}
+
+impl StandingOut {
+    pub(super) fn of(header: &RunHeader, outcomes: &[Outcome]) -> Self {
+        let level = header.stopping.confidence;
+        let matrices: Vec<Matrix> = KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).collect();
+        let groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
+        let groups_number = groups.len();
+        let groups = significant(groups, level);
+        let mut tests = Vec::new();
+        for (number, matrix) in matrices.iter().enumerate() {
+            let named: Vec<Named<'_>> =
+                groups.iter().filter(|test| test.kind == matrix.kind).filter_map(Named::of).collect();
+            let directions = header.kind == RunHeader::MESH;
+            tests.extend(of_matrix(matrix, &named, directions).into_iter().map(|test| (number, test)));
+        }
+        let number = tests.len();
+        let (numbers, tests): (Vec<usize>, Vec<Test>) = tests.into_iter().unzip();
+        let kept = significant_of(&tests, level);
+        let tests = numbers.into_iter().zip(tests).zip(kept).filter(|(_, kept)| *kept).map(|(test, _)| test).collect();
+        Self { matrices, groups, groups_number, tests, number }
+    }
+
+    /// Whether a difference of directions is told by one of them, which stands out by itself.
+    pub(super) fn is_told(&self, number: usize, of: &Of) -> bool {
+        let Of::Asymmetry { from, to } = of else { return false };
+        let one = |test: &(usize, Test)| match &test.1.of {
+            Of::Pair { from: near, to: far } => {
+                test.0 == number && ((near == from && far == to) || (near == to && far == from))
+            }
+            _ => false,
+        };
+        self.tests.iter().any(one)
+    }
+}
+
 /// The hosts, clusters and pairs that stand out in a plan's matrices, or an imported one's: one matrix for each statistic, the mean over
 /// all other factors. Empty where each host has fewer than three partners, so with fewer than four hosts that measure each other.
+/// If the plan tests again what stands out, only what `retests` confirm is called slow or fast.
 #[must_use]
-pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome]) -> Vec<Finding> {
+pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome], retests: &[Retest]) -> Vec<Finding> {
     let level = header.stopping.confidence;
-    let matrices: Vec<Matrix> = KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).collect();
-    let groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
-    let groups_number = groups.len();
-    let groups = significant(groups, level);
-    let mut tests = Vec::new();
-    for (number, matrix) in matrices.iter().enumerate() {
-        let named: Vec<Named<'_>> =
-            groups.iter().filter(|test| test.kind == matrix.kind).filter_map(Named::of).collect();
-        let directions = header.kind == RunHeader::MESH;
-        tests.extend(of_matrix(matrix, &named, directions).into_iter().map(|test| (number, test)));
-    }
-    let number = tests.len();
-    let (numbers, tests): (Vec<usize>, Vec<Test>) = tests.into_iter().unzip();
-    let kept = significant_of(&tests, level);
-    let mut findings: Vec<Finding> = groups.iter().filter_map(|test| test.finding(level, groups_number, "")).collect();
-    for (number_of, matrix) in matrices.iter().enumerate() {
-        let own: Vec<&Test> = tests
+    let out = StandingOut::of(header, outcomes);
+    let judged = judgements(header, &out, retests);
+    let judgement = |test: &Test| judged.as_ref().and_then(|judged| judged.of(test));
+    let word = |test: &Test, number: usize, more: &str| match judgement(test) {
+        None => test.finding(level, number, more),
+        Some(Judgement::Confirmed(evidence)) => test.finding(level, number, &format!("{more}; {evidence}")),
+        Some(Judgement::NotConfirmed(evidence)) => test.unconfirmed(level, number, "not confirmed", evidence),
+        Some(Judgement::NotRetested) => test.unconfirmed(level, number, "not re-tested", ""),
+    };
+    let mut findings: Vec<Finding> = out.groups.iter().filter_map(|test| word(test, out.groups_number, "")).collect();
+    for (number_of, matrix) in out.matrices.iter().enumerate() {
+        let own = || {
+            let own = out.tests.iter().filter(|(of, test)| *of == number_of && !out.is_told(number_of, &test.of));
+            own.map(|(_, test)| test)
+        };
+        let asymmetric: BTreeSet<(&str, &str)> = out
+            .tests
             .iter()
-            .zip(&numbers)
-            .zip(&kept)
-            .filter(|((_, of), kept)| **of == number_of && **kept)
-            .map(|((test, _), _)| test)
+            .filter_map(|(of, test)| match &test.of {
+                Of::Asymmetry { from, to } if *of == number_of => Some((from.as_str(), to.as_str())),
+                _ => None,
+            })
             .collect();
-        findings.extend(of_matrix_findings(&own, matrix, level, number));
+        let is_named = |test: &&Test| matches!(judgement(test), None | Some(Judgement::Confirmed(_)));
+        let confirmed: Vec<&Test> = own().filter(is_named).collect();
+        for (test, more) in with_directions(&confirmed, matrix, &asymmetric) {
+            findings.extend(word(test, out.number, &more));
+        }
+        findings.extend(own().filter(|test| !is_named(test)).filter_map(|test| word(test, out.number, "")));
     }
     findings
 }
@@ -111,8 +163,13 @@ fn of_matrix(matrix: &Matrix, named: &[Named<'_>], directions: bool) -> Vec<Test
     tests
 }
 
-/// The findings of a matrix's significant tests: one for each host in a role, and one for each pair, with both of its directions.
-fn of_matrix_findings(tests: &[&Test], matrix: &Matrix, level: f64, number: usize) -> Vec<Finding> {
+/// A matrix's tests that are findings, each with what is to be said of the other direction: one for each host in a role, and one for
+/// each pair, with both of its directions.
+fn with_directions<'a>(
+    tests: &[&'a Test],
+    matrix: &Matrix,
+    asymmetric: &BTreeSet<(&str, &str)>,
+) -> Vec<(&'a Test, String)> {
     let is_low: BTreeMap<(&str, &str), bool> = tests
         .iter()
         .filter_map(|test| match &test.of {
@@ -120,49 +177,30 @@ fn of_matrix_findings(tests: &[&Test], matrix: &Matrix, level: f64, number: usiz
             _ => None,
         })
         .collect();
-    let asymmetric: BTreeSet<(&str, &str)> = tests
-        .iter()
-        .filter_map(|test| match &test.of {
-            Of::Asymmetry { from, to } => Some((from.as_str(), to.as_str())),
-            _ => None,
-        })
-        .collect();
     let places = matrix.places();
-    let mut findings = Vec::new();
+    let mut said = Vec::new();
     for test in tests {
-        let more = match &test.of {
-            Of::Pair { from, to } => {
-                let (from, to) = (from.as_str(), to.as_str());
-                let back = is_low.get(&(to, from));
-                if back == is_low.get(&(from, to)) && back.is_some() {
-                    format!("; {to} → {from} is as well")
-                } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
-                    format!("; {to} → {from} is not: the pair is asymmetric")
-                } else {
-                    String::new()
-                }
-            }
-            // A direction that stands out says it.
-            Of::Asymmetry { from, to } => {
-                let (from, to) = (from.as_str(), to.as_str());
-                if is_low.contains_key(&(from, to)) || is_low.contains_key(&(to, from)) {
-                    continue;
-                }
-                String::new()
-            }
-            _ => String::new(),
+        let Of::Pair { from, to } = &test.of else {
+            said.push((*test, String::new()));
+            continue;
         };
+        let (from, to) = (from.as_str(), to.as_str());
+        let back = is_low.get(&(to, from));
+        let same = back.is_some() && back == is_low.get(&(from, to));
         // Of two directions that stand out to the same side, the first one tells of both.
-        if let Of::Pair { from, to } = &test.of {
-            let (from, to) = (from.as_str(), to.as_str());
-            let same = is_low.get(&(to, from)) == is_low.get(&(from, to));
-            if same && is_low.contains_key(&(to, from)) && places.get(&(to, from)) < places.get(&(from, to)) {
-                continue;
-            }
+        if same && places.get(&(to, from)) < places.get(&(from, to)) {
+            continue;
         }
-        findings.extend(test.finding(level, number, &more));
+        let more = if same {
+            format!("; {to} → {from} is as well")
+        } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
+            format!("; {to} → {from} is not: the pair is asymmetric")
+        } else {
+            String::new()
+        };
+        said.push((*test, more));
     }
-    findings
+    said
 }
 
 #[cfg(test)]
@@ -193,13 +231,13 @@ mod tests {
     }
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_hosts(&run.header, &run.outcomes).into_iter().map(|finding| finding.statement).collect()
+        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement).collect()
     }
 
     #[test]
     fn a_receiver_ten_times_slower_is_named_with_its_ratio() {
         let run = run(5, 1, [0.03, 0.05], "stream", |_, to| if to == "c" { 0.1 } else { 1.0 });
-        let found = of_hosts(&run.header, &run.outcomes);
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Outlier, 4));
         assert!(only.statement.starts_with("c is slow as a receiver: its goodput is "), "{}", only.statement);
@@ -263,7 +301,7 @@ mod tests {
             let slow = if levels["from"] == "a" { 0.1 } else { 1.0 };
             1e9 * jumbo * slow * (0.05 * random.normal()).exp()
         });
-        let found = of_hosts(&run.header, &run.outcomes);
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
         assert!(found.len() == 1 && found[0].statement.starts_with("a is slow as a sender"), "{found:?}");
         assert_eq!(found[0].cells.len(), 6, "both sizes to three hosts");
     }
@@ -283,7 +321,7 @@ mod tests {
         }
         let found = statements(&one_dead);
         assert!(found.len() == 1 && found[0].contains("over 20 pairs"), "{found:?}");
-        assert_eq!(of_hosts(&RunHeader::default(), &few.outcomes), [], "no plan");
+        assert_eq!(of_hosts(&RunHeader::default(), &few.outcomes, &[]), [], "no plan");
     }
 
     #[test]

@@ -96,10 +96,11 @@ pub(super) async fn measure(
 ) -> Result<Option<ControlError>, Failure> {
     let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
     let (mut fleet, programs) = unless_interrupted(here.cancel.clone(), reach(parsed, &slots, &hosts, here)).await?;
-    let (header, trials, passes) = match resumed {
-        Some(Resumed { header, trials, passes }) => {
-            here.sinks.resume(Run { passes: passes.clone(), ..Run::new(header.clone()) })?;
-            (header.clone(), trials.clone(), passes.clone())
+    let (header, trials, passes, retests) = match resumed {
+        Some(Resumed { header, trials, passes, retests }) => {
+            let begun = Run::new(header.clone());
+            here.sinks.resume(Run { passes: passes.clone(), retests: retests.clone(), ..begun })?;
+            (header.clone(), trials.clone(), passes.clone(), retests.clone())
         }
         None => {
             let mut specs = parsed.specs.clone();
@@ -109,10 +110,10 @@ pub(super) async fn measure(
             if parsed.plan.groups().is_some() && !request.hosts.no_path {
                 probe_path(&slots, &mut fleet, &mut header, here).await?;
             }
-            (header, Vec::new(), Vec::new())
+            (header, Vec::new(), Vec::new(), Vec::new())
         }
     };
-    let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
+    let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     fleet.release().await;
     Ok(failed)

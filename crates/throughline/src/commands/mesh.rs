@@ -16,6 +16,9 @@ use crate::flags::Output;
 use crate::job::Shape;
 use crate::measure::conduct;
 
+/// How often what stands out is tested again.
+const RETESTS: u32 = 5;
+
 /// Flags of `thru mesh`.
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/mesh.txt").trim_end())]
@@ -43,7 +46,11 @@ pub struct MeshArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole(1..=u32::MAX))]
     rounds: u32,
 
-    /// Time for all rounds. One is measured in any case.
+    /// Do not test again, after the rounds, what stands out: it is then named without confirmation.
+    #[arg(long)]
+    no_retest: bool,
+
+    /// Time for all rounds and what is tested again. One round is measured in any case.
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     budget: Option<Nanos>,
 
@@ -129,6 +136,7 @@ impl MeshArgs {
             directions: Directions::NAMES.iter().find(of_name).map_or(Directions::Both, |(_, chosen)| *chosen),
             patterns: self.pattern.clone(),
             rounds: self.rounds,
+            retests: (!self.no_retest).then_some(RETESTS),
             budget: self.budget,
             time: self.time,
             share: self.sample.map_or(1.0, |share| share.0),
