@@ -323,16 +323,19 @@ impl PlanRun {
     fn give_up_failed(&mut self, state: &mut RunState) -> Option<End> {
         let failed = std::mem::take(&mut self.failed);
         let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
+        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for (cell, reason) in failed {
             *self.rounds_done.entry(cell).or_default() += 1;
-            let slot = self.schedule.slots.iter().find(|slot| slot.cell == cell);
-            let ids: Vec<u32> = slot.map_or_else(Vec::new, |slot| slot.cells().collect());
-            if let Some(cell) = state.header.cells.iter().find(|one| one.id == cell) {
-                state.notes.push(failed_twice(cell, ids, self.round, &reason));
-            }
-            if !measured {
-                return Some(End::Failed);
-            }
+            reasons.entry(reason).or_default().push(cell);
+        }
+        let ended = !measured && !reasons.is_empty();
+        for (reason, slots) in reasons {
+            let own = self.schedule.slots.iter().filter(|slot| slots.contains(&slot.cell));
+            let ids: Vec<u32> = own.flat_map(Slot::cells).collect();
+            state.notes.extend(failed_twice(&state.header, slots.len(), ids, self.round, &reason));
+        }
+        if ended {
+            return Some(End::Failed);
         }
         None
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use analysis::plan::Slot;
-use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Spec, Stop, Trial, Verdict};
+use model::{Cell, Event, Factor, Finding, FindingKind, Phase, RunHeader, Spec, Stop, Trial, Verdict};
 
 use crate::Leg;
 use crate::curve::{Planned, spec_of};
@@ -75,22 +75,29 @@ pub(crate) fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> F
     without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
 }
 
-/// The same for a test that failed twice.
-pub(crate) fn failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
-    without_trial(cell, cells, &format!("failed twice in round {}: {reason}.", round + 1))
+/// The same for the tests, as many as `slots`, that failed twice for the same reason, such as those of a lost host.
+pub(crate) fn failed_twice(
+    header: &RunHeader,
+    slots: usize,
+    cells: Vec<u32>,
+    round: u32,
+    reason: &str,
+) -> Option<Finding> {
+    let what = format!("failed twice in round {}: {reason}.", round + 1);
+    let first = header.cells.iter().find(|cell| Some(&cell.id) == cells.first())?;
+    let note =
+        if slots == 1 { without_trial(first, cells, &what) } else { note(format!("{slots} tests {what}"), cells) };
+    Some(note)
 }
 
 fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-    Finding {
-        kind: FindingKind::Note,
-        statement: format!("Cell {}{of} {what}", cell.id),
-        estimate: None,
-        block: None,
-        cells,
-        comparison: None,
-    }
+    note(format!("Cell {}{of} {what}", cell.id), cells)
+}
+
+fn note(statement: String, cells: Vec<u32>) -> Finding {
+    Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells, comparison: None }
 }
 
 /// What a step measures, after its number: `: pattern rr, 4 host pairs at the same time`.

@@ -1,7 +1,11 @@
 //! How an agent was reached, so that further connections lead to the same one.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use model::Family;
+
+use crate::Access;
 use crate::agent::Agent;
 use crate::proto::auth::Token;
 use crate::proto::fingerprint::Fingerprint;
@@ -14,13 +18,15 @@ pub(super) enum Reached {
     /// At `host`, as the user wrote it. A name may have several addresses: `address` is the one that answered, and `key` what it was
     /// recognized by.
     Remote { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token> },
+    /// Not yet: it did not answer at `host`.
+    Not { host: String, access: Arc<Access>, family: Family },
 }
 
 impl Reached {
     /// The agent's address; `None` within this process.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Local(_) => None,
+            Self::Local(_) | Self::Not { .. } => None,
             Self::Remote { address, .. } => Some(*address),
         }
     }
