@@ -1,7 +1,7 @@
 //! The hosts of a plan. Each has one control connection and can be the near or the far end of a test, or is the far end only,
 //! with another program. Simultaneous tests that share a host have further connections to its agent.
 
-use std::sync::Arc;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use model::{Change, Conditions, Family, HostReading, HostSettings, RunHeader, Spec};
@@ -57,7 +57,7 @@ impl Member {
     /// An agent that did not answer at `host` for this reason; it is tried again.
     #[must_use]
     pub fn lost(name: &str, host: &str, access: Access, family: Family, reason: String) -> Self {
-        let reached = Reached::Not { host: host.to_owned(), access: Arc::new(access), family };
+        let reached = Reached::Not { host: host.to_owned(), access: Rc::new(access), family };
         let lost = Lost { name: name.to_owned(), reason, reached, tried: Instant::now() };
         Self { end: None, program: None, lost: Some(lost) }
     }

@@ -1,7 +1,7 @@
 //! How an agent was reached, so that further connections lead to the same one.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use model::Family;
 
@@ -19,7 +19,7 @@ pub(super) enum Reached {
     /// recognized by.
     Remote { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token> },
     /// Not yet: it did not answer at `host`.
-    Not { host: String, access: Arc<Access>, family: Family },
+    Not { host: String, access: Rc<Access>, family: Family },
 }
 
 impl Reached {
