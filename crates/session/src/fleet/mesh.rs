@@ -270,7 +270,7 @@ mod tests {
             host
         };
         let hosts = (0..count).map(host).collect();
-        Fleet { source: "f".into(), hosts, groups: BTreeMap::new() }
+        Fleet { source: "f".into(), hosts, groups: BTreeMap::new(), alerts: Vec::new() }
     }
 
     fn mesh() -> Mesh {

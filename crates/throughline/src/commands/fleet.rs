@@ -7,6 +7,7 @@ use model::Family;
 use session::Failure;
 use session::fleet::{self, Fleet, FleetHost, HostResult, UpRequest};
 
+use super::mesh_watch::{HistoryArgs, WatchArgs};
 use crate::{console, output, registries};
 
 /// Flags of `thru fleet`.
@@ -57,6 +58,10 @@ enum Action {
         #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet up`")]
         fleet: String,
     },
+    /// Measure a mesh again and again: history, changes of each pair, alerts.
+    Watch(Box<WatchArgs>),
+    /// What changed over the passes of a watch: alerts, change points, each pair over time.
+    History(HistoryArgs),
     /// Print the fleet as a fleet.toml.
     Show {
         #[command(flatten)]
@@ -104,6 +109,8 @@ const NOT_REACHED: u8 = 3;
 /// Runs it.
 pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
     match &args.action {
+        Action::Watch(args) => super::mesh_watch::watch(args),
+        Action::History(args) => super::mesh_watch::history(args),
         Action::Show { hosts } => {
             let fleet = fleet::open(&hosts.fleet)?;
             let chosen = hosts.chosen(&fleet)?;

@@ -24,7 +24,33 @@ const RETESTS: u32 = 5;
 #[command(after_help = include_str!("../help/mesh.txt").trim_end())]
 pub struct MeshArgs {
     #[command(flatten)]
-    hosts: FleetHosts,
+    what: What,
+
+    /// Continue this run of the same mesh; its finished trials are kept.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "plan", "no_store", "seed"])]
+    resume: Option<String>,
+
+    /// Print the plan for `thru run`; do not measure.
+    #[arg(long, conflicts_with = "dry_run")]
+    plan: bool,
+
+    /// Print the cells, the order of the first round and the duration; do not measure.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// File with the agents' token, for hosts without one of their own.
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What a mesh measures.
+#[derive(Debug, Args)]
+pub struct What {
+    #[command(flatten)]
+    pub hosts: FleetHosts,
 
     /// The near ends, in place of all hosts with each other; HOSTS as for --hosts.
     #[arg(long, value_name = "HOSTS", requires = "servers", conflicts_with = "hosts")]
@@ -81,34 +107,15 @@ pub struct MeshArgs {
     /// Seed of the order and of the sample [default: from the clock].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
-
-    /// Continue this run of the same mesh; its finished trials are kept.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "plan", "no_store", "seed"])]
-    resume: Option<String>,
-
-    /// Print the plan for `thru run`; do not measure.
-    #[arg(long, conflicts_with = "dry_run")]
-    plan: bool,
-
-    /// Print the cells, the order of the first round and the duration; do not measure.
-    #[arg(long)]
-    dry_run: bool,
-
-    /// File with the agents' token, for hosts without one of their own.
-    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
-    token_file: Option<PathBuf>,
-
-    #[command(flatten)]
-    output: Output,
 }
 
 /// Runs it.
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
-    let named = &args.hosts.fleet;
+    let named = &args.what.hosts.fleet;
     let fleet = fleet::open(named)?;
     let store = args.output.store.as_deref();
     let resumed = args.resume.as_deref();
-    let mesh = args.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
+    let mesh = args.what.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);
         return Ok(0);
@@ -124,8 +131,9 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     Ok(conduct(&args.output.request("mesh", hosts, work), &args.output, Shape::default())?.1)
 }
 
-impl MeshArgs {
-    fn mesh(&self, seed: Option<u64>) -> Mesh {
+impl What {
+    /// The mesh of these flags; with the `seed` of a run that is continued.
+    pub fn mesh(&self, seed: Option<u64>) -> Mesh {
         let pairing = match self.clients.clone().zip(self.servers.clone()) {
             Some((clients, servers)) => Pairing::Between { clients, servers },
             None => Pairing::All(self.hosts.hosts.clone()),
