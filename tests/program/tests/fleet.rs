@@ -9,14 +9,14 @@ use model::{FindingKind, HostCheck};
 use program::{Agent, Doc, Finished, Running, Sandbox, skip};
 
 /// Four agents of this host, each as a host of a fleet, in two racks.
-struct Fleet {
-    sandbox: Sandbox,
-    agents: Vec<Agent>,
-    file: String,
+pub(crate) struct Fleet {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) file: String,
 }
 
 impl Fleet {
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let sandbox = Sandbox::with_token();
         let agents: Vec<Agent> = (0..count).map(|_| Agent::with_token(&sandbox, &[])).collect();
         let token = sandbox.token_flags()[1].to_owned();
@@ -186,9 +186,17 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
     assert_eq!((doc.run.outcomes.len(), doc.run.header.kind.as_str()), (12, "mesh"));
     drop(again);
-    // A mesh does not begin without one of its hosts.
-    let without = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--rounds", "1"]).ended_with(3);
-    assert!(without.message().contains(&address), "{}", without.message());
+    // A mesh begins without a host that does not answer, and tells of it once.
+    let without = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--rounds", "1", "--time", "50ms"]);
+    let without = without.ended_with(5);
+    let said = without.message();
+    assert!(said.contains("n3 does not answer and is tried again") && said.contains(&address), "{said}");
+    assert!(without.stdout.contains("No value      6 of 12 tests: "), "{}", without.stdout);
+    // Two hosts are a pair, which needs both; so does a mesh of which one host is left.
+    for hosts in ["n0,n3", "n2,n3"] {
+        let refused = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--hosts", hosts]).ended_with(3);
+        assert!(refused.message().contains(&address), "{}", refused.message());
+    }
 }
 
 #[test]
@@ -204,14 +212,14 @@ fn clients_measure_with_servers() {
 }
 
 /// A lab that is taken down however the test ends.
-struct Hosts {
-    sandbox: Sandbox,
-    name: String,
+pub(crate) struct Hosts {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) name: String,
 }
 
 impl Hosts {
     /// Hosts h1 to hN on one switch, with agents.
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let hosts = Self { sandbox: Sandbox::new(), name: format!("mesh-{}", std::process::id()) };
         let topology = format!(
             "[[host]]\nname = \"h\"\ncount = {count}\n[[switch]]\nname = \"s\"\n[[link]]\nbetween = [\"h*\", \"s\"]\n"
@@ -222,12 +230,12 @@ impl Hosts {
         hosts
     }
 
-    fn on(&self, host: &str, args: &[&str]) -> Finished {
+    pub(crate) fn on(&self, host: &str, args: &[&str]) -> Finished {
         self.sandbox.run(&[&["lab", "exec", "--lab", &self.name, host, "--"], args].concat()).ok()
     }
 
     /// What the host sends has this rate, and less towards the hosts that `slow` gives a class.
-    fn shape(&self, host: &str, rate: &str) {
+    pub(crate) fn shape(&self, host: &str, rate: &str) {
         let tc = |words: &str| drop(self.on(host, &["tc"].into_iter().chain(words.split(' ')).collect::<Vec<_>>()));
         tc("qdisc add dev eth0 root handle 1: htb default 10");
         tc(&format!("class add dev eth0 parent 1: classid 1:10 htb rate {rate}"));
@@ -235,7 +243,7 @@ impl Hosts {
     }
 
     /// What `from` sends to `to` is slow.
-    fn slow(&self, from: &str, to: &str) {
+    pub(crate) fn slow(&self, from: &str, to: &str) {
         let found = self.on(from, &["getent", "ahostsv4", to]).stdout;
         let address = found.split_whitespace().next().expect("an address").to_owned();
         let filter = format!("filter add dev eth0 parent 1: protocol ip u32 match ip dst {address}/32 flowid 1:20");

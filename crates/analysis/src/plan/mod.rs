@@ -14,6 +14,7 @@ mod order;
 mod outlier;
 mod retest;
 mod sample;
+mod standing;
 mod steps;
 mod table;
 

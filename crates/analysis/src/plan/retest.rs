@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cell, Factor, Outcome, Retest, RunHeader};
 
-use super::hosts::StandingOut;
 use super::matrix::Matrix;
 use super::outlier::{LEAST, Of, Test, times};
+use super::standing::StandingOut;
 use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;

@@ -32,8 +32,10 @@ const USAGE: u8 = 2;
 
 /// A mesh that is measured at regular times.
 pub struct Watch<'a> {
-    /// What a pass measures. The seed is drawn anew for each pass, except for that of a sample.
+    /// What a pass measures, apart from its seed.
     pub mesh: &'a Mesh,
+    /// The seed of each pass; `None` to draw it anew, except for that of a sample.
+    pub seed: Option<u64>,
     /// The fleet, as the user named it.
     pub named: &'a str,
     /// The token of agents that have no other.
@@ -139,7 +141,8 @@ pub fn watch(
         if stopped {
             break;
         }
-        let seed = if watch.mesh.share < 1.0 { series.sample_seed } else { clock_seed() };
+        let drawn = if watch.mesh.share < 1.0 { series.sample_seed } else { clock_seed() };
+        let seed = watch.seed.unwrap_or(drawn);
         let mesh = Mesh { seed, ..watch.mesh.clone() };
         let request = Request {
             kind: RunHeader::MESH,

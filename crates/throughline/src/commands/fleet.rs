@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use model::Family;
 use session::Failure;
-use session::fleet::{self, Fleet, FleetHost, HostResult, UpRequest};
+use session::fleet::{self, HostResult, UpRequest};
 
 use super::mesh_watch::{HistoryArgs, WatchArgs};
+use crate::flags::FleetHosts;
 use crate::{console, output, registries};
 
 /// Flags of `thru fleet`.
@@ -67,26 +68,6 @@ enum Action {
         #[command(flatten)]
         hosts: FleetHosts,
     },
-}
-
-/// A fleet, or some of its hosts.
-#[derive(Debug, Args)]
-pub struct FleetHosts {
-    #[arg(value_name = "FLEET", help = registries::fleet_help())]
-    pub fleet: String,
-
-    /// Only these hosts: names (node[01-16]), @GROUP, LABEL=VALUE, ! before what to leave out, with commas.
-    #[arg(long, value_name = "HOSTS")]
-    pub hosts: Option<String>,
-}
-
-impl FleetHosts {
-    fn chosen<'a>(&self, fleet: &'a Fleet) -> Result<Vec<&'a FleetHost>, Failure> {
-        match &self.hosts {
-            Some(selection) => fleet.select(selection).map_err(Failure::usage),
-            None => Ok(fleet.hosts.iter().collect()),
-        }
-    }
 }
 
 /// Prints what became of the hosts, and returns the exit code.

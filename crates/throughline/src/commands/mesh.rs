@@ -9,10 +9,9 @@ use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
 use session::{Failure, Hosts, Work, stored};
 
-use super::fleet::FleetHosts;
 use super::run::preview;
 use crate::console;
-use crate::flags::Output;
+use crate::flags::{FleetHosts, Output};
 use crate::job::Shape;
 use crate::measure::conduct;
 
@@ -106,7 +105,7 @@ pub struct What {
 
     /// Seed of the order and of the sample [default: from the clock].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
 }
 
 /// Runs it.

@@ -97,6 +97,7 @@ fn condition(text: &str) -> Result<String, String> {
 pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     let request = Watch {
         mesh: &args.what.mesh(None),
+        seed: args.what.seed,
         named: &args.what.hosts.fleet,
         hosts: Hosts { token_file: args.token_file.clone(), ..Hosts::default() },
         name: args.series.name.clone(),
