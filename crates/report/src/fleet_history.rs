@@ -1,5 +1,7 @@
 //! The history of a mesh that is measured again and again, and what a watch tells.
 
+use std::collections::BTreeSet;
+
 use model::{AlertEvent, AlertState, ChangePoint, FindingKind, HistorySeries, MeshHistory, Run, units};
 
 use crate::grid::Grid;
@@ -20,11 +22,14 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
     };
     let span = last.started_unix_ns.saturating_sub(first.started_unix_ns);
     let pairs: Vec<&HistorySeries> = history.series.iter().filter(|series| is_pair(series)).collect();
-    let changed = pairs.iter().filter(|series| !series.changes.is_empty()).count();
-    let of = if changed == 0 {
-        format!("None of {} pairs", pairs.len())
-    } else {
-        format!("{changed} of {} pairs", pairs.len())
+    // A pair has a series for each figure.
+    let number = |of: &mut dyn Iterator<Item = &&HistorySeries>| {
+        of.map(|series| (&series.from, &series.to)).collect::<BTreeSet<_>>().len()
+    };
+    let all = number(&mut pairs.iter());
+    let of = match number(&mut pairs.iter().filter(|series| !series.changes.is_empty())) {
+        0 => format!("None of {}", counted(all, "pair", "pairs")),
+        changed => format!("{changed} of {}", counted(all, "pair", "pairs")),
     };
     let mut text = format!(
         "{of} changed over {} in {}; {}.\n",
@@ -44,7 +49,7 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
     section(&mut text, "Changes", changes.iter().map(|(series, change)| changed_in_words(series, change)));
     let (mut listed, even): (Vec<&HistorySeries>, Vec<&HistorySeries>) =
         pairs.iter().partition(|series| !series.changes.is_empty() || has_alert(history, series));
-    let rest = if even.len() <= MOST_EVEN { 0 } else { even.len() };
+    let rest = if even.len() <= MOST_EVEN { 0 } else { number(&mut even.iter()) };
     if rest == 0 {
         listed.extend(even);
     }

@@ -39,16 +39,27 @@ enum Of {
 pub struct Alerts {
     series: String,
     rules: Vec<Rule>,
+    /// Passes in a row in which a condition holds before its alert is raised.
+    after: u32,
+    /// In how many passes in a row it has held.
+    held: BTreeMap<Of, u32>,
     raised: BTreeMap<Of, AlertState>,
     /// The last values of each figure that a share is compared with, without those that raised an alert.
     usual: BTreeMap<(usize, PairFigure), VecDeque<f64>>,
 }
 
 impl Alerts {
-    /// No alert of the series with this name.
+    /// No alert of the series with this name; one is raised `after` that many passes in a row in which its condition holds.
     #[must_use]
-    pub fn new(series: &str, rules: Vec<Rule>) -> Self {
-        Self { series: series.to_owned(), rules, raised: BTreeMap::new(), usual: BTreeMap::new() }
+    pub fn new(series: &str, rules: Vec<Rule>, after: u32) -> Self {
+        Self {
+            series: series.to_owned(),
+            rules,
+            after,
+            held: BTreeMap::new(),
+            raised: BTreeMap::new(),
+            usual: BTreeMap::new(),
+        }
     }
 
     /// The alerts that are raised.
@@ -170,8 +181,19 @@ impl Alerts {
             alert,
             text: text(raised),
         };
+        let held = match raised {
+            Some(true) => {
+                let held = self.held.entry(of.clone()).or_default();
+                *held = held.saturating_add(1);
+                *held
+            }
+            _ => {
+                self.held.remove(&of);
+                0
+            }
+        };
         match (raised, self.raised.get(&of)) {
-            (Some(true), None) => {
+            (Some(true), None) if held >= self.after => {
                 events.push(event("raised", true, state()));
                 self.raised.insert(of, state());
             }
@@ -223,7 +245,7 @@ mod tests {
 
     #[test]
     fn an_alert_is_raised_once_and_resolved_once_beyond_its_limit() {
-        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", None)]);
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", None)], 1);
         assert_eq!(said(&mut alerts, 0, [Some(900.0), Some(900.0)]), [""; 0]);
         let raised = said(&mut alerts, 1, [Some(400.0), Some(900.0)]);
         assert_eq!(raised, ["raised: a → b: goodput 400 Mbit/s, below 500 Mbit/s (goodput<500Mbit)"]);
@@ -243,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_drop_is_against_the_usual_value_and_does_not_become_usual() {
-        let mut alerts = Alerts::new("w", vec![rule("drop>20%", None)]);
+        let mut alerts = Alerts::new("w", vec![rule("drop>20%", None)], 1);
         assert_eq!(said(&mut alerts, 0, [Some(100.0), Some(900.0)]), [""; 0]);
         assert_eq!(said(&mut alerts, 1, [Some(10.0), Some(900.0)]), [""; 0], "nothing is usual yet");
         for at in 2..6 {
@@ -259,16 +281,27 @@ mod tests {
 
     #[test]
     fn a_rule_of_some_hosts_leaves_others_alone() {
-        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", Some(&["c"]))]);
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", Some(&["c"]))], 1);
         let raised = said(&mut alerts, 0, [Some(1.0), Some(1.0)]);
         assert!(raised.len() == 1 && raised[0].contains("a → c"), "{raised:?}");
+    }
+
+    #[test]
+    fn a_condition_holds_for_some_passes_in_a_row_before_its_alert() {
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", None)], 3);
+        let raised: Vec<usize> = [400.0, 400.0, 900.0, 400.0, 400.0, 400.0, 400.0]
+            .into_iter()
+            .zip(0..)
+            .map(|(value, at)| said(&mut alerts, at, [Some(value), Some(900.0)]).len())
+            .collect();
+        assert_eq!(raised, [0, 0, 0, 0, 0, 1, 0]);
     }
 
     proptest! {
         #[test]
         fn raised_and_resolved_alternate_and_a_replay_has_the_same_state(values in prop::collection::vec(prop::option::of(1.0..1000.0f64), 1..60)) {
             let rules = vec![rule("goodput<500Mbit", None), rule("drop>30%", None)];
-            let (mut one, mut other) = (Alerts::new("w", rules.clone()), Alerts::new("w", rules));
+            let (mut one, mut other) = (Alerts::new("w", rules.clone(), 1), Alerts::new("w", rules, 1));
             let mut last: BTreeMap<(String, Option<String>), String> = BTreeMap::new();
             for (at, value) in values.iter().enumerate() {
                 for event in one.pass(&pass(at as u64, [*value, Some(900.0)])) {

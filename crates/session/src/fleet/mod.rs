@@ -24,5 +24,5 @@ pub use self::launch::{HostResult, LAUNCHERS, Launcher, UpRequest, down, up};
 pub use self::mesh::{Directions, Mesh, Pairing};
 pub use self::registry::{SOURCES, open};
 pub use self::source::Source;
-pub use self::watch::{Told, Watch, history_of, series_name, watch};
+pub use self::watch::{Conditions, Told, Watch, history_of, series_name, watch};
 pub use self::webhook::{Endpoint, endpoint};

@@ -49,7 +49,7 @@ pub struct Watch<'a> {
     /// Time from now to the latest start of a pass; `None` for no end.
     pub length: Option<Nanos>,
     /// Conditions beside those of the fleet.
-    pub alerts: Vec<String>,
+    pub alerts: Conditions,
     /// Where alerts are posted.
     pub webhook: Option<Endpoint>,
     /// Where metrics are served.
@@ -58,6 +58,15 @@ pub struct Watch<'a> {
     pub exit: fn() -> !,
     /// Shows what went wrong, from any thread.
     pub note: fn(&str),
+}
+
+/// What raises an alert.
+#[derive(Debug, Clone, Default)]
+pub struct Conditions {
+    /// Conditions, with hosts or for all.
+    pub texts: Vec<String>,
+    /// Passes in a row in which one holds before its alert is raised.
+    pub after: u32,
 }
 
 /// What a watch tells.
@@ -90,7 +99,7 @@ pub fn history_of(
     fleet: &Fleet,
     name: &str,
     store: Option<&Path>,
-    conditions: &[String],
+    conditions: &Conditions,
     since_unix_ns: u64,
 ) -> Result<MeshHistory, Failure> {
     let mut series = Series::open(fleet, name, store, conditions)?;
@@ -223,9 +232,9 @@ struct Series {
 }
 
 impl Series {
-    fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &[String]) -> Result<Self, Failure> {
-        let conditions: Vec<String> = fleet.alerts.iter().chain(conditions).cloned().collect();
-        let mut alerts = Alerts::new(name, rules(fleet, &conditions)?);
+    fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &Conditions) -> Result<Self, Failure> {
+        let texts: Vec<String> = fleet.alerts.iter().chain(&conditions.texts).cloned().collect();
+        let mut alerts = Alerts::new(name, rules(fleet, &texts)?, conditions.after);
         let runs = open_store(store)?.series(name, RunHeader::MESH, MOST_PASSES)?;
         let sample_seed = runs.last().map_or_else(clock_seed, |(header, _)| header.stopping.seed);
         let passes: Vec<MeshPass> = runs.iter().map(|(header, outcomes)| MeshPass::of(header, outcomes)).collect();

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use model::Nanos;
-use session::fleet::{self, Endpoint, Told, Watch};
-use session::values::above_zero;
+use session::fleet::{self, Conditions, Endpoint, Told, Watch};
+use session::values::{above_zero, whole};
 use session::{Failure, Hosts};
 
 use super::mesh::What;
@@ -30,10 +30,8 @@ pub struct WatchArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>)]
     length: Option<Nanos>,
 
-    /// Raise an alert for each pair of which this holds: goodput<500Mbit, rtt.p99>2ms, loss>1%, drop>20% or rise>50% of what is usual,
-    /// with HOSTS after it for those hosts only. May be repeated; the fleet's own `alerts` count as well.
-    #[arg(long, value_name = "CONDITION", value_parser = condition)]
-    alert: Vec<String>,
+    #[command(flatten)]
+    alerts: AlertFlags,
 
     /// Post each alert that is raised or resolved to this URL, as JSON.
     #[arg(long, value_name = "URL", value_parser = fleet::endpoint)]
@@ -53,6 +51,25 @@ pub struct WatchArgs {
     /// Print only alerts and errors.
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// What raises an alert.
+#[derive(Debug, Args)]
+struct AlertFlags {
+    /// Raise an alert for each pair of which this holds: goodput<500Mbit, rtt.p99>2ms, loss>1%, drop>20% or rise>50% of what is usual,
+    /// with HOSTS after it for those hosts only. May be repeated; the fleet's own `alerts` count as well.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    alert: Vec<String>,
+
+    /// Passes in a row in which a condition holds before its alert is raised.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1_000))]
+    alert_after: u32,
+}
+
+impl AlertFlags {
+    fn conditions(&self) -> Conditions {
+        Conditions { texts: self.alert.clone(), after: self.alert_after }
+    }
 }
 
 /// Which passes belong together, and where they are.
@@ -77,9 +94,8 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     last: Option<Nanos>,
 
-    /// A condition of an alert, as for `thru fleet watch`. May be repeated.
-    #[arg(long, value_name = "CONDITION", value_parser = condition)]
-    alert: Vec<String>,
+    #[command(flatten)]
+    alerts: AlertFlags,
 
     #[command(flatten)]
     series: Series,
@@ -104,7 +120,7 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         store: args.series.store.clone(),
         every: args.every,
         length: args.length,
-        alerts: args.alert.clone(),
+        alerts: args.alerts.conditions(),
         webhook: args.webhook.clone(),
         metrics: args.metrics,
         exit: at_once,
@@ -136,7 +152,7 @@ pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
     let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&args.fleet));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let since = args.last.map_or(0, |last| now.saturating_sub(last.0));
-    let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alert, since)?;
+    let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;
     if args.json {
         console::json(&history)?;
     } else {
