@@ -14,6 +14,7 @@ pub mod compare;
 mod curve;
 mod direction;
 pub mod findings;
+pub mod history;
 pub mod limiter;
 pub mod outcome;
 pub mod plan;

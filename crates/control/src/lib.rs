@@ -12,6 +12,7 @@ mod error;
 pub mod helper;
 mod limits;
 pub mod proto;
+pub mod scrape;
 mod tls;
 mod wire;
 pub mod worker;

@@ -135,7 +135,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         })),
         ..RunHeader::default()
     };
-    findings.splice(0..0, analysis::of_hosts(&header, &outcomes));
+    findings.splice(0..0, analysis::of_hosts(&header, &outcomes, &[]));
     let duration_ns = outcomes.iter().filter_map(|outcome| outcome.summary.duration_ns).sum();
     Run {
         schema: Run::SCHEMA.into(),
@@ -144,6 +144,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         passes,
         outcomes,
         findings,
+        retests: Vec::new(),
         advice: None,
     }
 }

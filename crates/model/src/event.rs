@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, RunHeader, Trial};
+use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, Retest, RunHeader, Trial};
 
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,8 @@ pub enum Event {
     },
     /// A trial ended.
     Trial(Trial),
+    /// A trial ended that tests again what stands out.
+    Retest(Retest),
     /// A pass ended.
     Pass(Pass),
     /// A cell is done.

@@ -50,6 +50,8 @@ pub enum FindingKind {
     Asymmetry,
     /// A host, or a pair of hosts, that stands out of a matrix of hosts.
     Outlier,
+    /// What stood out of a matrix of hosts but was not confirmed when it was tested again, or was not tested again.
+    Unconfirmed,
     /// The best level of a factor over a range of block sizes.
     Best,
     /// What groups of flows took of their common goodput, and how fair that is.

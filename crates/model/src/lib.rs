@@ -21,6 +21,7 @@ pub mod figure;
 pub mod finding;
 pub mod fleet;
 pub mod histogram;
+pub mod history;
 pub mod host;
 pub mod json;
 pub mod lab;
@@ -68,6 +69,7 @@ pub use figure::{Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matri
 pub use finding::{Finding, FindingKind};
 pub use fleet::{HostCheck, MachineUser};
 pub use histogram::Histogram;
+pub use history::{AlertEvent, AlertState, ChangePoint, HistoryPass, HistorySeries, MeshHistory};
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
@@ -99,7 +101,7 @@ pub use tally::{
 };
 pub use tcp::TcpSample;
 pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
-pub use trial::{Cell, EndPass, Ledger, Pass, Trial};
+pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;
 pub use why::{

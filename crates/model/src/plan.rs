@@ -64,6 +64,9 @@ pub struct Plan {
     /// Length of the discarded trial before each trial, ns; null for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<u64>,
+    /// How often what stands out of a mesh is tested again at its end; null for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retests: Option<u32>,
     /// When the plan is repeated; null for once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Every>,

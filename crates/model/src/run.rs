@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, RunSettings,
-    Stopping,
+    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, Retest,
+    RunSettings, Stopping,
 };
 
 /// The complete record of one command's measurement: the JSON document, and the content of the store.
@@ -23,6 +23,9 @@ pub struct Run {
     pub passes: Vec<Pass>,
     /// One outcome for each cell that was measured.
     pub outcomes: Vec<Outcome>,
+    /// Trials that test again what stands out of a mesh; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retests: Vec<Retest>,
     /// Conclusions from the outcomes.
     pub findings: Vec<Finding>,
     /// The result of a search through settings (`advise`); absent in other runs.
@@ -43,6 +46,7 @@ impl Run {
             ending: None,
             passes: Vec::new(),
             outcomes: Vec::new(),
+            retests: Vec::new(),
             findings: Vec::new(),
             advice: None,
         }

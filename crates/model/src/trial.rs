@@ -50,6 +50,21 @@ pub struct Trial {
     pub verdicts: Vec<Verdict>,
 }
 
+/// A trial that tests again what stands out of a mesh, or what it is compared with. It belongs to no outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Retest {
+    /// Number of what stands out, from 0.
+    pub suspect: u32,
+    /// Number of the comparison of it with another pair of hosts, from 0.
+    pub comparison: u32,
+    /// The repetition of the comparison, from 0.
+    pub round: u32,
+    /// It is a trial of the other pair, the control.
+    pub control: bool,
+    /// The trial.
+    pub trial: Trial,
+}
+
 /// The byte ledger of both ends, both directions added up: sent = received + lost + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {

@@ -26,6 +26,7 @@ mod draw;
 mod error;
 mod figures;
 mod fleet;
+mod fleet_history;
 mod formats;
 mod grid;
 mod host;
@@ -58,6 +59,7 @@ pub use comparison::comparison;
 pub use error::ReportError;
 pub use figures::{figures, host_figures, map_figure, topology};
 pub use fleet::fleet_check;
+pub use fleet_history::{mesh_alert, mesh_change, mesh_history, mesh_pass, mesh_watch};
 pub use formats::{
     FORMATS, Fact, Format, Look, command_line, facts_of, format, page_data, page_look, page_shell, picture,
 };

@@ -163,6 +163,8 @@ pub struct PlanPreview<'a> {
     pub steps: &'a [Vec<u32>],
     /// Estimated duration of a round, ns.
     pub round_ns: u64,
+    /// Longest time to test again what stands out, ns.
+    pub retests_ns: u64,
     /// Cells whose send method is chosen by a short trial before the first round.
     pub probed_methods: usize,
     /// Cells whose trials end after a count and are not part of `round_ns`.
@@ -281,7 +283,11 @@ fn duration(preview: &PlanPreview<'_>) -> String {
     if rule.min_trials == rule.max_trials {
         let plural = if rule.min_trials == 1 { "" } else { "s" };
         let duration = rounds(rule.min_trials);
-        return format!("Duration: about {duration} ({} round{plural}{budget})\n", rule.min_trials);
+        let retests = match preview.retests_ns {
+            0 => String::new(),
+            ns => format!(", and up to {} for what stands out", units::seconds(ns as f64)),
+        };
+        return format!("Duration: about {duration} ({} round{plural}{budget}){retests}\n", rule.min_trials);
     }
     format!(
         "Duration: about {} to {} ({} to {} rounds, until the interval is ±{} %{budget})\n",
@@ -330,6 +336,7 @@ mod tests {
             cells: &cells,
             steps: &steps,
             round_ns: 2_000_000_000,
+            retests_ns: 0,
             probed_methods: 0,
             untimed: 1,
             programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
@@ -348,6 +355,7 @@ mod tests {
             cells: &cells,
             steps: &steps,
             round_ns: 2_000_000_000,
+            retests_ns: 0,
             probed_methods: 0,
             untimed: 1,
             programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],

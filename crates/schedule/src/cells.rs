@@ -6,8 +6,8 @@ use analysis::Context;
 use analysis::outcome::point;
 use analysis::stats::{Parts, Sequential, passes_needed};
 use model::{
-    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, RttTally, RunHeader, Spec, Stopping, Trial,
-    Verdict,
+    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, Retest, RttTally, RunHeader, Spec, Stopping,
+    Trial, Verdict,
 };
 
 use crate::PassResult;
@@ -181,6 +181,16 @@ impl Cells {
         Some(trial)
     }
 
+    /// Makes a trial of a cell that is closed, without adding it: it tests again what stands out.
+    pub(crate) fn retested(&self, id: u32, pass: u32, position: u32, near: EndTally, far: EndTally) -> Option<Trial> {
+        let spec = &self.header.cells.iter().find(|cell| cell.id == id)?.spec;
+        let ledger = analysis::ledger(spec, &near, &far);
+        let value = analysis::trial_value(spec, &near, &far);
+        let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
+        verdicts.extend(self.links);
+        Some(Trial { cell: id, pass, position, near, far, ledger, value, verdicts })
+    }
+
     /// Separates what a curve's passes do to all sizes from the cells' own values; called after a pass of the main transport.
     pub fn separate(&mut self) {
         let mut cells: Vec<(&Spec, u32, &[Trial])> =
@@ -271,12 +281,12 @@ impl Cells {
     }
 
     /// The findings on the outcomes of the measured transport; a curve's memory ceiling is not included.
-    pub fn findings(&self, pass_rounds: &[Pass]) -> Vec<Finding> {
+    pub fn findings(&self, pass_rounds: &[Pass], retests: &[Retest]) -> Vec<Finding> {
         if self.kind == ScheduleKind::Search {
             return Vec::new();
         }
         if self.kind == ScheduleKind::Plan {
-            return analysis::of_plan(&self.header, &self.done, pass_rounds);
+            return analysis::of_plan(&self.header, &self.done, pass_rounds, retests);
         }
         if self.kind == ScheduleKind::Paired {
             let mut outcomes = self.done.clone();

@@ -12,6 +12,7 @@ mod noloss;
 mod paired;
 mod plan;
 mod plan_parts;
+mod plan_retest;
 mod search_state;
 #[cfg(test)]
 mod simulated;
@@ -32,6 +33,7 @@ pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
 pub use plan::PlanSchedule;
+pub use plan_retest::RetestPlace;
 pub use state::RunState;
 
 /// A part of a pass over one set of connections.

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
-use model::{
-    Cell, Conditions, EndPass, Every, Factor, Order, Otherwise, Pass, Plan, RunHeader, Spec, Stop, Trial, Verdict,
-};
+use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, Plan, Retest, RunHeader, Stop, Trial, Verdict};
 
-use crate::curve::{Planned, WARM_UP, leg, spec_of, warm_up};
-use crate::plan_parts::{failed_twice, is_cut, planned_by_peer, report, rounds_of, shortened, skipped};
+use crate::curve::{Planned, WARM_UP, leg, warm_up};
+use crate::plan_parts::{
+    failed_twice, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
+    step_in_words, trials_left_ns,
+};
+use crate::plan_retest::Retests;
 use crate::single::GAP_NS;
 use crate::state::RunState;
 use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
@@ -25,6 +27,8 @@ pub struct PlanSchedule {
     pub trials: Vec<Trial>,
     /// Passes of an earlier part of this run.
     pub passes: Vec<Pass>,
+    /// Trials of an earlier part that test again what stands out.
+    pub retests: Vec<Retest>,
 }
 
 impl PlanSchedule {
@@ -76,6 +80,10 @@ pub(crate) struct PlanRun {
     /// The tests of this step, and the first cells of its slots, also of those that are skipped.
     tests: Vec<Test>,
     due: Vec<u32>,
+    /// What stands out is tested again: the rounds are over.
+    retests: Option<Retests>,
+    /// Number and duration of the passes so far, ns.
+    passed: (u64, u64),
     at: At,
 }
 
@@ -143,6 +151,8 @@ impl PlanRun {
             ends_ns: None,
             tests: Vec::new(),
             due: Vec::new(),
+            retests: None,
+            passed: (0, 0),
             at: At::Start,
         }
     }
@@ -168,6 +178,8 @@ impl PlanRun {
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         state.passes = by_trial.max(by_pass).unwrap_or(0);
+        state.retests.clone_from(&schedule.retests);
+        self.passed = (schedule.passes.len() as u64, schedule.passes.iter().map(|pass| pass.duration_ns).sum());
         let with_round = |pass: &Pass| Pass { index: pass.index, round: pass.round, ..Pass::default() };
         state.pass_rounds = schedule.passes.iter().map(with_round).collect();
     }
@@ -177,7 +189,7 @@ impl PlanRun {
         self.settle(state);
         let open = self.open(state);
         let Some(round) = open.iter().map(|cell| self.rounds_done.get(cell).copied().unwrap_or(0)).min() else {
-            return At::End(End::Finished);
+            return self.after_rounds(state, now);
         };
         self.round = round;
         if let Some(every) = self.schedule.plan.schedule
@@ -189,6 +201,33 @@ impl PlanRun {
             };
         }
         self.begin_round(state, now)
+    }
+
+    /// After the last round: of a mesh, what stands out is tested again.
+    fn after_rounds(&mut self, state: &mut RunState, now: u64) -> At {
+        let Some(rounds) = self.schedule.plan.retests else { return At::End(End::Finished) };
+        state.finish_all(false);
+        let each = self.passed.1 / self.passed.0.max(1) + GAP_NS;
+        let time = (state.left_ns(now), each);
+        let (retests, skipped) = Retests::new(&state.header, state.cells.done(), rounds, &state.retests, time);
+        state.notes.extend(skipped);
+        self.retests = Some(retests);
+        self.steps.clear();
+        At::Step
+    }
+
+    /// Begins the next test of what stands out.
+    fn next_retest(&mut self, state: &mut RunState) -> At {
+        self.failed.clear();
+        self.due.clear();
+        let Some(next) = self.retests.as_mut().and_then(Retests::next) else { return At::End(End::Finished) };
+        let progress = self.retests.as_ref().map(|retests| retests.progress(&state.header, next));
+        if let Some((activity, left)) = progress {
+            report(state, activity, Some(left));
+        }
+        state.retest = Some(next.0);
+        self.tests = self.test(state, next.1).into_iter().collect();
+        At::Hold
     }
 
     /// The number of the next scheduled time, from 0; `None` after the last one. Times that passed during a measurement are
@@ -205,10 +244,10 @@ impl PlanRun {
         header.started_unix_ns + next * every
     }
 
-    fn begin_round(&mut self, state: &RunState, now: u64) -> At {
+    fn begin_round(&mut self, state: &mut RunState, now: u64) -> At {
         self.begun = now;
         if state.left_ns(now) < self.longest_ns {
-            return At::End(End::Finished);
+            return self.after_rounds(state, now);
         }
         let rule = &state.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
@@ -254,6 +293,9 @@ impl PlanRun {
 
     /// Begins the next step of the round, or ends the round.
     fn next_step(&mut self, state: &mut RunState, now: u64) -> At {
+        if self.retests.is_some() {
+            return self.next_retest(state);
+        }
         if self.steps.is_empty() && !self.repeats && !self.failed.is_empty() {
             self.repeats = true;
             let slots: Vec<Slot> =
@@ -281,16 +323,19 @@ impl PlanRun {
     fn give_up_failed(&mut self, state: &mut RunState) -> Option<End> {
         let failed = std::mem::take(&mut self.failed);
         let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
+        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for (cell, reason) in failed {
             *self.rounds_done.entry(cell).or_default() += 1;
-            let slot = self.schedule.slots.iter().find(|slot| slot.cell == cell);
-            let ids: Vec<u32> = slot.map_or_else(Vec::new, |slot| slot.cells().collect());
-            if let Some(cell) = state.header.cells.iter().find(|one| one.id == cell) {
-                state.notes.push(failed_twice(cell, ids, self.round, &reason));
-            }
-            if !measured {
-                return Some(End::Failed);
-            }
+            reasons.entry(reason).or_default().push(cell);
+        }
+        let ended = !measured && !reasons.is_empty();
+        for (reason, slots) in reasons {
+            let own = self.schedule.slots.iter().filter(|slot| slots.contains(&slot.cell));
+            let ids: Vec<u32> = own.flat_map(Slot::cells).collect();
+            state.notes.extend(failed_twice(&state.header, slots.len(), ids, self.round, &reason));
+        }
+        if ended {
+            return Some(End::Failed);
         }
         None
     }
@@ -298,15 +343,12 @@ impl PlanRun {
     /// Whether the plan goes on after a failed test: the tests of other hosts have nothing to do with it. A test that cannot be set up
     /// fails everywhere, so that it ends the run before anything was measured.
     fn goes_on_after(&self, state: &RunState, failure: &Failure) -> bool {
-        let mut hosts: Vec<usize> = self.schedule.slots.iter().flat_map(|slot| [slot.near, slot.far]).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let many = hosts.len() > 2 && self.schedule.slots.iter().all(|slot| !slot.together);
-        many && match failure.kind {
-            FailureKind::Host => true,
-            FailureKind::Setup | FailureKind::Trial => !state.pass_rounds.is_empty(),
-            FailureKind::Run | FailureKind::Interrupted => false,
-        }
+        many_hosts(&self.schedule.slots)
+            && match failure.kind {
+                FailureKind::Host => true,
+                FailureKind::Setup | FailureKind::Trial => !state.pass_rounds.is_empty(),
+                FailureKind::Run | FailureKind::Interrupted => false,
+            }
     }
 
     /// The test of the slot that starts with this cell.
@@ -385,7 +427,7 @@ impl PlanRun {
     fn requests(&self, warmup: Option<u64>) -> Vec<TestRequest> {
         let tests = self.tests.iter().filter(|test| warmup.is_none() || !test.cell.spec.is_point());
         let request = |test: &Test| {
-            let (spec, legs) = spec_and_legs(test, warmup);
+            let (spec, legs) = spec_and_legs(&test.cell.spec, &test.legs, warmup);
             TestRequest { between: test.between, spec, legs, shares_hosts: test.shares_hosts }
         };
         tests.map(request).collect()
@@ -419,12 +461,13 @@ impl PlanRun {
                 started_ns: pass.begun_ns,
                 started_unix_ns: Some(begun_unix_ns),
                 duration_ns: pass.duration_ns,
-                round: Some(self.round),
+                round: self.retests.is_none().then_some(self.round),
                 lab: pass.lab,
                 near,
                 far,
                 ..Pass::default()
             };
+            self.passed = (self.passed.0 + 1, self.passed.1 + pass.duration_ns);
             state.pass_rounds.push(Pass { index: recorded.index, round: recorded.round, ..Pass::default() });
             // A stall ends its pass, and the failure that follows is that stall, which the trial already records.
             let ends = [Some(&pass.near), pass.far.as_ref()];
@@ -444,42 +487,19 @@ impl PlanRun {
     }
 
     fn report_step(&mut self, state: &mut RunState, cells: &[u32], now: u64) {
-        let of = |id: &u32| state.header.cells.iter().find(|cell| cell.id == *id);
-        let first = cells.first().and_then(of);
-        let levels = first.map(|cell| &cell.levels).into_iter().flatten();
-        let curve = first.is_some_and(|cell| cell.spec.is_point());
-        let several = |name: &str| {
-            let hosts = [Factor::FROM, Factor::TO, Factor::GROUP].contains(&name);
-            (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
-        };
-        let named: Vec<String> =
-            levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
-        let what = if self.schedule.plan.groups().is_some() { "groups" } else { "host pairs" };
-        let together =
-            if cells.len() > 1 { format!(", {} {what} at the same time", cells.len()) } else { String::new() };
-        let separator = if named.is_empty() { "" } else { ": " };
         let place = match self.steps_of_round {
             0 | 1 => String::new(),
             all => format!(", {} of {all}", all - self.steps.len()),
         };
-        let activity = format!("round {}{place}{separator}{}{together}", self.round + 1, named.join(", "));
-        let open = state.cells.open().map(crate::CellState::trials).sum::<usize>();
-        let trials = open + state.cells.done().iter().map(|outcome| outcome.trials.len()).sum::<usize>();
-        let each = now.checked_div(trials as u64);
+        let what = if self.schedule.plan.groups().is_some() { "groups" } else { "host pairs" };
+        let activity = format!("round {}{place}{}", self.round + 1, step_in_words(state, cells, what));
         let left = match self.schedule.plan.schedule {
             Some(every) => Some((state.header.started_unix_ns + every.for_ns).saturating_sub(self.unix_ns(now))),
-            None => each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now))),
+            None => trials_left_ns(state, now),
         };
         self.ends_ns = left.map(|left| settled_end(self.ends_ns, now, left));
         report(state, activity, self.ends_ns.map(|end| end.saturating_sub(now)));
     }
-}
-
-/// The end of the run that is reported at `now` with this time left: the one that was reported `before`, so that the time left falls,
-/// unless the new one is earlier or more than twice as far away.
-fn settled_end(before: Option<u64>, now: u64, left: u64) -> u64 {
-    let new = now.saturating_add(left);
-    before.filter(|end| new > *end && left < 2 * end.saturating_sub(now)).unwrap_or(new)
 }
 
 impl Machine for PlanRun {
@@ -573,33 +593,5 @@ impl Machine for PlanRun {
                 (None, at, _) => at,
             },
         };
-    }
-}
-
-/// The spec and the legs of a test, or of the `warmup` ns before it.
-fn spec_and_legs(test: &Test, warmup: Option<u64>) -> (Spec, Vec<Leg>) {
-    let legs: Vec<Leg> = test.legs.iter().map(|(_, leg)| *leg).collect();
-    let spec = &test.cell.spec;
-    if spec.is_point() && spec.speak.is_none() {
-        return (spec_of(spec, &legs), legs);
-    }
-    let Some(ns) = warmup else { return (spec.clone(), legs) };
-    let spec = shortened(spec, ns);
-    let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
-    (spec, legs)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_left_falls_unless_it_was_far_too_short() {
-        assert_eq!(settled_end(None, 10, 100), 110);
-        // Ten later the same end is nearer, whatever the new guess.
-        assert_eq!(settled_end(Some(110), 20, 120), 110);
-        assert_eq!(settled_end(Some(110), 20, 50), 70, "an earlier one is taken");
-        assert_eq!(settled_end(Some(110), 20, 180), 200, "twice as long: the old one was wrong");
-        assert_eq!(settled_end(Some(110), 120, 5), 125, "the old one has passed");
     }
 }

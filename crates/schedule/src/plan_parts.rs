@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use analysis::plan::Slot;
-use model::{Cell, Event, Finding, FindingKind, Phase, Spec, Stop, Trial, Verdict};
+use model::{Cell, Event, Factor, Finding, FindingKind, Phase, RunHeader, Spec, Stop, Trial, Verdict};
 
 use crate::Leg;
-use crate::curve::Planned;
+use crate::curve::{Planned, spec_of};
 use crate::state::RunState;
 
 /// A size of a curve that another program measures; without its cell if that is closed.
@@ -27,7 +27,7 @@ pub(crate) fn rounds_of(state: &RunState, slot: &Slot) -> u32 {
 }
 
 /// The spec with another trial length, if the length is a time.
-pub(crate) fn shortened(spec: &Spec, ns: u64) -> Spec {
+fn shortened(spec: &Spec, ns: u64) -> Spec {
     match spec.stop {
         Stop::TimeNs(_) => Spec {
             stop: Stop::TimeNs(ns),
@@ -39,6 +39,24 @@ pub(crate) fn shortened(spec: &Spec, ns: u64) -> Spec {
         },
         _ => spec.clone(),
     }
+}
+
+/// The spec and the legs of a test, or of the `warmup` ns before it.
+pub(crate) fn spec_and_legs(spec: &Spec, legs: &[Planned], warmup: Option<u64>) -> (Spec, Vec<Leg>) {
+    let legs: Vec<Leg> = legs.iter().map(|(_, leg)| *leg).collect();
+    if spec.is_point() && spec.speak.is_none() {
+        return (spec_of(spec, &legs), legs);
+    }
+    let Some(ns) = warmup else { return (spec.clone(), legs) };
+    let spec = shortened(spec, ns);
+    let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
+    (spec, legs)
+}
+
+/// Whether there are more than two hosts, whose tests have nothing to do with each other.
+pub(crate) fn many_hosts(slots: &[Slot]) -> bool {
+    let hosts: BTreeSet<usize> = slots.iter().flat_map(|slot| [slot.near, slot.far]).collect();
+    hosts.len() > 2 && slots.iter().all(|slot| !slot.together)
 }
 
 /// Whether a trial was cut short.
@@ -57,20 +75,74 @@ pub(crate) fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> F
     without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
 }
 
-/// The same for a test that failed twice.
-pub(crate) fn failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
-    without_trial(cell, cells, &format!("failed twice in round {}: {reason}.", round + 1))
+/// The same for the tests, as many as `slots`, that failed twice for the same reason, such as those of a lost host.
+pub(crate) fn failed_twice(
+    header: &RunHeader,
+    slots: usize,
+    cells: Vec<u32>,
+    round: u32,
+    reason: &str,
+) -> Option<Finding> {
+    let what = format!("failed twice in round {}: {reason}.", round + 1);
+    let first = header.cells.iter().find(|cell| Some(&cell.id) == cells.first())?;
+    let note =
+        if slots == 1 { without_trial(first, cells, &what) } else { note(format!("{slots} tests {what}"), cells) };
+    Some(note)
 }
 
 fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-    Finding {
-        kind: FindingKind::Note,
-        statement: format!("Cell {}{of} {what}", cell.id),
-        estimate: None,
-        block: None,
-        cells,
-        comparison: None,
+    note(format!("Cell {}{of} {what}", cell.id), cells)
+}
+
+fn note(statement: String, cells: Vec<u32>) -> Finding {
+    Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells, comparison: None }
+}
+
+/// What a step measures, after its number: `: pattern rr, 4 host pairs at the same time`.
+pub(crate) fn step_in_words(state: &RunState, cells: &[u32], what: &str) -> String {
+    let of = |id: &u32| state.header.cells.iter().find(|cell| cell.id == *id);
+    let first = cells.first().and_then(of);
+    let levels = first.map(|cell| &cell.levels).into_iter().flatten();
+    let curve = first.is_some_and(|cell| cell.spec.is_point());
+    let several = |name: &str| {
+        let hosts = [Factor::FROM, Factor::TO, Factor::GROUP].contains(&name);
+        (cells.len() > 1 && hosts) || (curve && name == Factor::SIZES)
+    };
+    let named: Vec<String> =
+        levels.filter(|(name, _)| !several(name)).map(|(name, level)| format!("{name} {level}")).collect();
+    let together = if cells.len() > 1 { format!(", {} {what} at the same time", cells.len()) } else { String::new() };
+    let separator = if named.is_empty() { "" } else { ": " };
+    format!("{separator}{}{together}", named.join(", "))
+}
+
+/// The time that all trials that are left take, by those so far, within the budget, ns.
+pub(crate) fn trials_left_ns(state: &RunState, now: u64) -> Option<u64> {
+    let open = state.cells.open().map(crate::CellState::trials).sum::<usize>();
+    let trials = open + state.cells.done().iter().map(|outcome| outcome.trials.len()).sum::<usize>();
+    let each = now.checked_div(trials as u64);
+    each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now)))
+}
+
+/// The end of the run that is reported at `now` with this time left: the one that was reported `before`, so that the time left falls,
+/// unless the new one is earlier or more than twice as far away.
+pub(crate) fn settled_end(before: Option<u64>, now: u64, left: u64) -> u64 {
+    let new = now.saturating_add(left);
+    before.filter(|end| new > *end && left < 2 * end.saturating_sub(now)).unwrap_or(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_falls_unless_it_was_far_too_short() {
+        assert_eq!(settled_end(None, 10, 100), 110);
+        // Ten later the same end is nearer, whatever the new guess.
+        assert_eq!(settled_end(Some(110), 20, 120), 110);
+        assert_eq!(settled_end(Some(110), 20, 50), 70, "an earlier one is taken");
+        assert_eq!(settled_end(Some(110), 20, 180), 200, "twice as long: the old one was wrong");
+        assert_eq!(settled_end(Some(110), 120, 5), 125, "the old one has passed");
     }
 }

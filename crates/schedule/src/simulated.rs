@@ -2,6 +2,7 @@
 //! step.
 
 mod groups;
+mod mesh;
 
 use std::collections::BTreeMap;
 
@@ -380,8 +381,13 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
         Slot { cell, sizes: 1, plot: combination, combination, near, far, shared: Vec::new(), together: false }
     };
     let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
-    let schedule =
-        PlanSchedule { plan: Plan { require, ..Plan::default() }, slots, trials: earlier.to_vec(), passes: Vec::new() };
+    let schedule = PlanSchedule {
+        plan: Plan { require, ..Plan::default() },
+        slots,
+        trials: earlier.to_vec(),
+        passes: Vec::new(),
+        retests: Vec::new(),
+    };
     let run = Run::plan(&header, schedule, Default::default(), 0);
     (header, run)
 }

@@ -1,12 +1,12 @@
 //! What a run has recorded so far.
 
 use model::{
-    Advice, Capture, CaptureSpec, Cell, EndPass, EndTally, Event, Finding, FindingKind, Outcome, Pass, Phase,
+    Advice, Capture, CaptureSpec, Cell, EndPass, EndTally, Event, Finding, FindingKind, Outcome, Pass, Phase, Retest,
     RunHeader, Verdict,
 };
 
 use crate::cells::Cells;
-use crate::{Completed, End, EndResult, PassResult, ScheduleKind};
+use crate::{Completed, End, EndResult, PassResult, RetestPlace, ScheduleKind};
 
 /// The recorded part of a run: its cells, passes and notes, and the events that have not been taken.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub struct RunState {
     pub passes: u32,
     /// Of a plan: the index and round of each pass, without the hosts' activity.
     pub pass_rounds: Vec<Pass>,
+    /// Of a mesh: the trials that test again what stands out.
+    pub retests: Vec<Retest>,
+    /// The place of the test that is recorded next, if it is one of those.
+    pub retest: Option<RetestPlace>,
     /// The schedule's notes on the run.
     pub notes: Vec<Finding>,
     advice: Option<Advice>,
@@ -37,6 +41,8 @@ impl RunState {
             cells: Cells::new(header, kind),
             passes: 0,
             pass_rounds: Vec::new(),
+            retests: Vec::new(),
+            retest: None,
             notes: Vec::new(),
             advice: None,
             stolen: Default::default(),
@@ -131,7 +137,13 @@ impl RunState {
                 None => break,
             };
             interrupted_leg |= near.cut_short || far.cut_short;
-            if let Some(cell) = cell
+            if let Some((place, cell)) = self.retest.zip(*cell) {
+                if let Some(trial) = self.cells.retested(cell, pass.index, *position, near, far) {
+                    let retest = place.with(trial);
+                    self.retests.push(retest.clone());
+                    self.event(Event::Retest(retest));
+                }
+            } else if let Some(cell) = cell
                 && let Some(trial) = self.cells.trial(*cell, pass.index, *position, near, far, overlapped_by > 0)
             {
                 self.event(Event::Trial(trial));
@@ -198,7 +210,7 @@ impl RunState {
         let path = analysis::of_path(&self.header, self.cells.done(), &self.stolen);
         let notes = std::mem::take(&mut self.notes);
         let findings: Vec<Finding> =
-            self.cells.findings(&self.pass_rounds).into_iter().chain(path).chain(notes).collect();
+            self.cells.findings(&self.pass_rounds, &self.retests).into_iter().chain(path).chain(notes).collect();
         findings.into_iter().for_each(|finding| self.event(Event::Finding(finding)));
         if let Some(advice) = self.advice.take() {
             self.event(Event::Advice(advice));

@@ -30,6 +30,8 @@ pub const CANNOT_TELL: u8 = 4;
 pub const LOST: u8 = 5;
 /// The preconditions of a plan did not hold: a cell has no trial, or the run ended.
 pub const UNMET: u8 = 9;
+/// A watch ended while an alert was raised.
+pub const ALERT: u8 = 10;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 

@@ -45,7 +45,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
     if run.findings.is_empty() {
         run.findings = match () {
             () if curve => analysis::of_curve(&run.outcomes),
-            () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes),
+            () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes, &run.retests),
             () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
             () => analysis::of_single(&run.outcomes),
         };
@@ -101,5 +101,5 @@ pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) ->
     let mut trials: Vec<_> =
         run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
     trials.sort_by_key(|trial| (trial.pass, trial.position));
-    Ok(Resumed { header: run.header, trials, passes: run.passes })
+    Ok(Resumed { header: run.header, trials, passes: run.passes, retests: run.retests })
 }

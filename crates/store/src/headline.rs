@@ -26,8 +26,10 @@ impl Headline {
                     self.peak.clone_from(&finding.estimate);
                 }
                 // A ratio between some of a plan's cells does not stand for the plan.
-                let of_some =
-                    matches!(finding.kind, FindingKind::Effect | FindingKind::Asymmetry | FindingKind::Outlier);
+                let of_some = matches!(
+                    finding.kind,
+                    FindingKind::Effect | FindingKind::Asymmetry | FindingKind::Outlier | FindingKind::Unconfirmed
+                );
                 if self.first.is_none() && !of_some {
                     self.first.clone_from(&finding.estimate);
                 }

@@ -73,6 +73,10 @@ impl Assembly {
                 self.trials.extend(trial);
                 self.held.resize(self.trials.len(), false);
             }
+            "retest" => {
+                let retest = self.decode(kind, body);
+                self.run.retests.extend(retest);
+            }
             "pass" => {
                 let pass = self.decode(kind, body);
                 self.run.passes.extend(pass);

@@ -64,6 +64,7 @@ impl Recorder {
             Event::Run(header) => self.begin(header),
             Event::Cells { cells } => self.cells(cells),
             Event::Trial(trial) => self.append("trial", Some(trial.cell), trial),
+            Event::Retest(retest) => self.append("retest", None, retest),
             Event::Pass(pass) => self.append("pass", None, pass),
             Event::Outcome(outcome) => self.outcome(outcome),
             Event::Finding(finding) => self.append("finding", None, finding),
@@ -131,6 +132,9 @@ impl Recorder {
             } else {
                 self.record(&Event::Outcome(outcome.clone()))?;
             }
+        }
+        for retest in &run.retests {
+            self.append("retest", None, retest)?;
         }
         for finding in &run.findings {
             self.record(&Event::Finding(finding.clone()))?;

@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use model::{Estimate, SelfTest, Spec, Trust};
+use model::{Estimate, Outcome, RunHeader, SelfTest, Spec, Trust};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde::Serialize;
 
@@ -187,6 +187,38 @@ impl Store {
         let view = self.connection.unchecked_transaction().map_err(failed)?;
         let found = reference::resolve(&view, &self.path, reference)?;
         load::load(&view, &self.path, &found)
+    }
+
+    /// The latest `limit` runs of this name and kind that ended by themselves, the oldest first: their headers, and their outcomes without
+    /// the trials. A run that this version cannot read is left out.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn series(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<(RunHeader, Vec<Outcome>)>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = || -> rusqlite::Result<Vec<(String, Vec<String>)>> {
+            let mut outcomes = self.connection.prepare_cached(
+                "SELECT body FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome') ORDER BY number",
+            )?;
+            self.connection
+                .prepare_cached(
+                    "SELECT number, header FROM run WHERE name = ?1 AND kind = ?2 AND how IN ('finished', 'failed')
+                     ORDER BY number DESC LIMIT ?3",
+                )?
+                .query_map((name, kind, limit), |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?
+                .map(|row| {
+                    let (number, header) = row?;
+                    Ok((header, outcomes.query_map([number], |row| row.get(0))?.collect::<Result<_, _>>()?))
+                })
+                .collect()
+        };
+        let rows = rows().map_err(|source| self.failed("read a series of runs", source))?;
+        let run = |(header, outcomes): (String, Vec<String>)| {
+            let outcomes = outcomes.iter().filter_map(|body| serde_json::from_str::<Outcome>(body).ok());
+            let without_trials = |outcome| Outcome { trials: Vec::new(), ..outcome };
+            Some((serde_json::from_str(&header).ok()?, outcomes.map(without_trials).collect()))
+        };
+        Ok(rows.into_iter().rev().filter_map(run).collect())
     }
 
     /// Deletes the run that `reference` means, in the words of [`load`](Self::load), and gives its space back to the

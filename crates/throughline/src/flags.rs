@@ -2,6 +2,7 @@
 
 mod axes;
 mod bulk;
+mod fleet_hosts;
 mod login;
 mod output;
 mod precision;
@@ -15,6 +16,7 @@ use session::draft::SpecDraft;
 
 pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;
+pub use self::fleet_hosts::{FleetHosts, OverBus};
 pub use self::login::{LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;

@@ -59,6 +59,7 @@ fn lines() -> Vec<Vec<String>> {
         vec!["lab", "list", "--ready"],
         vec!["run", &plan, "--var", "host=127.0.0.1", "--var", "device=lo", "--dry-run"],
         vec!["fleet", "show", "slurm:node[1-3]"],
+        vec!["fleet", "history", "slurm:node[1-3]"],
         vec!["mesh", "slurm:node[1-3]", "--plan"],
         vec!["mesh", "slurm:node[1-3]", "--dry-run"],
         vec!["watch", "--count", "2", "--interval", "100ms"],

@@ -237,7 +237,16 @@ mod tests {
             ..RunHeader::default()
         };
         let schema = Run::SCHEMA.into();
-        Run { schema, header, ending: None, passes: Vec::new(), outcomes, findings: Vec::new(), advice: None }
+        Run {
+            schema,
+            header,
+            ending: None,
+            passes: Vec::new(),
+            outcomes,
+            retests: Vec::new(),
+            findings: Vec::new(),
+            advice: None,
+        }
     }
 
     fn stream(random: &mut SplitMix64, block: u64, level: f64) -> Outcome {

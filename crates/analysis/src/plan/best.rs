@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn best_of(run: &PlanRun) -> Vec<Finding> {
-        let found = of_plan(&run.header, &run.outcomes, &run.passes);
+        let found = of_plan(&run.header, &run.outcomes, &run.passes, &[]);
         found.into_iter().filter(|finding| finding.kind == FindingKind::Best).collect()
     }
 

@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_hosts(&run.header, &run.outcomes).into_iter().map(|finding| finding.statement).collect()
+        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, RunHeader};
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Retest, RunHeader};
 
 use super::best::best;
 use super::groups::{of_groups, with_sums};
@@ -35,9 +35,10 @@ struct Effect {
 
 /// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
 /// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
-/// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial.
+/// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial; `retests` decide
+/// whether what stands out of a mesh is confirmed.
 #[must_use]
-pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
+pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retests: &[Retest]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
     let mut found = of_groups(header, outcomes, passes);
     // Groups are measured at the same time and affect each other: their difference is no effect, that of their sum is.
@@ -76,7 +77,7 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec
     if !is_mesh {
         effects.extend(across(header, plan, &logs));
     }
-    found.extend(of_hosts(header, outcomes));
+    found.extend(of_hosts(header, outcomes, retests));
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found
@@ -344,7 +345,7 @@ mod tests {
     use model::SplitMix64;
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_plan(&run.header, &run.outcomes, &run.passes).into_iter().map(|finding| finding.statement).collect()
+        of_plan(&run.header, &run.outcomes, &run.passes, &[]).into_iter().map(|finding| finding.statement).collect()
     }
 
     #[test]
@@ -367,7 +368,7 @@ mod tests {
             said[2].starts_with("sndbuf 64KiB → 128KiB interacts with block: effect at 64KiB relative to 1KiB")
                 && said[2].contains("not significant")
         );
-        let ratio = of_plan(&run.header, &run.outcomes, &run.passes)[0].estimate.clone().unwrap();
+        let ratio = of_plan(&run.header, &run.outcomes, &run.passes, &[])[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
     }
 
@@ -405,7 +406,7 @@ mod tests {
             1e9 * if slow { 0.5 } else { 1.0 } * (1.0 + 0.003 * random.normal())
         });
         let said = statements(&run);
-        let unequal: Vec<Finding> = of_plan(&run.header, &run.outcomes, &run.passes)
+        let unequal: Vec<Finding> = of_plan(&run.header, &run.outcomes, &run.passes, &[])
             .into_iter()
             .filter(|finding| finding.kind == FindingKind::Asymmetry)
             .collect();

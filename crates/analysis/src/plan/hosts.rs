@@ -1,118 +1,60 @@
-//! Hosts, clusters of hosts and pairs that stand out of a matrix ([`Matrix`]).
-//!
-//! A host stands out if its effect differs from the median effect of the other hosts in that role, and a pair if its value differs from
-//! what its two hosts' other pairs make expect: by [`LEAST`] or more, and significantly by Student's t on the spread of the pairs, which is
-//! not taken to be below that of the trials. A cluster, such as a rack, stands out if its hosts do together, and two clusters if the pairs
-//! between them do; their hosts and pairs are then compared with each other. Holm's correction is over all clusters of the run's matrices,
-//! and over all their hosts and pairs.
+//! The findings on hosts, clusters of hosts and pairs that stand out of a matrix ([`StandingOut`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Finding, Outcome, RunHeader};
+use model::{Finding, Outcome, Retest, RunHeader};
 
-use super::KINDS;
-use super::clusters::{self, Named};
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test};
-use crate::stats::two_way::Side;
-use crate::stats::{MeanDifference, holm};
+use super::outlier::{Of, Test};
+use super::retest::{Judgement, judgements};
+use super::standing::StandingOut;
 
 /// The hosts, clusters and pairs that stand out in a plan's matrices, or an imported one's: one matrix for each statistic, the mean over
 /// all other factors. Empty where each host has fewer than three partners, so with fewer than four hosts that measure each other.
+/// If the plan tests again what stands out, only what `retests` confirm is called slow or fast.
 #[must_use]
-pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome]) -> Vec<Finding> {
+pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome], retests: &[Retest]) -> Vec<Finding> {
     let level = header.stopping.confidence;
-    let matrices: Vec<Matrix> = KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).collect();
-    let groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
-    let groups_number = groups.len();
-    let groups = significant(groups, level);
-    let mut tests = Vec::new();
-    for (number, matrix) in matrices.iter().enumerate() {
-        let named: Vec<Named<'_>> =
-            groups.iter().filter(|test| test.kind == matrix.kind).filter_map(Named::of).collect();
-        let directions = header.kind == RunHeader::MESH;
-        tests.extend(of_matrix(matrix, &named, directions).into_iter().map(|test| (number, test)));
-    }
-    let number = tests.len();
-    let (numbers, tests): (Vec<usize>, Vec<Test>) = tests.into_iter().unzip();
-    let kept = significant_of(&tests, level);
-    let mut findings: Vec<Finding> = groups.iter().filter_map(|test| test.finding(level, groups_number, "")).collect();
-    for (number_of, matrix) in matrices.iter().enumerate() {
-        let own: Vec<&Test> = tests
+    let out = StandingOut::of(header, outcomes);
+    let judged = judgements(header, &out, retests);
+    let judgement = |test: &Test| judged.as_ref().and_then(|judged| judged.of(test));
+    let word = |test: &Test, number: usize, more: &str| match judgement(test) {
+        None => test.finding(level, number, more),
+        Some(Judgement::Confirmed(evidence)) => test.finding(level, number, &format!("{more}; {evidence}")),
+        Some(Judgement::NotConfirmed(evidence)) => test.unconfirmed(level, number, "not confirmed", evidence),
+        Some(Judgement::NotRetested) => test.unconfirmed(level, number, "not re-tested", ""),
+    };
+    let mut findings: Vec<Finding> = out.groups.iter().filter_map(|test| word(test, out.groups_number, "")).collect();
+    for (number_of, matrix) in out.matrices.iter().enumerate() {
+        let own = || {
+            let own = out.tests.iter().filter(|(of, test)| *of == number_of && !out.is_told(number_of, &test.of));
+            own.map(|(_, test)| test)
+        };
+        let asymmetric: BTreeSet<(&str, &str)> = out
+            .tests
             .iter()
-            .zip(&numbers)
-            .zip(&kept)
-            .filter(|((_, of), kept)| **of == number_of && **kept)
-            .map(|((test, _), _)| test)
+            .filter_map(|(of, test)| match &test.of {
+                Of::Asymmetry { from, to } if *of == number_of => Some((from.as_str(), to.as_str())),
+                _ => None,
+            })
             .collect();
-        findings.extend(of_matrix_findings(&own, matrix, level, number));
+        let is_named = |test: &&Test| matches!(judgement(test), None | Some(Judgement::Confirmed(_)));
+        let confirmed: Vec<&Test> = own().filter(is_named).collect();
+        for (test, more) in with_directions(&confirmed, matrix, &asymmetric) {
+            findings.extend(word(test, out.number, &more));
+        }
+        findings.extend(own().filter(|test| !is_named(test)).filter_map(|test| word(test, out.number, "")));
     }
     findings
 }
 
-/// The tests that are significant after Holm's correction and large enough.
-fn significant(tests: Vec<Test>, level: f64) -> Vec<Test> {
-    let kept = significant_of(&tests, level);
-    tests.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(test, _)| test).collect()
-}
-
-fn significant_of(tests: &[Test], level: f64) -> Vec<bool> {
-    let p: Vec<f64> =
-        tests.iter().map(|one| (2.0 * one.test.p_above(0.0).min(one.test.p_below(0.0))).min(1.0)).collect();
-    let large = |one: &Test| one.test.value.abs() >= LEAST.ln();
-    tests.iter().zip(holm(&p)).map(|(one, p)| p <= 1.0 - level && large(one)).collect()
-}
-
-/// The tests of a matrix's hosts and pairs, apart from what its named clusters explain; with `directions` also of the difference of each
-/// pair's two directions.
-fn of_matrix(matrix: &Matrix, named: &[Named<'_>], directions: bool) -> Vec<Test> {
-    let mut tests = Vec::new();
-    let pairs = matrix.values.len();
-    let mut add = |of, test, cells| tests.push(Test { kind: matrix.kind, of, test, cells, pairs });
-    let sides = [Side::Rows, Side::Columns].into_iter().enumerate();
-    for (side, role) in sides {
-        let mut cells: Vec<Vec<u32>> = vec![Vec::new(); matrix.hosts[side].len()];
-        for (value, (own, _)) in matrix.values.iter().zip(&matrix.behind) {
-            cells[role.of(value)].extend(own);
-        }
-        for (at, (name, cells)) in matrix.hosts[side].iter().zip(cells).enumerate() {
-            let effect = matrix.fit.effect(role, at);
-            let of_cluster = matrix.clusters[side][at]
-                .as_ref()
-                .and_then(|cluster| named.iter().find(|named| named.is_cluster(cluster, role)).map(Named::value));
-            let test = MeanDifference { value: effect.value - of_cluster.unwrap_or(0.0), ..effect };
-            add(Of::Host { name: name.clone(), role }, test, cells);
-        }
-    }
-    let places = matrix.places();
-    let residual = |place: usize| {
-        let value = &matrix.values[place];
-        let own = matrix.fit.residual(place, value, matrix.behind[place].1);
-        let clusters = [&matrix.clusters[0][value.row], &matrix.clusters[1][value.column]];
-        let explained = named.iter().find(|named| named.is_pair(clusters)).map_or(0.0, Named::value);
-        MeanDifference { value: own.value - explained, ..own }
-    };
-    for (place, (value, (cells, _))) in matrix.values.iter().zip(&matrix.behind).enumerate() {
-        let [from, to] = [&matrix.hosts[0][value.row], &matrix.hosts[1][value.column]];
-        add(Of::Pair { from: from.clone(), to: to.clone() }, residual(place), cells.clone());
-        // Each pair once, from the host that the fleet names first.
-        let back = places.get(&(to.as_str(), from.as_str())).filter(|back| directions && place < **back);
-        if let Some(back) = back {
-            let (one, other) = (residual(place), residual(*back));
-            let test = MeanDifference {
-                value: one.value - other.value,
-                standard_error: one.standard_error.hypot(other.standard_error),
-                df: one.df.min(other.df),
-            };
-            let cells = cells.iter().chain(&matrix.behind[*back].0).copied().collect();
-            add(Of::Asymmetry { from: from.clone(), to: to.clone() }, test, cells);
-        }
-    }
-    tests
-}
-
-/// The findings of a matrix's significant tests: one for each host in a role, and one for each pair, with both of its directions.
-fn of_matrix_findings(tests: &[&Test], matrix: &Matrix, level: f64, number: usize) -> Vec<Finding> {
+/// A matrix's tests that are findings, each with what is to be said of the other direction: one for each host in a role, and one for
+/// each pair, with both of its directions.
+fn with_directions<'a>(
+    tests: &[&'a Test],
+    matrix: &Matrix,
+    asymmetric: &BTreeSet<(&str, &str)>,
+) -> Vec<(&'a Test, String)> {
     let is_low: BTreeMap<(&str, &str), bool> = tests
         .iter()
         .filter_map(|test| match &test.of {
@@ -120,49 +62,30 @@ fn of_matrix_findings(tests: &[&Test], matrix: &Matrix, level: f64, number: usiz
             _ => None,
         })
         .collect();
-    let asymmetric: BTreeSet<(&str, &str)> = tests
-        .iter()
-        .filter_map(|test| match &test.of {
-            Of::Asymmetry { from, to } => Some((from.as_str(), to.as_str())),
-            _ => None,
-        })
-        .collect();
     let places = matrix.places();
-    let mut findings = Vec::new();
+    let mut said = Vec::new();
     for test in tests {
-        let more = match &test.of {
-            Of::Pair { from, to } => {
-                let (from, to) = (from.as_str(), to.as_str());
-                let back = is_low.get(&(to, from));
-                if back == is_low.get(&(from, to)) && back.is_some() {
-                    format!("; {to} → {from} is as well")
-                } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
-                    format!("; {to} → {from} is not: the pair is asymmetric")
-                } else {
-                    String::new()
-                }
-            }
-            // A direction that stands out says it.
-            Of::Asymmetry { from, to } => {
-                let (from, to) = (from.as_str(), to.as_str());
-                if is_low.contains_key(&(from, to)) || is_low.contains_key(&(to, from)) {
-                    continue;
-                }
-                String::new()
-            }
-            _ => String::new(),
+        let Of::Pair { from, to } = &test.of else {
+            said.push((*test, String::new()));
+            continue;
         };
+        let (from, to) = (from.as_str(), to.as_str());
+        let back = is_low.get(&(to, from));
+        let same = back.is_some() && back == is_low.get(&(from, to));
         // Of two directions that stand out to the same side, the first one tells of both.
-        if let Of::Pair { from, to } = &test.of {
-            let (from, to) = (from.as_str(), to.as_str());
-            let same = is_low.get(&(to, from)) == is_low.get(&(from, to));
-            if same && is_low.contains_key(&(to, from)) && places.get(&(to, from)) < places.get(&(from, to)) {
-                continue;
-            }
+        if same && places.get(&(to, from)) < places.get(&(from, to)) {
+            continue;
         }
-        findings.extend(test.finding(level, number, &more));
+        let more = if same {
+            format!("; {to} → {from} is as well")
+        } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
+            format!("; {to} → {from} is not: the pair is asymmetric")
+        } else {
+            String::new()
+        };
+        said.push((*test, more));
     }
-    findings
+    said
 }
 
 #[cfg(test)]
@@ -193,13 +116,13 @@ mod tests {
     }
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_hosts(&run.header, &run.outcomes).into_iter().map(|finding| finding.statement).collect()
+        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement).collect()
     }
 
     #[test]
     fn a_receiver_ten_times_slower_is_named_with_its_ratio() {
         let run = run(5, 1, [0.03, 0.05], "stream", |_, to| if to == "c" { 0.1 } else { 1.0 });
-        let found = of_hosts(&run.header, &run.outcomes);
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Outlier, 4));
         assert!(only.statement.starts_with("c is slow as a receiver: its goodput is "), "{}", only.statement);
@@ -263,7 +186,7 @@ mod tests {
             let slow = if levels["from"] == "a" { 0.1 } else { 1.0 };
             1e9 * jumbo * slow * (0.05 * random.normal()).exp()
         });
-        let found = of_hosts(&run.header, &run.outcomes);
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
         assert!(found.len() == 1 && found[0].statement.starts_with("a is slow as a sender"), "{found:?}");
         assert_eq!(found[0].cells.len(), 6, "both sizes to three hosts");
     }
@@ -283,7 +206,7 @@ mod tests {
         }
         let found = statements(&one_dead);
         assert!(found.len() == 1 && found[0].contains("over 20 pairs"), "{found:?}");
-        assert_eq!(of_hosts(&RunHeader::default(), &few.outcomes), [], "no plan");
+        assert_eq!(of_hosts(&RunHeader::default(), &few.outcomes, &[]), [], "no plan");
     }
 
     #[test]

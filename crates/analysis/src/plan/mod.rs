@@ -12,7 +12,9 @@ mod logs;
 mod matrix;
 mod order;
 mod outlier;
+mod retest;
 mod sample;
+mod standing;
 mod steps;
 mod table;
 
@@ -22,6 +24,7 @@ pub use figures::{FactorLine, factor_lines};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
 pub use order::{Slot, round, size_order};
+pub use retest::{Comparison, MOST_COMPARISONS, MOST_SUSPECTS, Suspect, pair_name, suspects};
 pub use sample::{LEAST_PARTNERS, sample};
 pub use steps::{steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};

@@ -55,65 +55,96 @@ pub(super) enum Of {
 impl Test {
     /// The finding, with `more` after what stands out.
     pub(super) fn finding(&self, level: f64, number: usize, more: &str) -> Option<Finding> {
+        let [called, _, rest] = self.words(level, "is")?;
+        self.stated(level, number, &format!("{called}{rest}{more}"), self.finding_kind())
+    }
+
+    /// The finding of what was `not` confirmed, or not tested again, with the evidence.
+    pub(super) fn unconfirmed(&self, level: f64, number: usize, not: &str, evidence: &str) -> Option<Finding> {
+        let [_, subject, rest] = self.words(level, "was")?;
+        let evidence = if evidence.is_empty() { String::new() } else { format!("; {evidence}") };
+        self.stated(level, number, &format!("{not}: {subject}{rest}{evidence}"), FindingKind::Unconfirmed)
+    }
+
+    fn finding_kind(&self) -> FindingKind {
+        match self.of {
+            Of::Asymmetry { .. } => FindingKind::Asymmetry,
+            Of::Within { .. } => FindingKind::Path,
+            _ => FindingKind::Outlier,
+        }
+    }
+
+    /// What stands out as it is called, the same without a judgement, and by how much it differs, in the tense of `is`.
+    fn words(&self, level: f64, is: &str) -> Option<[String; 3]> {
         let interval = self.test.interval(level)?;
         let lower = self.test.value < 0.0;
-        // As the ratio of the larger value to the smaller one, whichever is the host's.
-        let (value, ends) = if lower {
-            (-self.test.value, Interval { low: -interval.high, high: -interval.low })
-        } else {
-            (self.test.value, interval)
-        };
-        let [value, low, high] = [value, ends.low, ends.high].map(|ln| model::units::three_digits(ln.exp()));
         let slow = lower != (self.kind == Headline::RoundTrip);
         let speed = if slow { "slow" } else { "fast" };
-        let (noun, side) = (noun(self.kind), if lower { "lower" } else { "higher" });
-        let by = format!("{value} times ({low} to {high}) {side} than");
-        let are = are(self.kind);
+        let by = format!("{} than", times(self.test.value, interval));
+        let are = match (is, self.kind) {
+            ("is", Headline::Transactions) => "are",
+            (_, Headline::Transactions) => "were",
+            _ => is,
+        };
+        let noun = noun(self.kind);
         let role_name = |role: &Side| if *role == Side::Rows { "sender" } else { "receiver" };
-        let (what, statistic) = match &self.of {
-            Of::Host { name, role } => (
-                format!("{name} is {speed} as a {0}: its {noun} {are} {by} that of the other {0}s", role_name(role)),
-                "ratio of the host's effect to the median of the other hosts'",
-            ),
-            Of::Pair { from, to } => (
-                format!("{from} → {to} is {speed} for its hosts: its {noun} {are} {by} their other pairs suggest"),
-                "ratio of the pair's value to that of the fit",
-            ),
+        Some(match &self.of {
+            Of::Host { name, role } => [
+                format!("{name} is {speed} as a {}", role_name(role)),
+                format!("{name} as a {}", role_name(role)),
+                format!(": its {noun} {are} {by} that of the other {}s", role_name(role)),
+            ],
+            Of::Pair { from, to } => [
+                format!("{from} → {to} is {speed} for its hosts"),
+                format!("{from} → {to}"),
+                format!(": its {noun} {are} {by} their other pairs suggest"),
+            ],
             Of::Asymmetry { from, to } => {
                 let (one, other) = (format!("{from} → {to}"), format!("{to} → {from}"));
-                (
-                    format!(
-                        "{one} and {other} differ: the {noun} of {one} {are} {by} that of {other}, beyond what their hosts explain"
-                    ),
-                    "ratio of the pair's directions, each to that of the fit",
-                )
+                [
+                    format!("{one} and {other} differ"),
+                    format!("{one} and {other}"),
+                    format!(": the {noun} of {one} {are} {by} that of {other}, beyond what their hosts explain"),
+                ]
             }
-            Of::Cluster { name, role } => (
-                format!(
-                    "{name} is {speed} as a {0}: the {noun} of its hosts {are} {by} that of the other hosts",
-                    role_name(role)
-                ),
-                "ratio of the cluster's hosts to the median of the other hosts",
-            ),
-            Of::Within { label } => (
-                format!("within a {label} the {noun} {are} {by} between two"),
-                "ratio of the pairs within a cluster to those between two",
-            ),
-            Of::Clusters { from, to } => (
-                format!(
-                    "{from} → {to} is {speed}: the {noun} of pairs between them {are} {by} their hosts' other pairs suggest"
-                ),
-                "ratio of the pairs between two clusters to the fit",
-            ),
-        };
+            Of::Cluster { name, role } => [
+                format!("{name} is {speed} as a {}", role_name(role)),
+                format!("{name} as a {}", role_name(role)),
+                format!(": the {noun} of its hosts {are} {by} that of the other hosts"),
+            ],
+            Of::Within { label } => {
+                let where_ = format!("within a {label}");
+                [where_.clone(), where_, format!(" the {noun} {are} {by} between two")]
+            }
+            Of::Clusters { from, to } => [
+                format!("{from} → {to} is {speed}"),
+                format!("{from} → {to}"),
+                format!(": the {noun} of pairs between them {are} {by} their hosts' other pairs suggest"),
+            ],
+        })
+    }
+
+    fn statistic(&self) -> &'static str {
+        match &self.of {
+            Of::Host { .. } => "ratio of the host's effect to the median of the other hosts'",
+            Of::Pair { .. } => "ratio of the pair's value to that of the fit",
+            Of::Asymmetry { .. } => "ratio of the pair's directions, each to that of the fit",
+            Of::Cluster { .. } => "ratio of the cluster's hosts to the median of the other hosts",
+            Of::Within { .. } => "ratio of the pairs within a cluster to those between two",
+            Of::Clusters { .. } => "ratio of the pairs between two clusters to the fit",
+        }
+    }
+
+    fn stated(&self, level: f64, number: usize, what: &str, kind: FindingKind) -> Option<Finding> {
+        let interval = self.test.interval(level)?;
         let statement = format!(
-            "{what}{more} ({} interval, robust fit of rows and columns over {}, corrected for {}).",
+            "{what} ({} interval, robust fit of rows and columns over {}, corrected for {}).",
             confidence(level),
             plural(self.pairs, "pair"),
             plural(number, "comparison"),
         );
         let estimate = Estimate {
-            statistic: statistic.into(),
+            statistic: self.statistic().into(),
             unit: "ratio".into(),
             value: self.test.value.exp(),
             low: Some(interval.low.exp()),
@@ -122,22 +153,19 @@ impl Test {
             method: "additive fit of rows and columns on logarithms: bisquare from median polish, Student's t".into(),
             n: u32::try_from(self.pairs).unwrap_or(u32::MAX),
         };
-        let kind = match self.of {
-            Of::Asymmetry { .. } => FindingKind::Asymmetry,
-            Of::Within { .. } => FindingKind::Path,
-            _ => FindingKind::Outlier,
-        };
-        Some(Finding {
-            kind,
-            statement,
-            estimate: Some(estimate),
-            block: None,
-            cells: self.cells.clone(),
-            comparison: None,
-        })
+        let cells = self.cells.clone();
+        Some(Finding { kind, statement, estimate: Some(estimate), block: None, cells, comparison: None })
     }
 }
 
-fn are(kind: Headline) -> &'static str {
-    if kind == Headline::Transactions { "are" } else { "is" }
+/// The logarithm of a ratio with its interval in words, as the ratio of the larger value to the smaller one: `3.1 times (2.9 to 3.3)
+/// lower`.
+pub(super) fn times(log: f64, interval: Interval) -> String {
+    let (value, ends, side) = if log < 0.0 {
+        (-log, Interval { low: -interval.high, high: -interval.low }, "lower")
+    } else {
+        (log, interval, "higher")
+    };
+    let [value, low, high] = [value, ends.low, ends.high].map(|ln| model::units::three_digits(ln.exp()));
+    format!("{value} times ({low} to {high}) {side}")
 }

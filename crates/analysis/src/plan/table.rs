@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn one_finding_says_how_much_more_a_stream_carries() {
         let run = modes();
-        let found = crate::plan::of_plan(&run.header, &run.outcomes, &run.passes);
+        let found = crate::plan::of_plan(&run.header, &run.outcomes, &run.passes, &[]);
         let own: Vec<_> = found.iter().filter(|one| one.statement.starts_with("mode round trip → stream: ")).collect();
         assert_eq!(own.len(), 1, "{found:#?}");
         let ratio = own[0].estimate.as_ref().unwrap();

@@ -17,89 +17,21 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, info::Info};
 use prometheus_client::registry::Registry;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::net::TcpListener;
 
 use super::Shared;
 use super::measured::Sums;
 use crate::proto::PROTOCOL;
+use crate::scrape;
 
-/// The most connections at once; further ones are closed.
-const MOST_CONNECTIONS: usize = 8;
-/// Largest head of a request, bytes.
-const MOST_REQUEST: usize = 4_096;
-/// Time to send a request, and to take the answer.
-const LIMIT: Duration = Duration::from_secs(2);
 /// How old an answer may be, on an idle host and during a measurement.
 const FRESH: Duration = Duration::from_millis(100);
 const FRESH_IN_USE: Duration = Duration::from_secs(1);
 
 /// Answers requests until the agent ends.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
-    let (source, places) = (Arc::new(Source::new(shared)), Arc::new(Semaphore::new(MOST_CONNECTIONS)));
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Most likely out of file descriptors: wait until some are closed.
-            tokio::time::sleep(FRESH).await;
-            continue;
-        };
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            let source = source.clone();
-            tokio::spawn(async move {
-                answer(&source, stream).await;
-                drop(place);
-            });
-        }
-    }
-}
-
-/// Reads one request and answers it.
-async fn answer(source: &Source, mut stream: TcpStream) {
-    let response = match timeout(LIMIT, request(&mut stream)).await {
-        Ok(Some(head)) => response(&head, || source.text()),
-        _ => return,
-    };
-    let _ = timeout(LIMIT, async {
-        stream.write_all(response.as_bytes()).await?;
-        stream.shutdown().await
-    })
-    .await;
-}
-
-/// The head of a request; `None` if it is too long or ends early.
-async fn request(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::new();
-    let mut buffer = [0; 1_024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let read = stream.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
-        head.extend_from_slice(&buffer[..read]);
-        if head.len() > MOST_REQUEST {
-            return None;
-        }
-    }
-    Some(String::from_utf8_lossy(&head).into_owned())
-}
-
-/// The answer to a request: the metrics, or why there are none.
-fn response(head: &str, metrics: impl FnOnce() -> String) -> String {
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split('?').next().unwrap_or_default();
-    let (status, kind, body) = match (method, path) {
-        ("GET" | "HEAD", "/metrics") => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
-        }
-        ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain", "only GET and HEAD\n".to_owned()),
-    };
-    let length = body.len();
-    let shown = if method == "HEAD" { "" } else { &body };
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\
-         X-Content-Type-Options: nosniff\r\n\r\n{shown}"
-    )
+    let source = Source::new(shared);
+    scrape::serve(Arc::new(move || source.text()), listener).await;
 }
 
 /// Where the figures come from.
@@ -292,18 +224,6 @@ pub(super) fn place(address: SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_metrics_are_served() {
-        let of = |head: &str| response(head, || "a 1\n".to_owned());
-        let got = of("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(got.starts_with("HTTP/1.1 200 OK\r\n") && got.ends_with("\r\n\r\na 1\n"), "{got}");
-        let head = of("HEAD /metrics HTTP/1.1\r\n\r\n");
-        assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"), "{head}");
-        assert!(of("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        assert!(of("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert!(of("\u{0}").starts_with("HTTP/1.1 405 "));
-    }
 
     #[test]
     fn the_text_has_each_family_once_and_ends() {

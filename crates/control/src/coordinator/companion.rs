@@ -26,6 +26,7 @@ pub(super) struct Invitation {
 pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
     match reached {
         Reached::Local(agent) => End::connect(Target::Local(agent)).await,
+        Reached::Not { host, access, family } => End::connect(Target::Remote { host, access, family: *family }).await,
         Reached::Remote { host, address, key, token } => {
             let failed = |source| unreachable_at(host, source);
             let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;

@@ -1,9 +1,10 @@
 //! The hosts of a plan. Each has one control connection and can be the near or the far end of a test, or is the far end only,
 //! with another program. Simultaneous tests that share a host have further connections to its agent.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use model::{Change, Conditions, HostReading, HostSettings, RunHeader, Spec};
+use model::{Change, Conditions, Family, HostReading, HostSettings, RunHeader, Spec};
 
 use super::companion::{self, Invitation};
 use super::drive::unsupported;
@@ -11,7 +12,7 @@ use super::foreign::Program;
 use super::lab_links::Links;
 use super::reached::Reached;
 use super::{End, Foreign, Pair};
-use crate::ControlError;
+use crate::{Access, ControlError};
 
 /// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
 const HOLD_LIMIT: Duration = Duration::from_secs(600);
@@ -36,18 +37,29 @@ pub struct Fleet {
 pub struct Member {
     end: Option<End>,
     program: Option<Box<dyn Program>>,
+    lost: Option<Lost>,
 }
 
 impl Member {
     /// An agent.
     #[must_use]
     pub fn agent(end: End) -> Self {
-        Self { end: Some(end), program: None }
+        Self { end: Some(end), program: None, lost: None }
     }
 
     /// Another program, as the far end only.
     pub fn program(program: impl Foreign + 'static) -> Self {
-        Self { end: None, program: Some(Box::new(program)) }
+        Self { end: None, program: Some(Box::new(program)), lost: None }
+    }
+}
+
+impl Member {
+    /// An agent that did not answer at `host` for this reason; it is tried again.
+    #[must_use]
+    pub fn lost(name: &str, host: &str, access: Access, family: Family, reason: String) -> Self {
+        let reached = Reached::Not { host: host.to_owned(), access: Rc::new(access), family };
+        let lost = Lost { name: name.to_owned(), reason, reached, tried: Instant::now() };
+        Self { end: None, program: None, lost: Some(lost) }
     }
 }
 
@@ -86,13 +98,13 @@ impl Fleet {
     /// A fleet of connected hosts; `purpose` is for their logs.
     #[must_use]
     pub fn new(members: Vec<Member>, purpose: &str) -> Self {
-        let host = |Member { end, program }| Host {
+        let host = |Member { end, program, lost }| Host {
             end,
             invitation: None,
             companions: Vec::new(),
             program,
             changes: Vec::new(),
-            lost: None,
+            lost,
         };
         let hosts = members.into_iter().map(host).collect();
         Self { hosts, purpose: purpose.to_owned(), held_since: None, links: Links::default() }

@@ -36,6 +36,7 @@ fn events(run: &Run) -> Vec<Event> {
     }
     events.extend(trials.cloned().map(Event::Trial));
     events.extend(run.outcomes.iter().cloned().map(Event::Outcome));
+    events.extend(run.retests.iter().cloned().map(Event::Retest));
     events.extend(run.findings.iter().cloned().map(Event::Finding));
     events.extend(run.advice.clone().map(Event::Advice));
     events.extend(run.ending.clone().map(Event::End));

@@ -294,7 +294,7 @@ pub(crate) fn groups() -> Run {
         run.outcomes.push(outcome);
     }
     run.header.plan = Some(Box::new(model::Plan { factors: vec![factor], ..model::Plan::default() }));
-    run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes);
+    run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes, &[]);
     run
 }
 

@@ -22,7 +22,8 @@ fn groups(budget_ns: u64, seed: u64) -> (RunHeader, Run) {
         together: true,
     };
     let slots = header.cells.iter().map(|cell| slot(cell.id)).collect();
-    let schedule = PlanSchedule { plan: Plan::default(), slots, trials: Vec::new(), passes: Vec::new() };
+    let schedule =
+        PlanSchedule { plan: Plan::default(), slots, trials: Vec::new(), passes: Vec::new(), retests: Vec::new() };
     let run = Run::plan(&header, schedule, Default::default(), 0);
     (header, run)
 }

@@ -106,7 +106,7 @@ impl Inventory {
         let named = members.iter().filter(|(name, all)| !GENERAL.contains(&name.as_str()) && !all.is_empty());
         let groups =
             named.map(|(name, all)| ((*name).clone(), all.iter().map(ToString::to_string).collect())).collect();
-        Fleet { source: String::new(), hosts, groups }
+        Fleet { source: String::new(), hosts, groups, alerts: Vec::new() }
     }
 }
 

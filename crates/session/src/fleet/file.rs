@@ -6,8 +6,8 @@ use std::path::Path;
 
 use control::proto::fingerprint::Fingerprint;
 
-use super::hostlist;
 use super::hosts::{Fleet, FleetHost};
+use super::{alert, hostlist};
 use crate::failure::Failure;
 use crate::source::{Located, Source, Table};
 use crate::values;
@@ -25,7 +25,7 @@ pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
     let source = Source::new(name, "a fleet", text, BTreeMap::new());
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
-    top.known(&["defaults", "host", "groups"])?;
+    top.known(&["defaults", "host", "groups", "alerts"])?;
     let defaults = top.table("defaults")?;
     if let Some(defaults) = &defaults {
         defaults.known(&DEFAULTS)?;
@@ -49,7 +49,12 @@ pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
             groups.insert(group.to_owned(), members);
         }
     }
-    Ok(Fleet { source: name.to_owned(), hosts, groups })
+    let mut alerts = Vec::new();
+    for at in top.texts("alerts")? {
+        alert::condition(&at.value).map_err(|what| top.wrong_at(&at, what))?;
+        alerts.push(at.value);
+    }
+    Ok(Fleet { source: name.to_owned(), hosts, groups, alerts })
 }
 
 /// One host of a table.
@@ -93,6 +98,10 @@ pub fn to_toml(fleet: &Fleet) -> String {
     let quoted = |text: &str| toml_text(text);
     let path = |path: &Path| quoted(&path.display().to_string());
     let mut out = String::new();
+    if !fleet.alerts.is_empty() {
+        let alerts: Vec<String> = fleet.alerts.iter().map(|alert| quoted(alert)).collect();
+        let _ = writeln!(out, "alerts = [{}]\n", alerts.join(", "));
+    }
     for host in &fleet.hosts {
         let _ = writeln!(out, "[[host]]\nname = {}", quoted(&host.name));
         if host.control != host.name {
@@ -143,6 +152,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"
+alerts = ["goodput<500Mbit", "rtt.p99>2ms @near"]
 [defaults]
 control = "{name}.mgmt"
 port = 7000
@@ -200,6 +210,7 @@ near = ["n[01-02]"]
             wrong("[[hosts]]\nname = \"a\"\n"),
             "f.toml:1:3: hosts: a fleet has no 'hosts'; did you mean 'host'?"
         );
+        assert!(wrong("alerts = [\"speed<1\"]\n").starts_with("f.toml:1:11: alerts[1]: 'speed<1' is no condition"));
         assert!(wrong("[[host]]\ncontrol = \"a\"\n").contains("`name` is missing"));
         assert!(wrong("[[host]]\nname = \"a[\"\n").starts_with("f.toml:2:8: host[1].name: 'a[': [ without ]"));
         assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is no fingerprint"));

@@ -23,6 +23,8 @@ pub struct Fleet {
     pub hosts: Vec<FleetHost>,
     /// Groups by name: names of hosts.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Conditions that raise an alert while the fleet is watched, such as `goodput<500Mbit rack=r1`.
+    pub alerts: Vec<String>,
 }
 
 /// A host of a fleet.
@@ -138,6 +140,7 @@ impl Fleet {
             source: self.source.clone(),
             hosts: hosts.iter().map(|host| (*host).clone()).collect(),
             groups: groups.filter(|(_, members)| !members.is_empty()).collect(),
+            alerts: self.alerts.clone(),
         }
     }
 
@@ -247,7 +250,9 @@ mod tests {
             host
         };
         let groups = BTreeMap::from([("odd".to_owned(), vec!["n1".to_owned(), "n3".to_owned(), "n5".to_owned()])]);
-        Fleet { source: "f.toml".into(), hosts: (1..7).map(host).collect(), groups }.checked().unwrap()
+        Fleet { source: "f.toml".into(), hosts: (1..7).map(host).collect(), groups, alerts: Vec::new() }
+            .checked()
+            .unwrap()
     }
 
     fn selected(selection: &str) -> String {
@@ -280,7 +285,7 @@ mod tests {
     fn a_fleet_names_each_host_and_each_agent_once() {
         let refused = |hosts: Vec<FleetHost>, group: &[&str]| {
             let groups = BTreeMap::from([("g".to_owned(), group.iter().map(ToString::to_string).collect())]);
-            Fleet { source: "f".into(), hosts, groups }.checked().unwrap_err().to_string()
+            Fleet { source: "f".into(), hosts, groups, alerts: Vec::new() }.checked().unwrap_err().to_string()
         };
         let [a, b] = ["a", "b"].map(FleetHost::named);
         assert_eq!(refused(vec![], &[]), "f: no host is in it");

@@ -25,7 +25,9 @@ pub struct Mesh {
     pub patterns: Vec<String>,
     /// Rounds over all pairs.
     pub rounds: u32,
-    /// Time for all rounds; at least one is measured.
+    /// How often what stands out is tested again after the rounds; `None` for never.
+    pub retests: Option<u32>,
+    /// Time for all rounds and what is tested again; at least one round is measured.
     pub budget: Option<Nanos>,
     /// Length of a test; that of the command by default.
     pub time: Option<Nanos>,
@@ -134,6 +136,9 @@ impl Mesh {
             let _ = writeln!(text, "\n[[factor]]\nfield = \"pattern\"\nlevels = {levels}");
         }
         let _ = writeln!(text, "\n[repeat]\nmin = {0}\nmax = {0}", self.rounds);
+        if let Some(retests) = self.retests {
+            let _ = writeln!(text, "retests = {retests}");
+        }
         if let Some(budget) = self.budget {
             let _ = writeln!(text, "budget = {}", time(budget));
         }
@@ -265,7 +270,7 @@ mod tests {
             host
         };
         let hosts = (0..count).map(host).collect();
-        Fleet { source: "f".into(), hosts, groups: BTreeMap::new() }
+        Fleet { source: "f".into(), hosts, groups: BTreeMap::new(), alerts: Vec::new() }
     }
 
     fn mesh() -> Mesh {
@@ -274,6 +279,7 @@ mod tests {
             directions: Directions::Both,
             patterns: vec!["rr".into(), "stream".into()],
             rounds: 3,
+            retests: None,
             budget: Some(Nanos(600_000_000_000)),
             time: None,
             share: 1.0,

@@ -1,5 +1,6 @@
 //! Fleets: many hosts with their addresses, labels and groups, from a file or from what a site has already.
 
+mod alert;
 mod ansible;
 mod bus;
 mod check;
@@ -13,11 +14,16 @@ mod registry;
 mod slurm;
 mod source;
 mod ssh_config;
+mod watch;
+mod webhook;
 
+pub use self::alert::condition;
 pub use self::check::check;
 pub use self::file::to_toml;
 pub use self::hosts::{Fleet, FleetHost};
 pub use self::launch::{HostResult, LAUNCHERS, Launcher, UpRequest, down, up};
 pub use self::mesh::{Directions, Mesh, Pairing};
-pub use self::registry::{SOURCES, open};
+pub use self::registry::{SOURCES, open, open_over};
 pub use self::source::Source;
+pub use self::watch::{Conditions, Told, Watch, history_of, series_name, watch};
+pub use self::webhook::{Endpoint, endpoint};

@@ -22,3 +22,15 @@ pub fn open(named: &str) -> Result<Fleet, Failure> {
     };
     launch::with_started(Fleet { source: named.to_owned(), ..fleet }.checked()?)
 }
+
+/// The same, with the agents reached by the names of the hosts over a bus, if there is one.
+///
+/// # Errors
+/// As [`open`]; the text is no bus.
+pub fn open_over(named: &str, bus: Option<&str>) -> Result<Fleet, Failure> {
+    let fleet = open(named)?;
+    match bus {
+        Some(bus) => fleet.over_bus(bus),
+        None => Ok(fleet),
+    }
+}

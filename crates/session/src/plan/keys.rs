@@ -126,6 +126,16 @@ pub(super) fn schedule(top: &Table<'_>) -> Result<Option<Every>, Failure> {
     Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
 }
 
+/// How often what stands out is tested again, from `[repeat]`; null for never.
+pub(super) fn retests(top: &Table<'_>) -> Result<Option<u32>, Failure> {
+    let Some(table) = top.table("repeat")? else { return Ok(None) };
+    let retests = table.value("retests", whole(3..=100))?;
+    if retests.is_some() && top.has("schedule") {
+        return Err(table.wrong("`retests` follow the last round of a plan, so omit them with [schedule]"));
+    }
+    Ok(retests)
+}
+
 /// The stop rule, from `[repeat]`, `order` and `seed`.
 pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure> {
     let orders = [("random", Order::Random), ("as-written", Order::AsWritten)];
@@ -137,7 +147,7 @@ pub(super) fn rule(top: &Table<'_>, scheduled: bool) -> Result<Stopping, Failure
         ..Stopping::default()
     };
     if let Some(repeat) = top.table("repeat")? {
-        repeat.known(&["min", "until", "max", "budget"])?;
+        repeat.known(&["min", "until", "max", "budget", "retests"])?;
         if let Some(min) = repeat.value("min", whole(1..=u32::MAX))? {
             rule.min_trials = min;
         }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
 use super::group_tables::GroupTables;
-use super::keys::{fleet, hosts, lab, labels_of, pairs, require, rule, schedule, settings};
+use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
 use super::peer;
 use crate::Failure;
 use crate::draft::FieldError;
@@ -99,6 +99,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         settings: settings(&top)?,
         require: require(&top)?,
         warmup_ns: top.value("warmup", any::<Nanos>)?.map(|time| time.0).filter(|ns| *ns > 0),
+        retests: retests(&top)?,
         schedule: schedule(&top)?,
         lab: if in_lab { lab(&top)? } else { None },
     };

@@ -19,6 +19,7 @@ impl EventSink for Collect {
         let Some(run) = &mut self.0 else { return Ok(()) };
         match event {
             Event::Cells { cells } => run.header.cells.extend(cells.iter().cloned()),
+            Event::Retest(retest) => run.retests.push(retest.clone()),
             Event::Pass(pass) => run.passes.push(pass.clone()),
             Event::Outcome(outcome) => run.outcomes.push(outcome.clone()),
             Event::Finding(finding) => run.findings.push(finding.clone()),

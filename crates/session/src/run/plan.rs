@@ -96,11 +96,13 @@ pub(super) async fn measure(
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
     let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
-    let (mut fleet, programs) = unless_interrupted(here.cancel.clone(), reach(parsed, &slots, &hosts, here)).await?;
-    let (header, trials, passes) = match resumed {
-        Some(Resumed { header, trials, passes }) => {
-            here.sinks.resume(Run { passes: passes.clone(), ..Run::new(header.clone()) })?;
-            (header.clone(), trials.clone(), passes.clone())
+    let (mut fleet, programs) =
+        unless_interrupted(here.cancel.clone(), reach(request, parsed, (&slots, &hosts), here)).await?;
+    let (header, trials, passes, retests) = match resumed {
+        Some(Resumed { header, trials, passes, retests }) => {
+            let begun = Run::new(header.clone());
+            here.sinks.resume(Run { passes: passes.clone(), retests: retests.clone(), ..begun })?;
+            (header.clone(), trials.clone(), passes.clone(), retests.clone())
         }
         None => {
             let mut specs = parsed.specs.clone();
@@ -110,7 +112,7 @@ pub(super) async fn measure(
             if parsed.plan.groups().is_some() && !request.hosts.no_path {
                 probe_path(&slots, &mut fleet, &mut header, here).await?;
             }
-            (header, Vec::new(), Vec::new())
+            (header, Vec::new(), Vec::new(), Vec::new())
         }
     };
     if let Some(place) = parsed.fleet.as_ref().and_then(crate::fleet::Fleet::bus) {
@@ -119,7 +121,7 @@ pub(super) async fn measure(
         let earlier = earlier.as_ref().map(|run| (run, trials.as_slice()));
         here.sinks.keep_on(OnBus::begin(bus, place, &header.id, earlier).await?);
     }
-    let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes };
+    let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     fleet.release().await;
     here.sinks.leave_bus().await;
@@ -142,9 +144,9 @@ async fn probe_path(
 
 /// Connects to every host and waits for its machine. Returns the versions of other programs, by the numbers of their hosts.
 async fn reach(
+    request: &Request,
     parsed: &ParsedPlan,
-    slots: &[Slot],
-    hosts: &[PlanHost],
+    (slots, hosts): (&[Slot], &[PlanHost]),
     here: &mut Here<'_>,
 ) -> Result<(Fleet, BTreeMap<usize, String>), Failure> {
     let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
@@ -153,12 +155,14 @@ async fn reach(
     let mut members: Vec<Member> = Vec::with_capacity(hosts.len());
     let mut programs = BTreeMap::new();
     let mut instances: Vec<[String; 2]> = Vec::new();
+    let mut missing = Vec::new();
+    let is_mesh = request.kind == RunHeader::MESH && hosts.len() > 2;
     for (number, host) in hosts.iter().enumerate() {
         if let PlanHost::Remote(host) | PlanHost::Program { host, .. } = host {
             here.sinks.status(&format!("connecting to {host}"));
         }
         let own: Access;
-        let end = End::connect(match host {
+        let target = match host {
             PlanHost::LocalNear => Target::Local(local_near),
             PlanHost::LocalFar => Target::Local(local_far),
             PlanHost::Remote(name) => match of_fleet(name) {
@@ -178,8 +182,23 @@ async fn reach(
                 programs.insert(number, version);
                 continue;
             }
-        })
-        .await?;
+        };
+        let end = match (End::connect(target).await, host) {
+            (Ok(end), _) => end,
+            // A mesh goes on without a host, and tries it again.
+            (Err(error), PlanHost::Remote(name)) if is_mesh && does_not_answer(&error) => {
+                here.sinks.note(&format!("{name} does not answer and is tried again during the mesh: {error}"));
+                let control = of_fleet(name).map_or(name, |host| &host.control);
+                let access = match of_fleet(name) {
+                    Some(host) => host.access(here.token_file.as_deref())?,
+                    None => crate::setup::access(here.token_file.as_deref())?,
+                };
+                members.push(Member::lost(name, control, access, family, error.to_string()));
+                missing.push(error);
+                continue;
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
         if let Some(note) = &end.note {
             here.sinks.note(note);
         }
@@ -193,10 +212,27 @@ async fn reach(
         instances.push([end.instance.clone(), end.name.clone()]);
         members.push(Member::agent(end));
     }
+    // Two hosts make a pair.
+    if hosts.len() < missing.len() + 2
+        && let Some(error) = missing.into_iter().next()
+    {
+        return Err(error.into());
+    }
     let groups = parsed.plan.groups().map(|groups| format!("{} groups of flows", groups.levels.len()));
     let mut fleet = Fleet::new(members, groups.as_deref().unwrap_or("a plan"));
     fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
     Ok((fleet, programs))
+}
+
+/// Whether a host is down, or not there: one that refuses would refuse again.
+fn does_not_answer(error: &ControlError) -> bool {
+    matches!(
+        error,
+        ControlError::Resolve { .. }
+            | ControlError::Unreachable { .. }
+            | ControlError::NoAgent { .. }
+            | ControlError::Lost { .. }
+    )
 }
 
 fn begin(
@@ -208,8 +244,10 @@ fn begin(
     programs: &BTreeMap<usize, String>,
 ) -> Result<RunHeader, Failure> {
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
-    let near = fleet.end(first.near).ok_or_else(|| Failure::other("the near host is not connected"))?;
-    let far = fleet.end(first.far).unwrap_or(near);
+    // Of a mesh, the first pair of hosts that answered.
+    let reached = slots.iter().find_map(|slot| Some((fleet.end(slot.near)?, fleet.end(slot.far)?)));
+    let reached = reached.or_else(|| fleet.end(first.near).map(|near| (near, near)));
+    let (near, far) = reached.ok_or_else(|| Failure::other("the near host is not connected"))?;
     let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
     let cells = parsed.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
         let slot = slots.iter().find(|slot| slot.cells().contains(&id)).unwrap_or(first);
@@ -221,7 +259,8 @@ fn begin(
     });
     let several = parsed.plan.from.len() > 1 || parsed.plan.to.len() > 1;
     let named = hosts.iter().enumerate().filter_map(|(number, host)| match host {
-        PlanHost::Remote(name) => Some((name.clone(), inventory(number)?.clone())),
+        // Nothing is known of a host that did not answer.
+        PlanHost::Remote(name) => Some((name.clone(), inventory(number).cloned().unwrap_or_default())),
         PlanHost::LocalNear | PlanHost::LocalFar | PlanHost::Program { .. } => None,
     });
     let mut begun = header(request, near, far)?;

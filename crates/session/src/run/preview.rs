@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::plan::{Slot, round};
+use analysis::plan::{MOST_COMPARISONS, MOST_SUSPECTS, Slot, round};
 use lab::Topology;
 use lab::topology::NodeKind;
 use model::{Factor, Order, Spec, Stop};
@@ -29,6 +29,8 @@ pub struct Preview {
     pub steps: Vec<Vec<u32>>,
     /// Estimated duration of a round, ns.
     pub round_ns: u64,
+    /// Longest time to test again what stands out, ns; 0 if that is not done.
+    pub retests_ns: u64,
     /// Cells whose send method is chosen by a short trial before the first round.
     pub probed_methods: usize,
     /// Cells whose trials end after a count and take an unknown time, which `round_ns` leaves out.
@@ -109,6 +111,9 @@ impl Preview {
         };
         // The pairs of a step run at the same time.
         let round_ns = steps.iter().map(|step| step.iter().map(slot_ns).max().unwrap_or(0)).sum();
+        let longest = slots.iter().map(|slot| slot_ns(&slot.cell)).max().unwrap_or(0);
+        let tests = 2 * MOST_SUSPECTS as u64 * MOST_COMPARISONS as u64;
+        let retests_ns = parsed.plan.retests.map_or(0, |rounds| u64::from(rounds) * tests * longest);
         let probed = |slot: &&Slot| parsed.specs[slot.cell as usize].engine.auto;
         Ok(Self {
             cells: slots.iter().map(|slot| shown(parsed, slot)).collect(),
@@ -117,6 +122,7 @@ impl Preview {
             programs: hosts.iter().filter_map(program).collect(),
             steps,
             round_ns,
+            retests_ns,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use analysis::plan::PlannedCell;
 use control::coordinator::Schedule;
-use model::{Family, Pass, Plan, RunHeader, Spec, Stopping, Trial};
+use model::{Family, Pass, Plan, Retest, RunHeader, Spec, Stopping, Trial};
 use peers::Login;
 
 use crate::fleet::Fleet;
@@ -91,4 +91,6 @@ pub struct Resumed {
     pub trials: Vec<Trial>,
     /// Its passes.
     pub passes: Vec<Pass>,
+    /// Its trials that test again what stands out.
+    pub retests: Vec<Retest>,
 }

@@ -90,6 +90,7 @@ pub(crate) fn expected(events: &[Event]) -> Loaded {
             Event::Cells { cells } => run.header.cells.extend(cells.iter().cloned()),
             Event::Trial(trial) => orphans.push(trial.clone()),
             Event::Pass(pass) => run.passes.push(pass.clone()),
+            Event::Retest(retest) => run.retests.push(retest.clone()),
             Event::Advice(advice) => run.advice = Some(advice.clone()),
             Event::Outcome(outcome) => {
                 orphans.retain(|trial| trial.cell != outcome.cell);

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use model::Family;
 use session::Failure;
-use session::fleet::{self, Fleet, FleetHost, HostResult, UpRequest};
+use session::fleet::{self, HostResult, UpRequest};
 
+use super::mesh_watch::{HistoryArgs, WatchArgs};
+use crate::flags::{FleetHosts, OverBus};
 use crate::{console, output, registries};
 
 /// Flags of `thru fleet`.
@@ -60,50 +62,15 @@ enum Action {
         #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet up`")]
         fleet: String,
     },
+    /// Measure a mesh again and again: history, changes of each pair, alerts.
+    Watch(Box<WatchArgs>),
+    /// What changed over the passes of a watch: alerts, change points, each pair over time.
+    History(HistoryArgs),
     /// Print the fleet as a fleet.toml.
     Show {
         #[command(flatten)]
         hosts: FleetHosts,
     },
-}
-
-/// The way to the agents.
-#[derive(Debug, Args)]
-pub struct OverBus {
-    /// Reach the agents by the names of the hosts over this bus, such as nats://bus.example, in place of their addresses.
-    #[arg(long, value_name = "URL", env = "THRU_BUS")]
-    bus: Option<String>,
-}
-
-impl OverBus {
-    /// Opens a fleet.
-    pub fn open(&self, fleet: &str) -> Result<Fleet, Failure> {
-        let opened = fleet::open(fleet)?;
-        match &self.bus {
-            Some(bus) => opened.over_bus(bus),
-            None => Ok(opened),
-        }
-    }
-}
-
-/// A fleet, or some of its hosts.
-#[derive(Debug, Args)]
-pub struct FleetHosts {
-    #[arg(value_name = "FLEET", help = registries::fleet_help())]
-    pub fleet: String,
-
-    /// Only these hosts: names (node[01-16]), @GROUP, LABEL=VALUE, ! before what to leave out, with commas.
-    #[arg(long, value_name = "HOSTS")]
-    pub hosts: Option<String>,
-}
-
-impl FleetHosts {
-    fn chosen<'a>(&self, fleet: &'a Fleet) -> Result<Vec<&'a FleetHost>, Failure> {
-        match &self.hosts {
-            Some(selection) => fleet.select(selection).map_err(Failure::usage),
-            None => Ok(fleet.hosts.iter().collect()),
-        }
-    }
 }
 
 /// Prints what became of the hosts, and returns the exit code.
@@ -126,6 +93,8 @@ const NOT_REACHED: u8 = 3;
 /// Runs it.
 pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
     match &args.action {
+        Action::Watch(args) => super::mesh_watch::watch(args),
+        Action::History(args) => super::mesh_watch::history(args),
         Action::Show { hosts } => {
             let fleet = fleet::open(&hosts.fleet)?;
             let chosen = hosts.chosen(&fleet)?;
@@ -143,7 +112,7 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
             Ok(told(&fleet::down(fleet, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
         }
         Action::Check { hosts, bus, json, ipv4, ipv6, token_file } => {
-            let fleet = bus.open(&hosts.fleet)?;
+            let fleet = fleet::open_over(&hosts.fleet, bus.bus.as_deref())?;
             let chosen = hosts.chosen(&fleet)?;
             let family = Family::requested(*ipv4, *ipv6);
             let checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {

@@ -4,27 +4,55 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Ratio};
-use session::fleet::{Directions, Mesh, Pairing};
+use session::fleet::{self, Directions, Mesh, Pairing};
 use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
 use session::{Failure, Hosts, Work, bus_runs, stored};
 
-use super::fleet::{FleetHosts, OverBus};
 use super::run::preview;
 use crate::console;
-use crate::flags::Output;
+use crate::flags::{FleetHosts, Output, OverBus};
 use crate::job::Shape;
 use crate::measure::conduct;
+
+/// How often what stands out is tested again.
+const RETESTS: u32 = 5;
 
 /// Flags of `thru mesh`.
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/mesh.txt").trim_end())]
 pub struct MeshArgs {
     #[command(flatten)]
-    hosts: FleetHosts,
+    what: What,
+
+    /// Continue this run of the same mesh; its finished trials are kept.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "plan", "no_store", "seed"])]
+    resume: Option<String>,
+
+    /// Print the plan for `thru run`; do not measure.
+    #[arg(long, conflicts_with = "dry_run")]
+    plan: bool,
+
+    /// Print the cells, the order of the first round and the duration; do not measure.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// File with the agents' token, for hosts without one of their own.
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
 
     #[command(flatten)]
-    bus: OverBus,
+    output: Output,
+}
+
+/// What a mesh measures.
+#[derive(Debug, Args)]
+pub struct What {
+    #[command(flatten)]
+    pub hosts: FleetHosts,
+
+    #[command(flatten)]
+    pub bus: OverBus,
 
     /// The near ends, in place of all hosts with each other; HOSTS as for --hosts.
     #[arg(long, value_name = "HOSTS", requires = "servers", conflicts_with = "hosts")]
@@ -46,7 +74,11 @@ pub struct MeshArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole(1..=u32::MAX))]
     rounds: u32,
 
-    /// Time for all rounds. One is measured in any case.
+    /// Do not test again, after the rounds, what stands out: it is then named without confirmation.
+    #[arg(long)]
+    no_retest: bool,
+
+    /// Time for all rounds and what is tested again. One round is measured in any case.
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     budget: Option<Nanos>,
 
@@ -76,38 +108,19 @@ pub struct MeshArgs {
 
     /// Seed of the order and of the sample [default: from the clock].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
-    seed: Option<u64>,
-
-    /// Continue this run of the same mesh; its finished trials are kept.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "plan", "no_store", "seed"])]
-    resume: Option<String>,
-
-    /// Print the plan for `thru run`; do not measure.
-    #[arg(long, conflicts_with = "dry_run")]
-    plan: bool,
-
-    /// Print the cells, the order of the first round and the duration; do not measure.
-    #[arg(long)]
-    dry_run: bool,
-
-    /// File with the agents' token, for hosts without one of their own.
-    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
-    token_file: Option<PathBuf>,
-
-    #[command(flatten)]
-    output: Output,
+    pub seed: Option<u64>,
 }
 
 /// Runs it.
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
-    let named = &args.hosts.fleet;
-    let fleet = args.bus.open(named)?;
+    let named = &args.what.hosts.fleet;
+    let fleet = fleet::open_over(named, args.what.bus.bus.as_deref())?;
     let store = args.output.store.as_deref();
     let resumed = args.resume.as_deref();
     if let Some((run, bus)) = resumed.zip(fleet.bus()) {
         bus_runs::bring(run, &bus, store)?;
     }
-    let mesh = args.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
+    let mesh = args.what.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);
         return Ok(0);
@@ -123,8 +136,9 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     Ok(conduct(&args.output.request("mesh", hosts, work), &args.output, Shape::default())?.1)
 }
 
-impl MeshArgs {
-    fn mesh(&self, seed: Option<u64>) -> Mesh {
+impl What {
+    /// The mesh of these flags; with the `seed` of a run that is continued.
+    pub fn mesh(&self, seed: Option<u64>) -> Mesh {
         let pairing = match self.clients.clone().zip(self.servers.clone()) {
             Some((clients, servers)) => Pairing::Between { clients, servers },
             None => Pairing::All(self.hosts.hosts.clone()),
@@ -135,6 +149,7 @@ impl MeshArgs {
             directions: Directions::NAMES.iter().find(of_name).map_or(Directions::Both, |(_, chosen)| *chosen),
             patterns: self.pattern.clone(),
             rounds: self.rounds,
+            retests: (!self.no_retest).then_some(RETESTS),
             budget: self.budget,
             time: self.time,
             share: self.sample.map_or(1.0, |share| share.0),

@@ -15,6 +15,7 @@ pub mod import;
 pub mod lab;
 pub mod launched;
 pub mod mesh;
+pub mod mesh_watch;
 pub mod report;
 pub mod rr;
 pub mod run;

@@ -71,10 +71,11 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Prints what a plan would measure.
 pub fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>) -> Result<u8, Failure> {
-    let Preview { cells, steps, round_ns, probed_methods, untimed, programs } = Preview::of(parsed, topology)?;
+    let Preview { cells, steps, round_ns, retests_ns, probed_methods, untimed, programs } =
+        Preview::of(parsed, topology)?;
     let (plan, rule) = (&parsed.plan, &parsed.rule);
     let (cells, steps, programs) = (&cells, &steps, &programs);
-    let shown = PlanPreview { plan, rule, cells, steps, round_ns, probed_methods, untimed, programs };
+    let shown = PlanPreview { plan, rule, cells, steps, round_ns, retests_ns, probed_methods, untimed, programs };
     out!("{}", report::plan_preview(&shown));
     Ok(0)
 }

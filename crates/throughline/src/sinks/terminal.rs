@@ -1,5 +1,7 @@
 //! The screen of a measuring command: progress on standard error, or the events on standard output.
 
+use std::io::IsTerminal;
+
 use model::{Event, EventSink, SinkError};
 use report::LiveLines;
 use session::{Failure, Screen};
@@ -33,6 +35,12 @@ impl Terminal {
             lines: shown.then(|| LiveLines::new(lines == Lines::Each)),
             full,
         })
+    }
+
+    /// Progress on a terminal only: plain lines of every pass would fill a log.
+    pub fn watching(quiet: bool) -> Self {
+        let progress = (!quiet && std::io::stderr().is_terminal()).then(Progress::new);
+        Self { progress, live: None, lines: None, full: None }
     }
 
     /// Leaves the terminal to the result, or to the failure of a run that has not `begun`. Starts this command again if the user

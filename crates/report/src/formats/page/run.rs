@@ -164,6 +164,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Effect => "effect",
         FindingKind::Asymmetry => "asymmetry",
         FindingKind::Outlier => "outlier",
+        FindingKind::Unconfirmed => "unconfirmed",
         FindingKind::Fairness => "fairness",
         FindingKind::Best => "best",
         FindingKind::Advice => "advice",

@@ -1,0 +1,321 @@
+//! Alerts: raised once when a condition holds, resolved once when the value is clear of the limit again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use model::{AlertEvent, AlertState, units};
+
+use super::condition::{Condition, Figure, Limit};
+use super::{MeshPass, PairFigure};
+use crate::stats::median;
+
+/// How far beyond its limit, as a share of it, a value must be to resolve an alert.
+const CLEAR: f64 = 0.05;
+/// Passes whose median is usual for a pair; fewest of them with which a share is judged.
+const USUAL: usize = 96;
+const LEAST_USUAL: usize = 3;
+/// The condition of a host without any value.
+const NO_VALUE: &str = "no value";
+
+/// A condition for some pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The condition.
+    pub condition: Condition,
+    /// The pairs of which at least one host is one of these; `None` for all.
+    pub hosts: Option<BTreeSet<String>>,
+    /// The rule as it was written.
+    pub text: String,
+}
+
+/// What an alert is of: the number of its rule and the pair, or a host without any value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Host(String),
+    Pair(usize, PairFigure),
+}
+
+/// The alerts of a series. They follow from its passes alone, so those of stored passes give them again.
+#[derive(Debug, Clone)]
+pub struct Alerts {
+    series: String,
+    rules: Vec<Rule>,
+    /// Passes in a row in which a condition holds before its alert is raised.
+    after: u32,
+    /// In how many passes in a row it has held.
+    held: BTreeMap<Of, u32>,
+    raised: BTreeMap<Of, AlertState>,
+    /// The last values of each figure that a share is compared with, without those that raised an alert.
+    usual: BTreeMap<(usize, PairFigure), VecDeque<f64>>,
+}
+
+impl Alerts {
+    /// No alert of the series with this name; one is raised `after` that many passes in a row in which its condition holds.
+    #[must_use]
+    pub fn new(series: &str, rules: Vec<Rule>, after: u32) -> Self {
+        Self {
+            series: series.to_owned(),
+            rules,
+            after,
+            held: BTreeMap::new(),
+            raised: BTreeMap::new(),
+            usual: BTreeMap::new(),
+        }
+    }
+
+    /// The alerts that are raised.
+    pub fn raised(&self) -> impl Iterator<Item = &AlertState> {
+        self.raised.values()
+    }
+
+    /// Takes a pass. Returns what it raises and resolves; a pair without a value keeps its alerts.
+    pub fn pass(&mut self, pass: &MeshPass) -> Vec<AlertEvent> {
+        let mut events = Vec::new();
+        let silent = pass.silent();
+        for host in &pass.hosts {
+            let of = Of::Host(host.clone());
+            let is_silent = silent.contains(host.as_str());
+            let state = || AlertState {
+                condition: NO_VALUE.into(),
+                from: host.clone(),
+                since_unix_ns: pass.pass.started_unix_ns,
+                ..AlertState::default()
+            };
+            let text = |raised: bool| {
+                let what = if raised {
+                    "has no value: it did not answer, or all its tests failed"
+                } else {
+                    "has values again"
+                };
+                format!("{host} {what}")
+            };
+            self.turn(pass, of, is_silent.then_some(true).or(Some(false)), state, text, &mut events);
+        }
+        for number in 0..self.rules.len() {
+            let rule = self.rules[number].clone();
+            let concerns = |key: &PairFigure| {
+                let has = |hosts: &BTreeSet<String>| hosts.contains(&key.from) || hosts.contains(&key.to);
+                key.figure == rule.condition.figure && rule.hosts.as_ref().is_none_or(has)
+            };
+            for (key, value) in pass.values.iter().filter(|(key, _)| concerns(key)) {
+                self.figure(pass, number, &rule, key, *value, &mut events);
+            }
+        }
+        events
+    }
+
+    /// Compares one value with the limit of a rule.
+    fn figure(
+        &mut self,
+        pass: &MeshPass,
+        number: usize,
+        rule: &Rule,
+        key: &PairFigure,
+        value: f64,
+        events: &mut Vec<AlertEvent>,
+    ) {
+        let usual = self.usual.entry((number, key.clone())).or_default();
+        let limit = match rule.condition.limit {
+            Limit::Value(limit) => Some(limit),
+            Limit::Share(share) => {
+                let known: Vec<f64> = usual.iter().copied().collect();
+                median(&known).filter(|_| known.len() >= LEAST_USUAL).map(|middle| middle * (1.0 + share))
+            }
+        };
+        let above = rule.condition.above;
+        let holds = limit.is_some_and(|limit| if above { value > limit } else { value < limit });
+        let clear = limit.is_some_and(|limit| {
+            if above { value < limit * (1.0 - CLEAR) || value == 0.0 } else { value > limit * (1.0 + CLEAR) }
+        });
+        let of = Of::Pair(number, key.clone());
+        if !holds && !self.raised.contains_key(&of) {
+            usual.push_back(value);
+            if usual.len() > USUAL {
+                usual.pop_front();
+            }
+        }
+        let turn = if holds { Some(true) } else { clear.then_some(false) };
+        let state = || AlertState {
+            condition: rule.text.clone(),
+            from: key.from.clone(),
+            to: Some(key.to.clone()),
+            levels: key.levels.clone(),
+            value: Some(value),
+            limit,
+            unit: key.figure.unit().into(),
+            since_unix_ns: pass.pass.started_unix_ns,
+        };
+        let text = |raised: bool| {
+            let levels = if key.levels.is_empty() { String::new() } else { format!(" ({})", key.levels) };
+            let side = match (above, raised) {
+                (true, true) | (false, false) => "above",
+                _ => "below",
+            };
+            let limit = limit.map_or_else(String::new, |limit| format!(", {side} {}", shown(key.figure, limit)));
+            format!(
+                "{} → {}{levels}: {} {}{limit} ({})",
+                key.from,
+                key.to,
+                key.figure.name(),
+                shown(key.figure, value),
+                rule.text
+            )
+        };
+        self.turn(pass, of, turn, state, text, events);
+    }
+
+    /// Raises or resolves one alert; `None` leaves it as it is.
+    fn turn(
+        &mut self,
+        pass: &MeshPass,
+        of: Of,
+        raised: Option<bool>,
+        state: impl Fn() -> AlertState,
+        text: impl Fn(bool) -> String,
+        events: &mut Vec<AlertEvent>,
+    ) {
+        let event = |name: &str, raised, alert| AlertEvent {
+            event: name.to_owned(),
+            series: self.series.clone(),
+            run: Some(pass.pass.run.clone()).filter(|run| !run.is_empty()),
+            at_unix_ns: pass.pass.started_unix_ns,
+            alert,
+            text: text(raised),
+        };
+        let held = match raised {
+            Some(true) => {
+                let held = self.held.entry(of.clone()).or_default();
+                *held = held.saturating_add(1);
+                *held
+            }
+            _ => {
+                self.held.remove(&of);
+                0
+            }
+        };
+        match (raised, self.raised.get(&of)) {
+            (Some(true), None) if held >= self.after => {
+                events.push(event("raised", true, state()));
+                self.raised.insert(of, state());
+            }
+            (Some(false), Some(before)) => {
+                events.push(event("resolved", false, AlertState { since_unix_ns: before.since_unix_ns, ..state() }));
+                self.raised.remove(&of);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A value with its unit.
+fn shown(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Goodput => units::bits_per_second(value),
+        Figure::Rtt | Figure::RttP99 => units::seconds(value),
+        Figure::Transactions => format!("{}/s", units::three_digits(value)),
+        Figure::Loss => format!("{} %", units::three_digits(100.0 * value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::HistoryPass;
+    use proptest::prelude::*;
+
+    fn rule(text: &str, hosts: Option<&[&str]>) -> Rule {
+        let hosts = hosts.map(|hosts| hosts.iter().map(|host| (*host).to_owned()).collect());
+        Rule { condition: text.parse().unwrap(), hosts, text: text.into() }
+    }
+
+    /// A pass with these values of the goodput from a to b and from a to c, in Mbit/s.
+    fn pass(at: u64, values: [Option<f64>; 2]) -> MeshPass {
+        let key =
+            |to: &str| PairFigure { from: "a".into(), to: to.into(), levels: String::new(), figure: Figure::Goodput };
+        let known = ["b", "c"].into_iter().zip(values);
+        MeshPass {
+            pass: HistoryPass { run: format!("r{at}"), started_unix_ns: at },
+            values: known.filter_map(|(to, value)| Some((key(to), value? * 1e6))).collect(),
+            hosts: ["a", "b", "c"].map(str::to_owned).into(),
+        }
+    }
+
+    fn said(alerts: &mut Alerts, at: u64, values: [Option<f64>; 2]) -> Vec<String> {
+        alerts.pass(&pass(at, values)).into_iter().map(|event| format!("{}: {}", event.event, event.text)).collect()
+    }
+
+    #[test]
+    fn an_alert_is_raised_once_and_resolved_once_beyond_its_limit() {
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", None)], 1);
+        assert_eq!(said(&mut alerts, 0, [Some(900.0), Some(900.0)]), [""; 0]);
+        let raised = said(&mut alerts, 1, [Some(400.0), Some(900.0)]);
+        assert_eq!(raised, ["raised: a → b: goodput 400 Mbit/s, below 500 Mbit/s (goodput<500Mbit)"]);
+        assert_eq!(said(&mut alerts, 2, [Some(300.0), Some(900.0)]), [""; 0]);
+        assert_eq!(said(&mut alerts, 3, [Some(510.0), Some(900.0)]), [""; 0], "not clear of it");
+        assert_eq!(
+            said(&mut alerts, 4, [None, Some(900.0)]),
+            ["raised: b has no value: it did not answer, or all its tests failed"]
+        );
+        assert_eq!(alerts.raised().count(), 2, "a pair without a value keeps its alert");
+        let resolved = alerts.pass(&pass(5, [Some(900.0), Some(900.0)]));
+        let texts: Vec<&str> = resolved.iter().map(|event| event.text.as_str()).collect();
+        assert_eq!(texts, ["b has values again", "a → b: goodput 900 Mbit/s, above 500 Mbit/s (goodput<500Mbit)"]);
+        assert_eq!((resolved[1].alert.since_unix_ns, resolved[1].run.as_deref()), (1, Some("r5")));
+        assert_eq!(alerts.raised().count(), 0);
+    }
+
+    #[test]
+    fn a_drop_is_against_the_usual_value_and_does_not_become_usual() {
+        let mut alerts = Alerts::new("w", vec![rule("drop>20%", None)], 1);
+        assert_eq!(said(&mut alerts, 0, [Some(100.0), Some(900.0)]), [""; 0]);
+        assert_eq!(said(&mut alerts, 1, [Some(10.0), Some(900.0)]), [""; 0], "nothing is usual yet");
+        for at in 2..6 {
+            assert_eq!(said(&mut alerts, at, [Some(100.0), Some(900.0)]), [""; 0]);
+        }
+        assert_eq!(said(&mut alerts, 6, [Some(70.0), Some(890.0)]).len(), 1);
+        for at in 7..500 {
+            assert_eq!(said(&mut alerts, at, [Some(70.0), Some(900.0)]), [""; 0]);
+        }
+        assert_eq!(alerts.raised().count(), 1);
+        assert_eq!(said(&mut alerts, 500, [Some(98.0), Some(900.0)]).len(), 1);
+    }
+
+    #[test]
+    fn a_rule_of_some_hosts_leaves_others_alone() {
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", Some(&["c"]))], 1);
+        let raised = said(&mut alerts, 0, [Some(1.0), Some(1.0)]);
+        assert!(raised.len() == 1 && raised[0].contains("a → c"), "{raised:?}");
+    }
+
+    #[test]
+    fn a_condition_holds_for_some_passes_in_a_row_before_its_alert() {
+        let mut alerts = Alerts::new("w", vec![rule("goodput<500Mbit", None)], 3);
+        let raised: Vec<usize> = [400.0, 400.0, 900.0, 400.0, 400.0, 400.0, 400.0]
+            .into_iter()
+            .zip(0..)
+            .map(|(value, at)| said(&mut alerts, at, [Some(value), Some(900.0)]).len())
+            .collect();
+        assert_eq!(raised, [0, 0, 0, 0, 0, 1, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn raised_and_resolved_alternate_and_a_replay_has_the_same_state(values in prop::collection::vec(prop::option::of(1.0..1000.0f64), 1..60)) {
+            let rules = vec![rule("goodput<500Mbit", None), rule("drop>30%", None)];
+            let (mut one, mut other) = (Alerts::new("w", rules.clone(), 1), Alerts::new("w", rules, 1));
+            let mut last: BTreeMap<(String, Option<String>), String> = BTreeMap::new();
+            for (at, value) in values.iter().enumerate() {
+                for event in one.pass(&pass(at as u64, [*value, Some(900.0)])) {
+                    let key = (event.alert.condition.clone() + &event.alert.from, event.alert.to.clone());
+                    let before = last.insert(key, event.event.clone());
+                    prop_assert_ne!(before.unwrap_or_else(|| "resolved".into()), event.event);
+                }
+            }
+            for (at, value) in values.iter().enumerate() {
+                other.pass(&pass(at as u64, [*value, Some(900.0)]));
+            }
+            prop_assert_eq!(one.raised().collect::<Vec<_>>(), other.raised().collect::<Vec<_>>());
+            let open = last.values().filter(|event| *event == "raised").count();
+            prop_assert_eq!(open, one.raised().count());
+        }
+    }
+}

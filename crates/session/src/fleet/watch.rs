@@ -1,0 +1,385 @@
+//! A mesh as a service: passes at regular times, their history, and alerts.
+//!
+//! Each pass is a stored run with the name of the series. Everything else follows from those runs: a watch that is started again goes on
+//! with the history and the alerts of the one before.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use analysis::history::{Alerts, Figure, MOST_PASSES, MeshPass, history};
+use control::agent::HAS_METRICS;
+use control::scrape::{self, Gauges};
+use model::{AlertEvent, ChangePoint, HistoryPass, HistorySeries, MeshHistory, Nanos, Run, RunHeader};
+
+use super::alert::rules;
+use super::hosts::Fleet;
+use super::mesh::Mesh;
+use super::webhook::{Endpoint, Webhook};
+use crate::failure::{ALERT, Failure, INTERRUPTED};
+use crate::run::{Finished, Hosts, Request, Work};
+use crate::setup::{clock_seed, open_store, runtime};
+use crate::signals::Signals;
+
+/// The confidence of changes and their intervals.
+const CONFIDENCE: f64 = 0.95;
+/// A change may move by this many passes as more are known, and is still the same one.
+const SAME: u32 = 2;
+/// The exit code of wrong usage.
+const USAGE: u8 = 2;
+
+/// A mesh that is measured at regular times.
+pub struct Watch<'a> {
+    /// What a pass measures, apart from its seed.
+    pub mesh: &'a Mesh,
+    /// The seed of each pass; `None` to draw it anew, except for that of a sample.
+    pub seed: Option<u64>,
+    /// The fleet, as the user named it.
+    pub named: &'a str,
+    /// The bus over which its agents are reached.
+    pub bus: Option<&'a str>,
+    /// The token of agents that have no other.
+    pub hosts: Hosts,
+    /// The name of the series and its runs; `None` for that of the fleet.
+    pub name: Option<String>,
+    /// The database of runs; `None` is the default one.
+    pub store: Option<PathBuf>,
+    /// Time from the start of one pass to the start of the next.
+    pub every: Nanos,
+    /// Time from now to the latest start of a pass; `None` for no end.
+    pub length: Option<Nanos>,
+    /// Conditions beside those of the fleet.
+    pub alerts: Conditions,
+    /// Where alerts are posted.
+    pub webhook: Option<Endpoint>,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// Ends the process at once, at the second signal.
+    pub exit: fn() -> !,
+    /// Shows what went wrong, from any thread.
+    pub note: fn(&str),
+}
+
+/// What raises an alert.
+#[derive(Debug, Clone, Default)]
+pub struct Conditions {
+    /// Conditions, with hosts or for all.
+    pub texts: Vec<String>,
+    /// Passes in a row in which one holds before its alert is raised.
+    pub after: u32,
+}
+
+/// What a watch tells.
+pub enum Told<'a> {
+    /// It begins, with this history and this address of the metrics.
+    Begun(&'a MeshHistory, Option<SocketAddr>),
+    /// A pass was measured.
+    Pass(&'a MeshHistory, &'a Run),
+    /// A level has changed.
+    Change(&'a HistorySeries, &'a ChangePoint),
+    /// An alert was raised or resolved.
+    Alert(&'a AlertEvent),
+    /// It is over, with these alerts still raised.
+    Ended(&'a MeshHistory),
+}
+
+/// The name of a series without one of its own: that of the fleet's file or source.
+#[must_use]
+pub fn series_name(named: &str) -> String {
+    let stem = Path::new(named).file_stem().filter(|_| Path::new(named).is_file());
+    format!("watch-{}", stem.map_or_else(|| named.to_owned(), |stem| stem.to_string_lossy().into_owned()))
+}
+
+/// The history of a series with the alerts of these conditions, the fleet's own among them, and the seed of its last pass. Runs before
+/// `since_unix_ns` are left out.
+///
+/// # Errors
+/// The store cannot be read; a condition or a selection is wrong.
+pub fn history_of(
+    fleet: &Fleet,
+    name: &str,
+    store: Option<&Path>,
+    conditions: &Conditions,
+    since_unix_ns: u64,
+) -> Result<MeshHistory, Failure> {
+    let mut series = Series::open(fleet, name, store, conditions)?;
+    series.passes.retain(|pass| pass.pass.started_unix_ns >= since_unix_ns);
+    Ok(series.history())
+}
+
+/// Watches until the time is over or a signal ends it; `measure` conducts a run. Returns the exit code: whether an alert is still raised.
+///
+/// # Errors
+/// What keeps it from beginning: wrong usage, a store that cannot be read, an address that is taken.
+pub fn watch(
+    watch: &Watch<'_>,
+    measure: &mut dyn FnMut(&Request) -> Result<Finished, Failure>,
+    tell: &mut dyn FnMut(Told<'_>),
+) -> Result<u8, Failure> {
+    if watch.metrics.is_some() && !HAS_METRICS {
+        return Err(Failure::usage("`metrics`: this thru was built without the feature `metrics`"));
+    }
+    let fleet = super::open_over(watch.named, watch.bus)?;
+    let name = watch.name.clone().unwrap_or_else(|| series_name(watch.named));
+    let mut series = Series::open(&fleet, &name, watch.store.as_deref(), &watch.alerts)?;
+    // Its mistakes are found now, not in the first pass.
+    watch.mesh.plan(watch.named, &fleet)?;
+    let webhook = watch.webhook.clone().map(|endpoint| Webhook::start(endpoint, watch.note)).transpose()?;
+    let shown = Arc::new(Mutex::new(Shown::default()));
+    let source = shown.clone();
+    let metrics = watch.metrics.map(|address| {
+        scrape::spawn(address, Arc::new(move || source.lock().unwrap_or_else(PoisonError::into_inner).text()))
+    });
+    let metrics = metrics.transpose()?;
+    let (runtime, mut signals) = (runtime()?, Signals::catch()?);
+    let mut known = series.history();
+    series.announced = changes_of(&known).map(|(of, change)| (key(of), change.at_unix_ns)).collect();
+    shown.lock().unwrap_or_else(PoisonError::into_inner).take(&series, &known, 0);
+    tell(Told::Begun(&known, metrics));
+    let started = Instant::now();
+    let mut due = started + series.time_to_next(watch.every);
+    let mut measured = 0;
+    while watch.length.is_none_or(|length| due.duration_since(started) <= Duration::from_nanos(length.0)) {
+        let stopped = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = signals.next() => true,
+                () = tokio::time::sleep_until(due.into()) => false,
+            }
+        });
+        if stopped {
+            break;
+        }
+        let drawn = if watch.mesh.share < 1.0 { series.sample_seed } else { clock_seed() };
+        let seed = watch.seed.unwrap_or(drawn);
+        let mesh = Mesh { seed, ..watch.mesh.clone() };
+        let request = Request {
+            kind: RunHeader::MESH,
+            name: Some(name.clone()),
+            hosts: watch.hosts.clone(),
+            unstored: false,
+            store: watch.store.clone(),
+            exit: watch.exit,
+            work: Work::Plan { parsed: Box::new(mesh.plan(watch.named, &fleet)?), resumed: None },
+        };
+        let (pass, run) = match measure(&request) {
+            Ok(Finished { run, failure }) => {
+                if run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted") {
+                    break;
+                }
+                if let Some(failure) = failure {
+                    (watch.note)(&format!("the pass is not whole: {failure}"));
+                }
+                (MeshPass::of(&run.header, &run.outcomes), Some(run))
+            }
+            Err(failure) if failure.code() == INTERRUPTED => break,
+            // What was wrong from the beginning stays wrong.
+            Err(failure) if failure.code() == USAGE && measured == 0 => return Err(failure),
+            Err(failure) => {
+                (watch.note)(&format!("the pass was not measured: {failure}"));
+                (series.without_values(&request), None)
+            }
+        };
+        measured += 1;
+        let alerts = series.alerts.pass(&pass);
+        if run.is_some() {
+            series.add(pass);
+        }
+        known = series.history();
+        shown.lock().unwrap_or_else(PoisonError::into_inner).take(&series, &known, measured);
+        if let Some(run) = &run {
+            tell(Told::Pass(&known, run));
+        }
+        for (of, change) in changes_of(&known).filter(|(of, change)| series.is_new(&known, of, change)) {
+            tell(Told::Change(of, change));
+        }
+        series.announce(&known);
+        for event in alerts {
+            tell(Told::Alert(&event));
+            if let Some(webhook) = &webhook {
+                webhook.post(event);
+            }
+        }
+        let missed = turns_missed(due.elapsed(), watch.every);
+        if missed > 0 {
+            let turns = if missed == 1 { "1 turn was".to_owned() } else { format!("{missed} turns were") };
+            let took = model::units::seconds(due.elapsed().as_nanos() as f64);
+            (watch.note)(&format!("{turns} skipped: the pass took {took}, and the next one begins at the next turn"));
+        }
+        due += Duration::from_nanos(watch.every.0) * (missed + 1);
+    }
+    if webhook.is_some_and(|webhook| !webhook.finish()) {
+        (watch.note)("the webhook has not taken all alerts");
+    }
+    tell(Told::Ended(&known));
+    Ok(if known.alerts.is_empty() { 0 } else { ALERT })
+}
+
+/// The turns that have passed by the end of a pass, beside its own.
+fn turns_missed(since_due: Duration, every: Nanos) -> u32 {
+    u32::try_from(since_due.as_nanos() / u128::from(every.0.max(1))).unwrap_or(u32::MAX - 1)
+}
+
+/// The passes of a series and its alerts.
+struct Series {
+    name: String,
+    passes: Vec<MeshPass>,
+    alerts: Alerts,
+    /// The changes that were told: whose, and since when.
+    announced: BTreeSet<(String, u64)>,
+    /// The seed of a sample: that of the earlier passes, so that the same pairs are measured.
+    sample_seed: u64,
+}
+
+impl Series {
+    fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &Conditions) -> Result<Self, Failure> {
+        let texts: Vec<String> = fleet.alerts.iter().chain(&conditions.texts).cloned().collect();
+        let mut alerts = Alerts::new(name, rules(fleet, &texts)?, conditions.after);
+        let runs = open_store(store)?.series(name, RunHeader::MESH, MOST_PASSES)?;
+        let sample_seed = runs.last().map_or_else(clock_seed, |(header, _)| header.stopping.seed);
+        let passes: Vec<MeshPass> = runs.iter().map(|(header, outcomes)| MeshPass::of(header, outcomes)).collect();
+        for pass in &passes {
+            alerts.pass(pass);
+        }
+        Ok(Self { name: name.to_owned(), passes, alerts, announced: BTreeSet::new(), sample_seed })
+    }
+
+    fn add(&mut self, pass: MeshPass) {
+        self.passes.push(pass);
+        let over = self.passes.len().saturating_sub(MOST_PASSES);
+        self.passes.drain(..over);
+    }
+
+    fn history(&self) -> MeshHistory {
+        let alerts = self.alerts.raised().cloned().collect();
+        MeshHistory { alerts, ..history(&self.name, &self.passes, CONFIDENCE) }
+    }
+
+    /// How long until the next turn after the last stored pass.
+    fn time_to_next(&self, every: Nanos) -> Duration {
+        let next = self.passes.last().map_or(0, |last| last.pass.started_unix_ns.saturating_add(every.0));
+        // A clock that was set back must not make it wait for long.
+        Duration::from_nanos(next.saturating_sub(now_unix_ns()).min(every.0))
+    }
+
+    /// A pass that could not begin: no host has a value.
+    fn without_values(&self, request: &Request) -> MeshPass {
+        let hosts = match &request.work {
+            Work::Plan { parsed, .. } => parsed.plan.from.iter().chain(&parsed.plan.to).cloned().collect(),
+            Work::Measurement { .. } => BTreeSet::new(),
+        };
+        let pass = HistoryPass { run: String::new(), started_unix_ns: now_unix_ns() };
+        MeshPass { pass, hosts, ..MeshPass::default() }
+    }
+
+    fn is_new(&self, known: &MeshHistory, of: &HistorySeries, change: &ChangePoint) -> bool {
+        let place = |at: u64| known.passes.iter().position(|pass| pass.started_unix_ns == at);
+        let own = key(of);
+        let told = self.announced.iter().filter(|(key, _)| *key == own).filter_map(|(_, at)| place(*at));
+        !told.into_iter().any(|at| (at as u32).abs_diff(change.pass) <= SAME)
+    }
+
+    fn announce(&mut self, known: &MeshHistory) {
+        self.announced.extend(changes_of(known).map(|(of, change)| (key(of), change.at_unix_ns)));
+    }
+}
+
+fn now_unix_ns() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() as u64
+}
+
+fn changes_of(history: &MeshHistory) -> impl Iterator<Item = (&HistorySeries, &ChangePoint)> {
+    history.series.iter().flat_map(|series| series.changes.iter().map(move |change| (series, change)))
+}
+
+/// What a series is of, as one text.
+fn key(series: &HistorySeries) -> String {
+    let name = |host: &Option<String>| host.clone().unwrap_or_default();
+    [series.figure.clone(), name(&series.from), name(&series.to), series.levels.clone()].join("\n")
+}
+
+/// What the metrics show.
+#[derive(Default)]
+struct Shown {
+    measured: u32,
+    last_unix_ns: Option<u64>,
+    last: Option<MeshPass>,
+    alerts: Vec<model::AlertState>,
+}
+
+impl Shown {
+    fn take(&mut self, series: &Series, known: &MeshHistory, measured: u32) {
+        self.measured = measured;
+        self.last = series.passes.last().cloned();
+        self.last_unix_ns = self.last.as_ref().map(|last| last.pass.started_unix_ns);
+        self.alerts.clone_from(&known.alerts);
+    }
+
+    fn text(&self) -> String {
+        let one = |name, help, value: f64| Gauges { name, help, values: vec![(Vec::new(), value)] };
+        let mut all = vec![
+            one("throughline_mesh_passes", "Passes since this watch started", f64::from(self.measured)),
+            one("throughline_mesh_alerts", "Alerts that are raised", self.alerts.len() as f64),
+        ];
+        if let Some(at) = self.last_unix_ns {
+            let age = now_unix_ns().saturating_sub(at) as f64 / 1e9;
+            let (name, help) = ("throughline_mesh_last_pass_timestamp_seconds", "Start of the last pass");
+            all.push(one(name, help, at as f64 / 1e9));
+            all.push(one("throughline_mesh_last_pass_age_seconds", "Time since the start of the last pass", age));
+        }
+        let raised = self.alerts.iter().map(|alert| {
+            let labels = vec![
+                ("condition", alert.condition.clone()),
+                ("from", alert.from.clone()),
+                ("to", alert.to.clone().unwrap_or_default()),
+            ];
+            (labels, 1.0)
+        });
+        let (name, help) = ("throughline_mesh_alert", "An alert that is raised");
+        all.push(Gauges { name, help, values: raised.collect() });
+        for (figure, name, help, scale) in [
+            (Figure::Goodput, "throughline_mesh_goodput_bits_per_second", "Goodput of a pair in the last pass", 1.0),
+            (Figure::Rtt, "throughline_mesh_rtt_seconds", "Median round trip of a pair in the last pass", 1e-9),
+            (Figure::RttP99, "throughline_mesh_rtt_p99_seconds", "99th percentile of the round trips", 1e-9),
+            (Figure::Loss, "throughline_mesh_loss_ratio", "Share of the datagrams that were lost", 1.0),
+        ] {
+            let own = self.last.iter().flat_map(|last| &last.values).filter(|(key, _)| key.figure == figure);
+            let values: Vec<_> = own
+                .map(|(key, value)| {
+                    let mut labels = vec![("from", key.from.clone()), ("to", key.to.clone())];
+                    if !key.levels.is_empty() {
+                        labels.push(("levels", key.levels.clone()));
+                    }
+                    (labels, value * scale)
+                })
+                .collect();
+            if !values.is_empty() {
+                all.push(Gauges { name, help, values });
+            }
+        }
+        scrape::text(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_that_takes_longer_skips_turns_and_never_overlaps() {
+        let every = Nanos(10_000_000_000);
+        let of = |seconds| turns_missed(Duration::from_secs(seconds), every);
+        assert_eq!([0, 9, 10, 19, 35].map(of), [0, 0, 1, 1, 3]);
+    }
+
+    #[test]
+    fn a_series_is_named_after_its_fleet() {
+        let file = tempfile::Builder::new().prefix("lab").suffix(".toml").tempfile().unwrap();
+        let stem = file.path().file_stem().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(series_name(file.path().to_str().unwrap()), format!("watch-{stem}"));
+        assert_eq!(series_name("slurm:node[1-4]"), "watch-slurm:node[1-4]");
+    }
+}

@@ -1,0 +1,163 @@
+//! `thru fleet watch` and `thru fleet history`: a mesh as a service.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use model::Nanos;
+use session::fleet::{self, Conditions, Endpoint, Told, Watch};
+use session::values::{above_zero, whole};
+use session::{Failure, Hosts};
+
+use super::mesh::What;
+use crate::flags::at_once;
+use crate::sinks::Terminal;
+use crate::{console, output};
+
+/// Flags of `thru fleet watch`.
+#[derive(Debug, Args)]
+#[command(after_help = include_str!("../help/fleet-watch.txt").trim_end())]
+pub struct WatchArgs {
+    #[command(flatten)]
+    what: What,
+
+    /// Time from the start of one pass to the start of the next.
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero::<Nanos>)]
+    every: Nanos,
+
+    /// Time until the latest start of a pass [default: until a signal ends it].
+    #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>)]
+    length: Option<Nanos>,
+
+    #[command(flatten)]
+    alerts: AlertFlags,
+
+    /// Post each alert that is raised or resolved to this URL, as JSON.
+    #[arg(long, value_name = "URL", value_parser = fleet::endpoint)]
+    webhook: Option<Endpoint>,
+
+    /// Serve the last pass and the alerts as OpenMetrics text (Prometheus) at http://ADDR:PORT/metrics.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+
+    /// File with the agents' token, for hosts without one of their own.
+    #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    series: Series,
+
+    /// Print only alerts and errors.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What raises an alert.
+#[derive(Debug, Args)]
+struct AlertFlags {
+    /// Raise an alert for each pair of which this holds: goodput<500Mbit, rtt.p99>2ms, loss>1%, drop>20% or rise>50% of what is usual,
+    /// with HOSTS after it for those hosts only. May be repeated; the fleet's own `alerts` count as well.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    alert: Vec<String>,
+
+    /// Passes in a row in which a condition holds before its alert is raised.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1_000))]
+    alert_after: u32,
+}
+
+impl AlertFlags {
+    fn conditions(&self) -> Conditions {
+        Conditions { texts: self.alert.clone(), after: self.alert_after }
+    }
+}
+
+/// Which passes belong together, and where they are.
+#[derive(Debug, Args)]
+struct Series {
+    /// Name of the series: that of its runs in the store [default: watch- and the name of the fleet's file].
+    #[arg(long, value_parser = session::values::name)]
+    name: Option<String>,
+
+    /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].
+    #[arg(long, value_name = "FILE", env = "THRU_STORE")]
+    store: Option<PathBuf>,
+}
+
+/// Flags of `thru fleet history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet watch`")]
+    fleet: String,
+
+    /// Only passes that started in this time until now.
+    #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
+    last: Option<Nanos>,
+
+    #[command(flatten)]
+    alerts: AlertFlags,
+
+    #[command(flatten)]
+    series: Series,
+
+    /// Print the history as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn condition(text: &str) -> Result<String, String> {
+    fleet::condition(text).map(|_| text.to_owned())
+}
+
+/// Runs `thru fleet watch`.
+pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
+    let request = Watch {
+        mesh: &args.what.mesh(None),
+        seed: args.what.seed,
+        named: &args.what.hosts.fleet,
+        bus: args.what.bus.bus.as_deref(),
+        hosts: Hosts { token_file: args.token_file.clone(), ..Hosts::default() },
+        name: args.series.name.clone(),
+        store: args.series.store.clone(),
+        every: args.every,
+        length: args.length,
+        alerts: args.alerts.conditions(),
+        webhook: args.webhook.clone(),
+        metrics: args.metrics,
+        exit: at_once,
+        note: |line| errln!("thru: {line}"),
+    };
+    let mut tell = |told: Told<'_>| match told {
+        Told::Alert(event) => outln!("{}", report::mesh_alert(event)),
+        _ if args.quiet => {}
+        Told::Begun(history, metrics) => {
+            outln!("{}", report::mesh_watch(history));
+            metrics.into_iter().for_each(|address| outln!("The metrics are at http://{address}/metrics."));
+        }
+        Told::Pass(history, run) => outln!("{}", report::mesh_pass(history, run)),
+        Told::Change(series, change) => outln!("{}", report::mesh_change(series, change)),
+        Told::Ended(_) => outln!("Next: `thru fleet history {}`", args.what.hosts.fleet),
+    };
+    let mut measure = |request: &session::Request| {
+        let mut terminal = Terminal::watching(args.quiet);
+        let finished = session::conduct(request, &mut terminal);
+        terminal.close(finished.is_ok())?;
+        finished
+    };
+    fleet::watch(&request, &mut measure, &mut tell)
+}
+
+/// Runs `thru fleet history`.
+pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
+    let of_fleet = fleet::open(&args.fleet)?;
+    let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&args.fleet));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let since = args.last.map_or(0, |last| now.saturating_sub(last.0));
+    let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;
+    if args.json {
+        console::json(&history)?;
+    } else {
+        out!("{}", report::mesh_history(&history, output::columns()));
+    }
+    Ok(0)
+}

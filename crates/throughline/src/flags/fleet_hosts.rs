@@ -1,0 +1,36 @@
+//! A fleet on the command line.
+
+use clap::Args;
+use session::Failure;
+use session::fleet::{Fleet, FleetHost};
+
+use crate::registries;
+
+/// A fleet, or some of its hosts.
+#[derive(Debug, Args)]
+pub struct FleetHosts {
+    #[arg(value_name = "FLEET", help = registries::fleet_help())]
+    pub fleet: String,
+
+    /// Only these hosts: names (node[01-16]), @GROUP, LABEL=VALUE, ! before what to leave out, with commas.
+    #[arg(long, value_name = "HOSTS")]
+    pub hosts: Option<String>,
+}
+
+/// The way to the agents of a fleet.
+#[derive(Debug, Args)]
+pub struct OverBus {
+    /// Reach the agents by the names of the hosts over this bus, such as nats://bus.example, in place of their addresses.
+    #[arg(long, value_name = "URL", env = "THRU_BUS")]
+    pub bus: Option<String>,
+}
+
+impl FleetHosts {
+    /// The hosts that are chosen.
+    pub fn chosen<'a>(&self, fleet: &'a Fleet) -> Result<Vec<&'a FleetHost>, Failure> {
+        match &self.hosts {
+            Some(selection) => fleet.select(selection).map_err(Failure::usage),
+            None => Ok(fleet.hosts.iter().collect()),
+        }
+    }
+}
