@@ -15,6 +15,7 @@ mod outlier;
 mod sample;
 mod steps;
 mod table;
+mod traffic;
 
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
@@ -25,6 +26,7 @@ pub use order::{Slot, round, size_order};
 pub use sample::{LEAST_PARTNERS, sample};
 pub use steps::{steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables};
+pub use traffic::doubling;
 
 use std::collections::BTreeMap;
 

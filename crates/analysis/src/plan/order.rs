@@ -87,7 +87,7 @@ pub fn size_order(slot: &Slot, seed: Option<u64>, round: u32) -> Vec<u32> {
     order
 }
 
-fn random_of(seed: u64, round: u32) -> SplitMix64 {
+pub(super) fn random_of(seed: u64, round: u32) -> SplitMix64 {
     SplitMix64::new(SplitMix64::new(seed ^ SplitMix64::STEP.wrapping_mul(u64::from(round) + 1)).next_u64())
 }
 

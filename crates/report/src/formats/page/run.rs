@@ -162,6 +162,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Asymmetry => "asymmetry",
         FindingKind::Outlier => "outlier",
         FindingKind::Fairness => "fairness",
+        FindingKind::Traffic => "traffic",
         FindingKind::Best => "best",
         FindingKind::Advice => "advice",
         _ => "note",
