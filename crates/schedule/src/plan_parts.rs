@@ -62,6 +62,12 @@ pub(crate) fn failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &st
     without_trial(cell, cells, &format!("failed twice in round {}: {reason}.", round + 1))
 }
 
+/// The same for tests that are measured at the same time, of which `cell` is the first.
+pub(crate) fn set_failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
+    let what = format!("and the {} measured with it failed twice in round {}: {reason}.", cells.len() - 1, round + 1);
+    without_trial(cell, cells, &what)
+}
+
 fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };

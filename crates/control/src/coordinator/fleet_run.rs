@@ -91,8 +91,8 @@ impl Ends for Fleet {
         }
         let begun = Instant::now();
         // Where tests have hosts of their own, one that cannot start costs no other.
-        let shared = tests.iter().any(|test| test.shares_hosts);
-        let starts = CommonStart::of(tests.len()).into_iter().map(|start| shared.then_some(start));
+        let together = tests.iter().any(|test| test.starts_together);
+        let starts = CommonStart::of(tests.len()).into_iter().map(|start| together.then_some(start));
         for (at, ((test, lent), start)) in tests.into_iter().zip(taken).zip(starts).enumerate() {
             let relay = Relay(live.then(|| relay.clone()));
             match lent {
