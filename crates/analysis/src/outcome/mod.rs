@@ -23,7 +23,7 @@ use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdic
 use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
-pub(crate) use ends::{receivers, requester};
+pub(crate) use ends::{receivers, requester, senders};
 pub(crate) use estimate::estimate;
 pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
