@@ -305,12 +305,14 @@ fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &str, lev
     let tail: Vec<String> = tail.map(|(name, ns)| format!("{name} within {}", value(ns, "ns"))).collect();
     let tail = tail.iter().map(|text| format!(", {text}")).collect::<String>();
     let statement = format!(
-        "{place}all transfers of {} had ended after {}; of {} the median took {}{tail}, the longest {}.",
+        "{place}all transfers of {} had ended after {}; of {} the median took {}{tail}, the longest {} ({} interval over {}).",
         size(it.bytes),
-        estimate(&all),
+        short(&all),
         it.count,
         value(it.p50_ns, "ns"),
         value(it.max_ns, "ns"),
+        confidence(level),
+        plural(step.shares.rounds, "round"),
     );
     Some(finding(FindingKind::Traffic, curve, &statement, Some(all), &[step]))
 }
