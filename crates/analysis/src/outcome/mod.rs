@@ -30,7 +30,7 @@ pub use headline::Headline;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub use summary::trial_summary;
-pub use trial::{trial_value, trial_verdicts};
+pub use trial::{completion_ns, trial_value, trial_verdicts};
 use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};
 

@@ -11,7 +11,7 @@ use model::{
 use super::logs::Logs;
 use super::{complete, part};
 use crate::findings::wording::{confidence, estimate, plural, value};
-use crate::outcome::{Headline, jain, receivers, shares};
+use crate::outcome::{Headline, completion_ns, jain, receivers, shares};
 use crate::stats::{mean, t_interval};
 
 /// Below this part of its fair share a flow or group is starved.
@@ -272,13 +272,6 @@ fn of_transfers(specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
     let total = each.iter().map(|(bits, _)| bits).sum::<f64>() / longest as f64;
     let flows = Some(goodput.iter().map(|goodput| vec![*goodput]).collect());
     Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals)
-}
-
-/// The time from the start of the receiving end to its last arrival, ns. It contains what the sending end started later, and the
-/// time in which the first segments were lost.
-pub(super) fn completion_ns(spec: &Spec, trial: &Trial) -> Option<u64> {
-    let flows = receivers(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
-    flows.filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
 }
 
 fn has_arrivals(round: &Round) -> bool {

@@ -9,11 +9,11 @@ use model::{
 };
 
 use super::complete;
-use super::groups::{GroupShares, RoundMean, completion_ns, group_shares, members};
+use super::groups::{GroupShares, RoundMean, group_shares, members};
 use super::knee::{Knee, knee};
 use super::logs::Logs;
 use crate::findings::wording::{confidence, estimate, plural, size, value};
-use crate::outcome::senders;
+use crate::outcome::{completion_ns, senders};
 use crate::stats::{mean, quantile, t_interval};
 
 /// Fewest completion times with a 95th and a 99th percentile.
@@ -143,9 +143,6 @@ fn timed_out(outcome: &Outcome, trial: &Trial) -> Option<bool> {
 /// The completion times of transfers; `None` for streams.
 fn completion(flows: &[&Outcome], shares: &GroupShares, confidence: f64) -> Option<Completion> {
     let first = flows.first()?;
-    if matches!(first.spec.stop, Stop::TimeNs(_)) {
-        return None;
-    }
     let bytes = match first.spec.stop {
         Stop::Bytes(bytes) => bytes,
         Stop::Blocks(count) => count.saturating_mul(first.spec.block),
@@ -230,10 +227,14 @@ fn total(step: &TrafficStep, level: f64) -> Estimate {
     estimated(&step.shares.total_bps, statistic, "bit/s", level, step.shares.rounds)
 }
 
-/// `94.1 Mbit/s ± 0.3 %`.
+/// `94.1 Mbit/s ± 0.3 %`, or the value alone.
 fn short(of: &Estimate) -> String {
-    let text = estimate(of);
-    text.split_once(" (").map_or(text.clone(), |(short, _)| short.to_owned())
+    let value = value(of.value, &of.unit);
+    match of.relative_half_width() {
+        Some(half) if half > Estimate::MOST_RELATIVE => format!("about {value}"),
+        Some(half) => format!("{value} ± {}", Ratio(half)),
+        None => value,
+    }
 }
 
 /// What the goodput does over the numbers of senders of an incast, or of receivers of a fan-out.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::limiter;
 use analysis::plan::{CellMean, PlanTable, tables};
 use model::{Factor, FindingKind, Run, RunHeader, Verdict};
 
@@ -131,17 +132,18 @@ fn range(table: &PlanTable) -> Option<String> {
 
 /// What limits the tests of each pattern, with their number: `30 stream tests by link rate (28), receiver CPU (2)`.
 pub(super) fn limits(run: &Run) -> Option<String> {
-    let mut patterns: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    let mut patterns: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for outcome in &run.outcomes {
-        let limit = outcome.summary.why.as_ref().and_then(|why| why.statement.split(" (").next());
+        let first = |why: &model::Why| limiter::first_cause(&why.statement).split(" (").next().map(str::to_owned);
+        let limit = outcome.summary.why.as_ref().and_then(first);
         if let Some(limit) = limit {
             *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;
         }
     }
-    let one = |(pattern, counts): (&str, BTreeMap<&str, usize>)| {
+    let one = |(pattern, counts): (&str, BTreeMap<String, usize>)| {
         let total: usize = counts.values().sum();
-        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-        counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         format!("{total} {pattern} tests by {}", parts.join(", "))
     };

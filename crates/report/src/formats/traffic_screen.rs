@@ -95,8 +95,11 @@ fn table(curves: &[TrafficCurve], columns: u16) -> String {
         all.push((factor.to_owned(), true, Box::new(value)));
     }
     all.push(column("goodput", true, |step| Some(with_half(&step.shares.total_bps, units::bits_per_second))));
+    // What one of several transfers has is its completion time.
     all.push(column("each flow", true, |step| {
-        Some(units::bits_per_second(step.shares.total_bps.value / step.shares.groups.len().max(1) as f64))
+        step.completion
+            .is_none()
+            .then(|| units::bits_per_second(step.shares.total_bps.value / step.shares.groups.len().max(1) as f64))
     }));
     all.push(column("smallest", true, |step| {
         step.shares.smallest.map(|share| model::Ratio(rounded(share.value)).to_string())

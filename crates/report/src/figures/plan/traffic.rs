@@ -27,14 +27,16 @@ pub(super) fn figures(run: &Run) -> Vec<Drawn> {
         ("95 %", |step| Some(point(step.completion?.p95_ns?, None))),
         ("longest", |step| Some(point(step.completion?.max_ns, None))),
     ];
-    let end = if kind == TrafficKind::FanOut { "one sender" } else { "one receiver" };
+    let towards = if kind == TrafficKind::FanOut { "out of" } else { "into" };
+    let hub = curves.first().and_then(|curve| curve.hub.as_deref());
+    let hub = hub.filter(|hub| curves.iter().all(|curve| curve.hub.as_deref() == Some(hub))).unwrap_or("one host");
     let common = figure(
         run,
         &curves,
         &goodput,
         Figure {
             id: "plan-traffic-goodput".into(),
-            title: format!("Goodput of all flows, {end}"),
+            title: format!("Goodput {towards} {hub}"),
             subtitle: subtitle(run, "means of the rounds with their intervals"),
             y: Axis { low: Some(0.0), ..Axis::new("goodput", "bit/s", Scale::Linear) },
             ..Figure::default()
@@ -46,7 +48,7 @@ pub(super) fn figures(run: &Run) -> Vec<Drawn> {
         &times,
         Figure {
             id: "plan-traffic-completion".into(),
-            title: format!("Completion time of transfers, {end}"),
+            title: format!("Completion time of transfers {towards} {hub}"),
             subtitle: subtitle(run, "until all of a round had ended (mean with its interval), and percentiles of all"),
             y: Axis::new("completion time", "ns", Scale::Log),
             ..Figure::default()
