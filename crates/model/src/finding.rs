@@ -56,6 +56,9 @@ pub enum FindingKind {
     Best,
     /// What groups of flows took of their common goodput, and how fair that is.
     Fairness,
+    /// What hosts that send at the same time get: their common goodput, the number of senders from which it no longer rises or falls,
+    /// and the tail of completion times.
+    Traffic,
     /// The settings that help, by how much, and those that do not.
     Advice,
     /// A property of the hosts or of the path that affects the figures.

@@ -222,6 +222,12 @@ impl CpuUse {
         };
         [most(|core| core.user_ns + core.system_ns + core.irq_ns + core.softirq_ns), most(|core| core.softirq_ns)]
     }
+
+    /// Busy cores on average; `None` for an empty period.
+    #[must_use]
+    pub fn busy_cores(&self) -> Option<f64> {
+        (self.window_ns > 0).then(|| self.busy_ns() as f64 / self.window_ns as f64)
+    }
 }
 
 /// One core's time over a period, ns.

@@ -47,6 +47,7 @@ pub mod stamps;
 pub mod stopping;
 pub mod tally;
 pub mod tcp;
+pub mod traffic;
 pub mod transport;
 pub mod trial;
 pub mod units;
@@ -100,6 +101,7 @@ pub use tally::{
     SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
+pub use traffic::{PlanTraffic, TrafficKind};
 pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostSettings, Setting};
+use crate::{HostSettings, PlanTraffic, Setting};
 
 /// An experiment: what is fixed, what is varied, and when it ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +55,12 @@ pub struct Plan {
     /// Labels of which each value has at most one test at a time that leaves it: those over its uplink.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_per_uplink: Vec<String>,
+    /// Which hosts send at the same time; null for one test per host at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<PlanTraffic>,
+    /// Most tests of one host at the same time, where all are light: their rates are bounded. Null for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub light: Option<u32>,
     /// Settings of the hosts that all cells share.
     #[serde(skip_serializing_if = "HostSettings::is_empty")]
     pub settings: HostSettings,
@@ -196,13 +202,16 @@ pub enum FactorKind {
     /// The block sizes of curves. The sizes of one curve are measured over the same connections, so they are not combined with
     /// other levels.
     Sizes,
+    /// Sets of pairs of hosts that are measured at the same time: a level is a number of senders or receivers, or the number of a
+    /// permutation or cut.
+    Traffic,
 }
 
 impl FactorKind {
     /// Whether its levels are combined into cells.
     #[must_use]
     pub fn makes_cells(self) -> bool {
-        matches!(self, Self::Field | Self::Setting | Self::Set)
+        matches!(self, Self::Field | Self::Setting | Self::Set | Self::Traffic)
     }
 }
 

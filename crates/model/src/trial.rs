@@ -122,6 +122,9 @@ pub struct EndPass {
     pub cpu: Option<CpuUse>,
     /// Time from the request to connect until every flow was up, ns.
     pub setup_ns: u64,
+    /// In a plan: tests of this run on the host at the same time, this one included; null where it has one at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<u32>,
     /// What the observers read; null without observers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,

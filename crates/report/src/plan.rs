@@ -201,7 +201,8 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     let count = if steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", steps.len()) };
     text += &format!("\nOrder of the first round{drawn}, in {count}: {}\n", steps.join(" "));
     if preview.steps.iter().any(|step| step.len() > 1) {
-        let place = if plan.groups().is_some() { "" } else { ", between different hosts" };
+        let shared = plan.groups().is_some() || plan.traffic.is_some() || plan.light.is_some();
+        let place = if shared { "" } else { ", between different hosts" };
         text += &format!("Cells joined by + run at the same time{place}.\n");
     }
     if preview.cells.iter().any(|(id, _)| id.contains(' ')) {

@@ -103,7 +103,7 @@ pub enum Step {
     Together {
         /// Number of the first among the run's passes.
         first: u32,
-        /// The tests, no host in two of them unless they share hosts. They have a common start.
+        /// The tests, no host in two of them unless they share hosts.
         tests: Vec<TestRequest>,
         /// It is a warm-up that is not recorded.
         warm_up: bool,
@@ -132,6 +132,8 @@ pub struct TestRequest {
     pub legs: Vec<Leg>,
     /// Other tests of the step may have the same hosts.
     pub shares_hosts: bool,
+    /// All tests of the step start when the last one is ready, or none does.
+    pub starts_together: bool,
 }
 
 /// What came of one of several simultaneous tests.

@@ -1,6 +1,8 @@
 //! A plan: rounds of all open cells. Each cell uses fresh connections between its two hosts, and the tests of one step run at
 //! the same time.
 
+mod sets;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
@@ -8,7 +10,7 @@ use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, Plan, Rete
 
 use crate::curve::{Planned, WARM_UP, leg, warm_up};
 use crate::plan_parts::{
-    failed_twice, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
+    is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
     step_in_words, trials_left_ns,
 };
 use crate::plan_retest::Retests;
@@ -36,6 +38,11 @@ impl PlanSchedule {
     #[must_use]
     pub fn spent_ns(&self) -> u64 {
         self.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0)
+    }
+
+    /// Most tests of one host at the same time.
+    fn per_host(&self) -> usize {
+        self.plan.light.map_or(1, |tests| tests as usize)
     }
 
     /// The first cell of the slot that contains this one.
@@ -128,8 +135,9 @@ struct Test {
     /// Its legs, each with its cell.
     legs: Vec<Planned>,
     between: Between,
-    /// See [`TestRequest::shares_hosts`].
+    /// See [`TestRequest`].
     shares_hosts: bool,
+    starts_together: bool,
     conditions: [Option<Conditions>; 2],
 }
 
@@ -175,6 +183,8 @@ impl PlanRun {
         };
         schedule.trials.iter().filter(whole).for_each(|trial| state.cells.adopt(trial.clone()));
         self.rounds_done = schedule.slots.iter().map(|slot| (slot.cell, rounds_of(state, slot))).collect();
+        self.level_rounds();
+        let schedule = &self.schedule;
         let by_trial = schedule.trials.iter().map(|trial| trial.pass + 1).max();
         let by_pass = schedule.passes.iter().map(|pass| pass.index + 1).max();
         state.passes = by_trial.max(by_pass).unwrap_or(0);
@@ -253,7 +263,7 @@ impl PlanRun {
         let seed = (rule.order == Order::Random).then_some(rule.seed);
         let open = self.open(state);
         let is_due = |cell: &u32| open.contains(cell) && self.rounds_done.get(cell) == Some(&self.round);
-        let steps = analysis::plan::round(&self.schedule.slots, seed, self.round);
+        let steps = analysis::plan::round(&self.schedule.slots, self.schedule.per_host(), seed, self.round);
         let due = steps.into_iter().map(|step| step.into_iter().filter(is_due).collect::<Vec<u32>>());
         self.steps = due.filter(|step| !step.is_empty()).collect();
         self.steps_of_round = self.steps.len();
@@ -285,12 +295,6 @@ impl PlanRun {
         over.into_iter().for_each(|id| state.finish(id, false));
     }
 
-    /// The combination of a cell that is measured at the same time as all others of its combination.
-    fn together(&self, cell: u32) -> Option<usize> {
-        let slot = self.schedule.slots.iter().find(|slot| slot.cells().contains(&cell))?;
-        slot.together.then_some(slot.combination)
-    }
-
     /// Begins the next step of the round, or ends the round.
     fn next_step(&mut self, state: &mut RunState, now: u64) -> At {
         if self.retests.is_some() {
@@ -301,7 +305,7 @@ impl PlanRun {
             let slots: Vec<Slot> =
                 self.schedule.slots.iter().filter(|slot| self.failed.contains_key(&slot.cell)).cloned().collect();
             self.failed.clear();
-            self.steps = analysis::plan::round(&slots, None, self.round).into();
+            self.steps = analysis::plan::round(&slots, self.schedule.per_host(), None, self.round).into();
             self.steps_of_round += self.steps.len();
             return At::Recover;
         }
@@ -319,31 +323,10 @@ impl PlanRun {
         At::Hold
     }
 
-    /// Notes the tests that have failed twice in this round: they have no trial in it. Ends the run if no test of the round succeeded.
-    fn give_up_failed(&mut self, state: &mut RunState) -> Option<End> {
-        let failed = std::mem::take(&mut self.failed);
-        let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
-        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (cell, reason) in failed {
-            *self.rounds_done.entry(cell).or_default() += 1;
-            reasons.entry(reason).or_default().push(cell);
-        }
-        let ended = !measured && !reasons.is_empty();
-        for (reason, slots) in reasons {
-            let own = self.schedule.slots.iter().filter(|slot| slots.contains(&slot.cell));
-            let ids: Vec<u32> = own.flat_map(Slot::cells).collect();
-            state.notes.extend(failed_twice(&state.header, slots.len(), ids, self.round, &reason));
-        }
-        if ended {
-            return Some(End::Failed);
-        }
-        None
-    }
-
     /// Whether the plan goes on after a failed test: the tests of other hosts have nothing to do with it. A test that cannot be set up
     /// fails everywhere, so that it ends the run before anything was measured.
     fn goes_on_after(&self, state: &RunState, failure: &Failure) -> bool {
-        many_hosts(&self.schedule.slots)
+        many_hosts(&self.schedule.plan, &self.schedule.slots)
             && match failure.kind {
                 FailureKind::Host => true,
                 FailureKind::Setup | FailureKind::Trial => !state.pass_rounds.is_empty(),
@@ -357,8 +340,9 @@ impl PlanRun {
         let slot = self.schedule.slots.iter().find(|slot| slot.cell == id)?;
         let single_ended = self.single_ended.contains(cell.spec.transport.as_str());
         let between = Between { hosts: [slot.near, slot.far], single_ended };
-        let (legs, shares_hosts) = (self.legs(state, cell, slot), slot.together);
-        Some(Test { cell: cell.clone(), legs, between, shares_hosts, conditions: [None; 2] })
+        let (legs, starts_together) = (self.legs(state, cell, slot), slot.together);
+        let shares_hosts = starts_together || self.schedule.per_host() > 1;
+        Some(Test { cell: cell.clone(), legs, between, shares_hosts, starts_together, conditions: [None; 2] })
     }
 
     /// The legs over one set of connections: one leg, or a warm-up leg and those of a curve's open sizes.
@@ -403,7 +387,7 @@ impl PlanRun {
         let tests = std::mem::take(&mut self.tests);
         for (at, test) in tests.into_iter().enumerate() {
             // Groups are measured together or not at all.
-            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at || test.shares_hosts) else {
+            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at || test.starts_together) else {
                 self.tests.push(test);
                 continue;
             };
@@ -428,7 +412,8 @@ impl PlanRun {
         let tests = self.tests.iter().filter(|test| warmup.is_none() || !test.cell.spec.is_point());
         let request = |test: &Test| {
             let (spec, legs) = spec_and_legs(&test.cell.spec, &test.legs, warmup);
-            TestRequest { between: test.between, spec, legs, shares_hosts: test.shares_hosts }
+            let Test { between, shares_hosts, starts_together, .. } = *test;
+            TestRequest { between, spec, legs, shares_hosts, starts_together }
         };
         tests.map(request).collect()
     }
@@ -437,6 +422,10 @@ impl PlanRun {
     fn record(&mut self, state: &mut RunState, results: Vec<TestResult>) -> Option<End> {
         let first = state.passes;
         state.passes += self.tests.len() as u32;
+        if let Some(reason) = self.failed_as_a_whole(state, &results) {
+            self.failed.extend(self.due.iter().map(|cell| (*cell, reason.clone())));
+            return state.interrupted();
+        }
         let mut end = None;
         for ((at, test), result) in (0..).zip(&self.tests).zip(results) {
             let TestResult { pass, changes, begun_unix_ns } = result;
@@ -454,6 +443,7 @@ impl PlanRun {
             let [near, far] = [0, 1].map(|side| EndPass {
                 conditions: test.conditions[side],
                 settings: changes[side].clone(),
+                tests: self.tests_on(test.between.hosts[side]),
                 ..EndPass::default()
             });
             let recorded = Pass {
@@ -587,7 +577,9 @@ impl Machine for PlanRun {
                 (None, At::WarmUp, Completed::Together(results)) => {
                     let ends =
                         |one: &TestResult| one.pass.as_ref().is_err_and(|failure| !self.goes_on_after(state, failure));
-                    if results.iter().any(ends) { At::End(End::Failed) } else { At::Measure }
+                    // A step that fails as a whole fails again, and is then recorded.
+                    let whole = self.failed_as_a_whole(state, &results).is_some();
+                    if !whole && results.iter().any(ends) { At::End(End::Failed) } else { At::Measure }
                 }
                 (None, At::Gap | At::Recover, _) => At::Step,
                 (None, at, _) => at,

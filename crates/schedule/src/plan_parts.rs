@@ -53,10 +53,10 @@ pub(crate) fn spec_and_legs(spec: &Spec, legs: &[Planned], warmup: Option<u64>) 
     (spec, legs)
 }
 
-/// Whether there are more than two hosts, whose tests have nothing to do with each other.
-pub(crate) fn many_hosts(slots: &[Slot]) -> bool {
+/// Whether there are more than two hosts, whose tests have nothing to do with each other, or are repeated together.
+pub(crate) fn many_hosts(plan: &Plan, slots: &[Slot]) -> bool {
     let hosts: BTreeSet<usize> = slots.iter().flat_map(|slot| [slot.near, slot.far]).collect();
-    hosts.len() > 2 && slots.iter().all(|slot| !slot.together)
+    hosts.len() > 2 && (plan.traffic.is_some() || slots.iter().all(|slot| !slot.together))
 }
 
 /// Whether a trial was cut short.
@@ -88,6 +88,12 @@ pub(crate) fn failed_twice(
     let note =
         if slots == 1 { without_trial(first, cells, &what) } else { note(format!("{slots} tests {what}"), cells) };
     Some(note)
+}
+
+/// The same for tests that are measured at the same time, of which `cell` is the first.
+pub(crate) fn set_failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
+    let what = format!("and the {} measured with it failed twice in round {}: {reason}.", cells.len() - 1, round + 1);
+    without_trial(cell, cells, &what)
 }
 
 fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {

@@ -154,10 +154,11 @@ impl RunState {
         }
         // A plan's conditions and settings were read before the pass.
         let [before_near, before_far] = [std::mem::take(&mut pass.near), std::mem::take(&mut pass.far)];
-        let (conditions, settings) = (before_near.conditions, before_near.settings);
-        pass.near = EndPass { conditions, settings, ..near.host };
-        let (conditions, settings) = (before_far.conditions, before_far.settings);
-        pass.far = EndPass { conditions, settings, ..far.host };
+        let with = |before: EndPass, host: EndPass| {
+            let EndPass { conditions, settings, tests, .. } = before;
+            EndPass { conditions, settings, tests, ..host }
+        };
+        (pass.near, pass.far) = (with(before_near, near.host), with(before_far, far.host));
         pass.overlapped_by = overlapped_by;
         let wanted = cells.iter().find_map(|(cell, _)| self.header.cells.get((*cell)? as usize)?.spec.capture.as_ref());
         if let Some(wanted) = wanted {

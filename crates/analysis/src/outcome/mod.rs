@@ -23,14 +23,14 @@ use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdic
 use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
-pub(crate) use ends::{receivers, requester};
+pub(crate) use ends::{receivers, requester, senders};
 pub(crate) use estimate::estimate;
 pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub use summary::trial_summary;
-pub use trial::{trial_value, trial_verdicts};
+pub use trial::{completion_ns, trial_value, trial_verdicts};
 use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};
 

@@ -1,7 +1,7 @@
 //! One trial: its value of the headline statistic, and its verdicts.
 
 use model::tally::Window;
-use model::{Count, EndTally, Ledger, Spec, Verdict};
+use model::{Count, EndTally, Ledger, Spec, Stop, Trial, Verdict};
 
 use super::ends::{receivers, requester, senders};
 use super::fairness::starved;
@@ -32,6 +32,17 @@ pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> 
 /// the directions. `None` if nothing arrived, or bytes arrived in no time.
 pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals))
+}
+
+/// The completion time of a transfer, ns: from the start of the receiving end to its last arrival. It contains the time by which the
+/// sending end started later, and that in which the first segments were lost. `None` for a pattern without an amount.
+#[must_use]
+pub fn completion_ns(spec: &Spec, trial: &Trial) -> Option<u64> {
+    if !matches!(spec.stop, Stop::Bytes(_) | Stop::Blocks(_)) {
+        return None;
+    }
+    let flows = receivers(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
+    flows.filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
 }
 
 /// What the senders passed to the transport, over their own time, in bit/s.

@@ -56,7 +56,7 @@ fn is_sizes(plan: &Plan, name: &str) -> bool {
     factor.is_some_and(|factor| match factor.kind {
         FactorKind::Sizes => true,
         FactorKind::Field => factor.key == Factor::SIZES,
-        FactorKind::Setting | FactorKind::Set | FactorKind::Observed => false,
+        FactorKind::Setting | FactorKind::Set | FactorKind::Observed | FactorKind::Traffic => false,
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, Setting};
+use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, PlanTraffic, Setting};
+
+use super::traffic;
 
 /// Largest number of cells of a plan: more would take days.
 pub const MAX_CELLS: usize = 10_000;
@@ -33,22 +35,20 @@ pub struct PlannedCell {
 /// # Errors
 /// A message for the user: levels that do not match, two equal cells, more than 10,000 cells, or no pair of hosts.
 pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
-    let pairs = pairs(plan)?;
+    let pairs = if plan.traffic.is_some() { Vec::new() } else { pairs(plan)? };
     let combinations = combinations(plan)?;
+    let too_many = |total: usize| format!("too many cells: {total}, and a plan has at most {MAX_CELLS}");
     let total = combinations.len().saturating_mul(pairs.len());
     if total > MAX_CELLS {
-        return Err(format!("too many cells: {total}, and a plan has at most {MAX_CELLS}"));
+        return Err(too_many(total));
     }
     let mut plots: Vec<Vec<&str>> = Vec::new();
-    let mut apart: Vec<Levels> = Vec::new();
+    // Levels of all factors but the groups, and the number of the set of hosts.
+    let mut apart: Vec<(Levels, usize)> = Vec::new();
     let mut cells = Vec::new();
     for levels in &combinations {
-        let mut own = levels.clone();
-        own.retain(|name, _| !plan.factors.iter().any(|factor| factor.together && factor.name == *name));
-        let combination = apart.iter().position(|other| *other == own).unwrap_or_else(|| {
-            apart.push(own);
-            apart.len() - 1
-        });
+        let mut apart_of = levels.clone();
+        apart_of.retain(|name, _| !plan.factors.iter().any(|factor| factor.together && factor.name == *name));
         let expensive: Vec<&str> = plan
             .factors
             .iter()
@@ -61,26 +61,59 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
         });
         let (mut fields, settings) = apply(plan, levels);
         let own = [fields.remove(Factor::FROM_FIELD), fields.remove(Factor::TO_FIELD)];
-        for (from, to) in &own_pairs(plan, own, &pairs)? {
-            let mut levels = levels.clone();
-            for (name, host, list) in [(Factor::FROM, from, &plan.from), (Factor::TO, to, &plan.to)] {
-                if let Some(host) = host.as_ref().filter(|_| list.len() > 1) {
-                    levels.insert(name.to_owned(), host.clone());
-                }
-            }
-            cells.push(PlannedCell {
-                levels,
-                fields: fields.clone(),
-                settings: settings.clone(),
-                from: from.clone(),
-                to: to.clone(),
-                plot,
-                combination,
-                together: plan.groups().is_some(),
+        let sets = match plan.traffic {
+            Some(traffic) => traffic_pairs(plan, traffic, &own, levels)?,
+            None => vec![own_pairs(plan, own, &pairs)?],
+        };
+        for (set, pairs) in sets.iter().enumerate() {
+            let apart_of = (apart_of.clone(), set);
+            let combination = apart.iter().position(|other| *other == apart_of).unwrap_or_else(|| {
+                apart.push(apart_of);
+                apart.len() - 1
             });
+            for (from, to) in pairs {
+                let mut levels = levels.clone();
+                for (name, host, list) in [(Factor::FROM, from, &plan.from), (Factor::TO, to, &plan.to)] {
+                    if let Some(host) = host.as_ref().filter(|_| list.len() > 1) {
+                        levels.insert(name.to_owned(), host.clone());
+                    }
+                }
+                cells.push(PlannedCell {
+                    levels,
+                    fields: fields.clone(),
+                    settings: settings.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                    plot,
+                    combination,
+                    together: plan.groups().is_some() || plan.traffic.is_some(),
+                });
+            }
+        }
+        if cells.len() > MAX_CELLS {
+            return Err(too_many(cells.len()));
         }
     }
     Ok(cells)
+}
+
+/// The pairs of each set of hosts that send at the same time, at these levels.
+fn traffic_pairs(
+    plan: &Plan,
+    traffic: PlanTraffic,
+    own: &[Option<String>; 2],
+    levels: &Levels,
+) -> Result<Vec<Vec<Ends>>, String> {
+    if own.iter().any(Option::is_some) {
+        return Err(format!(
+            "{} has the hosts of `from` and `to`: omit the fields `from` and `host`",
+            traffic.kind.name()
+        ));
+    }
+    let level = traffic.kind.factor().and_then(|name| levels.get(name)).map(String::as_str);
+    let sets = traffic::sets(plan, traffic, level)?;
+    let named = |[near, far]: [String; 2]| (Some(near), Some(far));
+    Ok(sets.into_iter().map(|pairs| pairs.into_iter().map(named).collect()).collect())
 }
 
 type Levels = BTreeMap<String, String>;
@@ -210,7 +243,7 @@ fn apply(plan: &Plan, levels: &Levels) -> (Levels, HostSettings) {
                     }
                 }
             }
-            FactorKind::Observed | FactorKind::Sizes => {}
+            FactorKind::Observed | FactorKind::Sizes | FactorKind::Traffic => {}
         }
     }
     (fields, settings)

@@ -12,7 +12,8 @@ use super::best::best;
 use super::groups::{of_groups, with_sums};
 use super::hosts::of_hosts;
 use super::logs::{Logs, as_goodput, logs, noun};
-use super::{KINDS, across_kinds, dimensions, levels, of_kind, part, sizes_of_curves};
+use super::traffic_steps::{of_traffic, traffic_curves, with_totals};
+use super::{KINDS, across_kinds, dimensions, is_of_traffic, levels, of_kind, part, sizes_of_curves};
 use crate::findings::wording::{confidence, plural, value};
 use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
@@ -41,8 +42,14 @@ struct Effect {
 pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retests: &[Retest]) -> Vec<Finding> {
     let Some(plan) = &header.plan else { return Vec::new() };
     let mut found = of_groups(header, outcomes, passes);
-    // Groups are measured at the same time and affect each other: their difference is no effect, that of their sum is.
-    let of_sums = plan.groups().map(|groups| with_sums(header, groups, &logs(outcomes, passes)));
+    // What is measured at the same time affects each other: its difference is no effect, that of its sum is.
+    let of_sums = if plan.traffic.is_some() {
+        let curves = traffic_curves(header, outcomes, passes);
+        found.extend(of_traffic(header, &curves));
+        Some(with_totals(header, &curves))
+    } else {
+        plan.groups().map(|groups| with_sums(header, groups, &logs(outcomes, passes)))
+    };
     let (header, logs) = match &of_sums {
         Some((header, logs)) => (header, logs.clone()),
         None => (header, logs(outcomes, passes)),
@@ -58,8 +65,8 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retest
         let factors: Vec<(&String, Vec<String>)> =
             names.iter().filter(|name| !of_mesh(name)).map(|name| (name, levels(plan, name, &cells))).collect();
         let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
-        // Block sizes of a curve have no main effects: the curve itself shows them.
-        let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name));
+        // Block sizes of a curve and numbers of senders have no main effects: the curve itself shows them.
+        let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name) && !is_of_traffic(plan, name));
         for (name, levels) in stepped {
             for pair in levels.windows(2) {
                 effects.extend(comparable.step(name, pair, header.stopping.confidence));
@@ -77,7 +84,9 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retest
     if !is_mesh {
         effects.extend(across(header, plan, &logs));
     }
-    found.extend(of_hosts(header, outcomes, retests));
+    if plan.traffic.is_none() {
+        found.extend(of_hosts(header, outcomes, retests));
+    }
     found.extend(findings(effects, header.stopping.confidence));
     found.extend(best(header, plan, &logs));
     found

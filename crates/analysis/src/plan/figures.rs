@@ -29,10 +29,7 @@ type Quantity = fn(&EndPass) -> Option<f64>;
 #[must_use]
 pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<FactorLine> {
     let Some(plan) = &header.plan else { return Vec::new() };
-    let cores: Quantity = |end| {
-        let cpu = end.cpu.as_ref()?;
-        (cpu.window_ns > 0).then(|| cpu.busy_ns() as f64 / cpu.window_ns as f64)
-    };
+    let cores: Quantity = |end| end.cpu.as_ref()?.busy_cores();
     let interrupts: Quantity = |end| {
         let observed = end.observed.as_ref()?;
         let grew = observed.grew(counter::INTERRUPTS)?;

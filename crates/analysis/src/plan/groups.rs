@@ -1,15 +1,17 @@
-//! Groups of flows that were measured at the same time: what each took of their goodput, and how fair that is.
+//! Groups of flows, or flows between several hosts, that were measured at the same time: what each took of their goodput, and how
+//! fair that is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, Stop, Trial,
+    Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, Stop,
+    TrafficKind, Trial,
 };
 
 use super::logs::Logs;
 use super::{complete, part};
 use crate::findings::wording::{confidence, estimate, plural, value};
-use crate::outcome::{Headline, jain, receivers, shares};
+use crate::outcome::{Headline, completion_ns, jain, receivers, shares};
 use crate::stats::{mean, t_interval};
 
 /// Below this part of its fair share a flow or group is starved.
@@ -24,12 +26,12 @@ pub struct RoundMean {
     pub interval: Option<[f64; 2]>,
 }
 
-/// What one group took.
+/// What one group took; in a traffic, what the flow of one pair of hosts took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupShare {
     /// Its cell.
     pub cell: u32,
-    /// Its name.
+    /// Its name; in a traffic the hosts in which the flows differ, such as `n3` or `n3 → n4`.
     pub name: String,
     /// Its goodput, bit/s.
     pub goodput_bps: RoundMean,
@@ -57,8 +59,12 @@ pub struct GroupShares {
     pub direction: Direction,
     /// In the order of the plan.
     pub groups: Vec<GroupShare>,
-    /// Goodput of all groups together, bit/s.
+    /// Goodput of all groups together, bit/s. Of transfers, all bytes over the time until the last one had arrived.
     pub total_bps: RoundMean,
+    /// The same in each round, by its number.
+    pub totals: BTreeMap<u32, f64>,
+    /// The smallest share of a round relative to an equal one, on average; `None` for a single group.
+    pub smallest: Option<RoundMean>,
     /// Jain's index over the groups, each with the mean of its flows; `None` for a single group.
     pub index: Option<RoundMean>,
     /// Jain's index over the flows of all groups; `None` if the groups were not active in the same time.
@@ -76,18 +82,20 @@ pub struct GroupShares {
 /// The values of one round: the goodput of each group, and of each of its flows where that is known.
 struct Round {
     goodput: Vec<f64>,
+    total: f64,
     flows: Option<Vec<Vec<f64>>>,
     window_ns: Option<[u64; 2]>,
 }
 
-/// The groups of each combination of the other levels, by direction; `passes` give the round of a trial.
+/// What is measured at the same time, with all other levels fixed: groups of flows, or the flows of a traffic; by direction. `passes`
+/// give the round of a trial.
 #[must_use]
 pub fn group_shares(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<GroupShares> {
-    let Some((plan, factor)) = header.plan.as_ref().and_then(|plan| Some((plan, plan.groups()?))) else {
+    let Some((plan, members)) = header.plan.as_ref().and_then(|plan| Some((plan, members(plan)?))) else {
         return Vec::new();
     };
     let rounds: BTreeMap<u32, u32> = passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
-    let others: Vec<String> = others(plan, factor);
+    let others: Vec<String> = others(plan, &members);
     let mut sets: Vec<(BTreeMap<&str, &str>, Direction, Vec<&Cell>)> = Vec::new();
     for cell in header.cells.iter().filter(|cell| Headline::of(&cell.spec) == Headline::Goodput) {
         let (rest, direction) = (part(cell, &others), cell.spec.direction);
@@ -98,7 +106,7 @@ pub fn group_shares(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
     }
     let of_set = |(rest, direction, cells): (BTreeMap<&str, &str>, Direction, Vec<&Cell>)| {
         let levels = rest.into_iter().map(|(name, level)| (name.to_owned(), level.to_owned())).collect();
-        shares_of(levels, direction, &cells, (header, factor), outcomes, &rounds)
+        shares_of(levels, direction, &cells, (header, &members), outcomes, &rounds)
     };
     sets.into_iter().filter_map(of_set).collect()
 }
@@ -106,7 +114,7 @@ pub fn group_shares(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
 /// The run with one cell for all groups of a combination of the other levels, the first of them, and the logarithms of their goodput
 /// together.
 pub(super) fn with_sums(header: &RunHeader, factor: &Factor, logs: &Logs) -> (RunHeader, Logs) {
-    let rest = header.plan.as_ref().map_or_else(Vec::new, |plan| others(plan, factor));
+    let rest = header.plan.as_ref().map_or_else(Vec::new, |plan| others(plan, &[factor.name.as_str()]));
     let mut cells: Vec<Cell> = Vec::new();
     let mut sums: BTreeMap<u32, BTreeMap<u32, (f64, usize)>> = BTreeMap::new();
     let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
@@ -134,17 +142,29 @@ pub(super) fn with_sums(header: &RunHeader, factor: &Factor, logs: &Logs) -> (Ru
     (RunHeader { cells, ..header.clone() }, logs)
 }
 
-/// The names of the factors besides the groups, and of the hosts.
-fn others(plan: &Plan, factor: &Factor) -> Vec<String> {
-    let names = plan.factors.iter().map(|factor| factor.name.clone()).filter(|name| *name != factor.name);
-    names.chain([Factor::FROM, Factor::TO].map(str::to_owned)).collect()
+/// The names of the levels in which cells that are measured at the same time differ; `None` if each has its hosts for itself.
+pub(super) fn members(plan: &Plan) -> Option<Vec<&str>> {
+    if let Some(traffic) = plan.traffic {
+        return Some(match traffic.kind {
+            TrafficKind::Incast => vec![Factor::FROM],
+            TrafficKind::FanOut => vec![Factor::TO],
+            TrafficKind::Ring | TrafficKind::Bisection | TrafficKind::Permutation => vec![Factor::FROM, Factor::TO],
+        });
+    }
+    plan.groups().map(|groups| vec![groups.name.as_str()])
+}
+
+/// The names of the other factors, and of the hosts.
+fn others(plan: &Plan, members: &[&str]) -> Vec<String> {
+    let names = plan.factors.iter().map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);
+    names.filter(|name| !members.contains(name)).map(str::to_owned).collect()
 }
 
 fn shares_of(
     levels: BTreeMap<String, String>,
     direction: Direction,
     cells: &[&Cell],
-    (header, factor): (&RunHeader, &Factor),
+    (header, members): (&RunHeader, &[&str]),
     outcomes: &[Outcome],
     rounds: &BTreeMap<u32, u32>,
 ) -> Option<GroupShares> {
@@ -156,19 +176,29 @@ fn shares_of(
         let of_round = |trial: &&Trial| complete(trial) && rounds.get(&trial.pass) == Some(&round);
         own.iter().map(|outcome| outcome.trials.iter().find(of_round)).collect()
     };
-    let found: Vec<Round> = numbers.into_iter().filter_map(|round| of_round(&specs, &trials_of(round)?)).collect();
+    let is_traffic = header.plan.as_ref().is_some_and(|plan| plan.traffic.is_some());
+    let by_number = |round: u32| Some((round, of_round(&specs, &trials_of(round)?, is_traffic)?));
+    let (numbers, found): (Vec<u32>, Vec<Round>) = numbers.into_iter().filter_map(by_number).unzip();
     let over = |of: &dyn Fn(&Round) -> Option<f64>| {
         let values: Vec<f64> = found.iter().filter_map(of).collect();
         let interval = t_interval(&values, header.stopping.confidence).map(|it| [it.low, it.high]);
         Some(RoundMean { value: mean(&values)?, interval })
     };
     let total = |round: &Round| round.goodput.iter().sum::<f64>();
+    let smallest = |round: &Round| {
+        let least = round.goodput.iter().copied().reduce(f64::min)?;
+        (cells.len() > 1).then(|| least * cells.len() as f64 / total(round))
+    };
+    let name = |cell: &Cell| {
+        let own: Vec<&str> = members.iter().filter_map(|name| cell.levels.get(*name)).map(String::as_str).collect();
+        own.join(" → ")
+    };
     let fair = |round: &Round| fair_shares(&specs, total(round));
     let of_fair = |round: &Round, at: usize| round.goodput[at] / f64::from(specs[at].flows) / fair(round)[at];
     let groups = cells.iter().enumerate().map(|(at, cell)| {
         Some(GroupShare {
             cell: cell.id,
-            name: cell.levels.get(&factor.name).cloned().unwrap_or_default(),
+            name: name(cell),
             goodput_bps: over(&|round| Some(round.goodput[at]))?,
             share: over(&|round| Some(round.goodput[at] / total(round)))?,
             of_fair: over(&|round| Some(of_fair(round, at)))?,
@@ -187,7 +217,9 @@ fn shares_of(
     Some(GroupShares {
         index: over(&|round| jain(&(0..cells.len()).map(|at| of_fair(round, at)).collect::<Vec<_>>())),
         index_of_flows: over(&|round| jain(&flows_of_fair(round)?)),
-        total_bps: over(&|round| Some(total(round)))?,
+        total_bps: over(&|round| Some(round.total))?,
+        totals: numbers.into_iter().zip(&found).map(|(number, round)| (number, round.total)).collect(),
+        smallest: over(&smallest),
         flows: specs.iter().map(|spec| spec.flows).sum(),
         starved_flows: found.iter().map(starved).max().unwrap_or(0),
         rounds: found.len(),
@@ -199,19 +231,25 @@ fn shares_of(
 }
 
 /// The values of a round, over the time in which all groups were active; `None` if there is none, or nothing arrived.
-fn of_round(specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
+fn of_round(specs: &[&Spec], trials: &[&Trial], is_traffic: bool) -> Option<Round> {
+    if is_traffic && specs.iter().all(|spec| !matches!(spec.stop, Stop::TimeNs(_))) {
+        return of_transfers(specs, trials);
+    }
     let windows: Vec<[u64; 2]> =
         specs.iter().zip(trials).map(|(spec, trial)| active(spec, trial)).collect::<Option<_>>()?;
     let timed = specs.iter().all(|spec| matches!(spec.stop, Stop::TimeNs(_)));
     if timed && windows.windows(2).all(|two| two[0] == two[1]) {
-        let goodput: Vec<f64> = trials.iter().map(|trial| trial.value).collect::<Option<_>>()?;
+        // Of many hosts that send at the same time, one may get nothing through.
+        let value = |trial: &&Trial| trial.value.or_else(|| (is_traffic && trial.ledger.received == 0).then_some(0.0));
+        let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;
         let flows = trials.iter().zip(&goodput).map(|(trial, goodput)| {
             let shares = shares(trial);
             let sum: f64 = shares.iter().sum();
-            shares.into_iter().map(|share| share / sum * goodput).collect()
+            shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
         });
         let flows = Some(flows.collect());
-        return Some(Round { goodput, flows, window_ns: None }).filter(has_arrivals);
+        let total = goodput.iter().sum();
+        return Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals);
     }
     let from = windows.iter().map(|window| window[0]).max()?;
     let to = windows.iter().map(|window| window[1]).min()?;
@@ -219,8 +257,21 @@ fn of_round(specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
     if to < from.saturating_add(shortest) {
         return None;
     }
-    let goodput = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
-    Some(Round { goodput, flows: None, window_ns: Some([from, to]) }).filter(has_arrivals)
+    let goodput: Vec<f64> = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
+    let total = goodput.iter().sum();
+    Some(Round { goodput, total, flows: None, window_ns: Some([from, to]) }).filter(has_arrivals)
+}
+
+/// The values of a round of transfers: each has the time that it took, all together that of the longest one.
+fn of_transfers(specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
+    let each =
+        |(spec, trial): (&&Spec, &&Trial)| Some((trial.ledger.received as f64 * 8e9, completion_ns(spec, trial)?));
+    let each: Vec<(f64, u64)> = specs.iter().zip(trials).map(each).collect::<Option<_>>()?;
+    let longest = each.iter().map(|(_, ns)| *ns).max().filter(|ns| *ns > 0)?;
+    let goodput: Vec<f64> = each.iter().map(|(bits, ns)| bits / (*ns).max(1) as f64).collect();
+    let total = each.iter().map(|(bits, _)| bits).sum::<f64>() / longest as f64;
+    let flows = Some(goodput.iter().map(|goodput| vec![*goodput]).collect());
+    Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals)
 }
 
 fn has_arrivals(round: &Round) -> bool {
@@ -283,6 +334,9 @@ fn congestion_control(outcome: &Outcome) -> Option<String> {
 /// The findings on groups.
 pub(super) fn of_groups(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<Finding> {
     let level = header.stopping.confidence;
+    if header.plan.as_ref().is_none_or(|plan| plan.groups().is_none()) {
+        return Vec::new();
+    }
     group_shares(header, outcomes, passes).iter().flat_map(|set| findings(set, level)).collect()
 }
 

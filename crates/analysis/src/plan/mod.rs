@@ -1,5 +1,6 @@
 //! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), the effects of
-//! the factors ([`of_plan`], [`of_hosts`], [`tables`]), and what groups of flows took ([`group_shares`]).
+//! the factors ([`of_plan`], [`of_hosts`], [`tables`]), what groups of flows took
+//! ([`group_shares`]), and what hosts that send at the same time get ([`traffic_curves`]).
 
 mod best;
 mod cells;
@@ -8,6 +9,7 @@ mod effects;
 mod figures;
 mod groups;
 mod hosts;
+mod knee;
 mod logs;
 mod matrix;
 mod order;
@@ -17,17 +19,22 @@ mod sample;
 mod standing;
 mod steps;
 mod table;
+mod traffic;
+mod traffic_steps;
 
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
+pub use knee::{Fall, Knee};
 pub use order::{Slot, round, size_order};
 pub use retest::{Comparison, MOST_COMPARISONS, MOST_SUSPECTS, Suspect, pair_name, suspects};
 pub use sample::{LEAST_PARTNERS, sample};
 pub use steps::{steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};
+pub use traffic::doubling;
+pub use traffic_steps::{Completion, TrafficCurve, TrafficStep, traffic_curves};
 
 use std::collections::BTreeMap;
 
@@ -65,6 +72,11 @@ pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
 /// Whether a factor's levels are the block sizes of curves.
 pub(crate) fn sizes_of_curves(plan: &Plan, name: &str) -> bool {
     plan.factors.iter().any(|factor| factor.name == name && factor.kind == FactorKind::Sizes)
+}
+
+/// Whether a factor's levels are numbers of senders or receivers, or of permutations or cuts.
+pub(crate) fn is_of_traffic(plan: &Plan, name: &str) -> bool {
+    plan.factors.iter().any(|factor| factor.name == name && factor.kind == FactorKind::Traffic)
 }
 
 /// A cell's levels of the factors `names`.

@@ -38,11 +38,13 @@ impl Slot {
 /// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
 /// these each combination of the other levels takes its pairs of hosts in steps, or all of its slots in one step.
 ///
+/// A host has at most `per_host` tests in a step, one unless they are light: their steps are so many of those with one test per host.
+///
 /// With a seed, plots, combinations within a plot and steps within a combination have a random order in each round, so drift does
 /// not look like an effect; without one all are in the order of `slots`. The order depends only on the seed and the number, so a
 /// resumed run continues it.
 #[must_use]
-pub fn round(slots: &[Slot], seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
+pub fn round(slots: &[Slot], per_host: usize, seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
     let mut random = seed.map(|seed| random_of(seed, round));
     let mut mix = |list: &mut Vec<usize>| {
         if let Some(random) = &mut random {
@@ -70,7 +72,10 @@ pub fn round(slots: &[Slot], seed: Option<u64>, round: u32) -> Vec<Vec<u32>> {
             };
             let mut order: Vec<usize> = (0..host_steps.len()).collect();
             mix(&mut order);
-            steps.extend(order.into_iter().map(|at| host_steps[at].iter().map(|own_at| own[*own_at].cell).collect()));
+            for order in order.chunks(per_host.max(1)) {
+                let tests = order.iter().flat_map(|at| &host_steps[*at]);
+                steps.push(tests.map(|own_at| own[*own_at].cell).collect());
+            }
         }
     }
     steps
@@ -87,7 +92,7 @@ pub fn size_order(slot: &Slot, seed: Option<u64>, round: u32) -> Vec<u32> {
     order
 }
 
-fn random_of(seed: u64, round: u32) -> SplitMix64 {
+pub(super) fn random_of(seed: u64, round: u32) -> SplitMix64 {
     SplitMix64::new(SplitMix64::new(seed ^ SplitMix64::STEP.wrapping_mul(u64::from(round) + 1)).next_u64())
 }
 
@@ -133,7 +138,10 @@ mod tests {
 
     #[test]
     fn without_a_seed_the_order_is_as_written() {
-        assert_eq!(round(&slots(2, 2, 2), None, 5), [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec()));
+        assert_eq!(
+            round(&slots(2, 2, 2), 1, None, 5),
+            [[0], [1], [2], [3], [4], [5], [6], [7]].map(|cell| cell.to_vec())
+        );
     }
 
     #[test]
@@ -149,8 +157,8 @@ mod tests {
             together: true,
         };
         let slots: Vec<Slot> = (0..6).map(slot).collect();
-        assert_eq!(round(&slots, None, 0), [[0, 1, 2], [3, 4, 5]]);
-        let mut shuffled = round(&slots, Some(1), 0);
+        assert_eq!(round(&slots, 1, None, 0), [[0, 1, 2], [3, 4, 5]]);
+        let mut shuffled = round(&slots, 1, Some(1), 0);
         shuffled.sort();
         assert_eq!(shuffled, [[0, 1, 2], [3, 4, 5]]);
     }
@@ -158,9 +166,9 @@ mod tests {
     #[test]
     fn rounds_differ_and_are_repeatable() {
         let slots = slots(1, 8, 2);
-        let rounds: Vec<_> = (0..4).map(|number| round(&slots, Some(7), number)).collect();
+        let rounds: Vec<_> = (0..4).map(|number| round(&slots, 1, Some(7), number)).collect();
         assert!(rounds.windows(2).all(|pair| pair[0] != pair[1]), "{rounds:?}");
-        assert_eq!(rounds[3], round(&slots, Some(7), 3));
+        assert_eq!(rounds[3], round(&slots, 1, Some(7), 3));
     }
 
     #[test]
@@ -168,7 +176,7 @@ mod tests {
         let slots = slots(1, 4, 2);
         let mut first = [0; 8];
         for number in 0..4_000 {
-            first[round(&slots, Some(3), number)[0][0] as usize] += 1;
+            first[round(&slots, 1, Some(3), number)[0][0] as usize] += 1;
         }
         assert!(first.iter().all(|count| (400..600).contains(count)), "{first:?}");
     }
@@ -188,11 +196,30 @@ mod tests {
 
     proptest! {
         #[test]
+        fn light_tests_share_hosts_up_to_the_limit_and_take_fewer_steps(
+            hosts in 2usize..9, per_host in 1usize..5, seed: u64, number: u32,
+        ) {
+            let slots = slots(1, 1, hosts);
+            let apart = round(&slots, 1, Some(seed), number).len();
+            let steps = round(&slots, per_host, Some(seed), number);
+            prop_assert_eq!(steps.len(), apart.div_ceil(per_host));
+            for step in &steps {
+                let on = |host: usize| {
+                    step.iter().filter(|cell| [slots[**cell as usize].near, slots[**cell as usize].far].contains(&host)).count()
+                };
+                prop_assert!((0..hosts).all(|host| on(host) <= per_host), "{:?}", step);
+            }
+            let mut cells: Vec<u32> = steps.concat();
+            cells.sort_unstable();
+            prop_assert_eq!(cells, (0..slots.len() as u32).collect::<Vec<_>>());
+        }
+
+        #[test]
         fn a_round_is_complete_and_changes_expensive_levels_once_each(
             plots in 1usize..4, combinations in 1usize..4, hosts in 2usize..6, seed: u64, number: u32,
         ) {
             let slots = slots(plots, combinations, hosts);
-            let steps = round(&slots, Some(seed), number);
+            let steps = round(&slots, 1, Some(seed), number);
             let mut cells: Vec<u32> = steps.iter().flatten().copied().collect();
             let walked: Vec<usize> = cells.iter().map(|cell| slots[*cell as usize].plot).collect();
             prop_assert_eq!(walked.windows(2).filter(|pair| pair[0] != pair[1]).count(), plots - 1);

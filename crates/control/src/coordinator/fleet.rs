@@ -337,6 +337,9 @@ impl Fleet {
     /// # Errors
     /// An agent that is too old for it, is not reached, or refuses.
     pub(super) async fn share(&mut self, hosts: [usize; 2], single_ended: bool) -> Result<Lent, ControlError> {
+        if let Some(lost) = hosts.into_iter().find_map(|host| self.lost(host)) {
+            return Err(lost);
+        }
         let near = self.connection(hosts[0]).await?;
         let far = if single_ended { Ok(None) } else { self.connection(hosts[1]).await.map(Some) };
         match far {
@@ -350,7 +353,8 @@ impl Fleet {
 
     /// Returns a connection to its host.
     fn keep(&mut self, host: usize, end: End) {
-        if let Some(host) = self.hosts.get_mut(host) {
+        // A further connection to an agent that was lost meanwhile ends with it.
+        if let Some(host) = self.hosts.get_mut(host).filter(|host| !end.joined || host.lost.is_none()) {
             if end.joined { host.companions.push(end) } else { host.end = Some(end) }
         }
     }

@@ -90,9 +90,10 @@ impl Ends for Fleet {
             });
         }
         let begun = Instant::now();
-        // Where tests have hosts of their own, one that cannot start costs no other.
+        // Where tests share hosts, none runs while another is set up. One that cannot start costs others only if all start or none.
         let shared = tests.iter().any(|test| test.shares_hosts);
-        let starts = CommonStart::of(tests.len()).into_iter().map(|start| shared.then_some(start));
+        let together = tests.iter().any(|test| test.starts_together);
+        let starts = CommonStart::of(tests.len(), together).into_iter().map(|start| shared.then_some(start));
         for (at, ((test, lent), start)) in tests.into_iter().zip(taken).zip(starts).enumerate() {
             let relay = Relay(live.then(|| relay.clone()));
             match lent {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::limiter;
 use model::{Factor, FindingKind, Run, RunHeader, Verdict};
 
 use crate::limiter::hanging;
@@ -70,6 +71,13 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
     rows.extend(limits(run).map(|limits| ("Limited by", limits)));
     rows.extend(missing(run).map(|missing| ("No value", missing)));
     rows.extend(caveats(run).map(|caveats| ("Caveats", caveats)));
+    rows.extend(next(run, whole));
+    rows
+}
+
+/// What to do next; `whole` is how to see the rest.
+pub(super) fn next(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
     // A run that is not stored cannot be asked about.
     if whole.contains(&run.header.id) && is_mesh(run) {
         rows.push(("Next", format!("`thru why {}` (what limits each pair, with the evidence)", run.header.id)));
@@ -101,18 +109,19 @@ fn nothing(run: &Run) -> String {
 }
 
 /// What limits the tests of each pattern, with their number: `30 stream tests by link rate (28), receiver CPU (2)`.
-fn limits(run: &Run) -> Option<String> {
-    let mut patterns: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+pub(super) fn limits(run: &Run) -> Option<String> {
+    let mut patterns: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for outcome in &run.outcomes {
-        let limit = outcome.summary.why.as_ref().and_then(|why| why.statement.split(" (").next());
+        let first = |why: &model::Why| limiter::first_cause(&why.statement).split(" (").next().map(str::to_owned);
+        let limit = outcome.summary.why.as_ref().and_then(first);
         if let Some(limit) = limit {
             *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;
         }
     }
-    let one = |(pattern, counts): (&str, BTreeMap<&str, usize>)| {
+    let one = |(pattern, counts): (&str, BTreeMap<String, usize>)| {
         let total: usize = counts.values().sum();
-        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-        counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         format!("{total} {pattern} tests by {}", parts.join(", "))
     };
@@ -121,7 +130,7 @@ fn limits(run: &Run) -> Option<String> {
 }
 
 /// The pairs without a value, with what is known of them.
-fn missing(run: &Run) -> Option<String> {
+pub(super) fn missing(run: &Run) -> Option<String> {
     const MOST: usize = 4;
     let has = |cell: u32| run.outcomes.iter().any(|outcome| outcome.cell == cell && outcome.estimate.is_some());
     let without: Vec<String> = run
@@ -141,7 +150,7 @@ fn missing(run: &Run) -> Option<String> {
 }
 
 /// Verdicts, with the number of tests that have them where those are not all.
-fn caveats(run: &Run) -> Option<String> {
+pub(super) fn caveats(run: &Run) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let all = run.outcomes.iter().flat_map(|outcome| &outcome.summary.verdicts);
     // The rounds of a mesh are fixed.

@@ -22,6 +22,7 @@ mod png;
 mod svg;
 mod table;
 mod text;
+mod traffic_screen;
 #[cfg(any(feature = "xlsx", feature = "parquet"))]
 mod trial_columns;
 mod value;

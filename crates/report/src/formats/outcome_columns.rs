@@ -1,6 +1,6 @@
 //! The columns of a table of outcomes: of CSV and of workbooks.
 
-use model::{EndCost, EndOptions, OneWay, Outcome, Run, Spec, Stop, Summary};
+use model::{EndCost, EndOptions, OneWay, Outcome, Pass, Run, Spec, Stop, Summary, Trial};
 
 use super::table::level_names;
 use super::value::{Value, count, number, text};
@@ -132,8 +132,27 @@ const COLUMNS: &[Column] = &[
     ("lost_outbound", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
     ("lost_return", |_, o| one_way(o, |one_way| one_way.lost_return)),
     ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
+    ("completion_p50_ns", |_, o| analysis::stats::summary::median(&completions(o)).and_then(|ns| number(Some(ns)))),
+    ("completion_max_ns", |_, o| completions(o).into_iter().reduce(f64::max).and_then(|ns| number(Some(ns)))),
+    ("near_busy_cores", |run, o| most(run, o, |pass| pass.near.cpu.as_ref()?.busy_cores()).and_then(|most| number(Some(most)))),
+    ("far_busy_cores", |run, o| most(run, o, |pass| pass.far.cpu.as_ref()?.busy_cores()).and_then(|most| number(Some(most)))),
+    ("near_tests", |run, o| most(run, o, |pass| pass.near.tests.map(f64::from)).and_then(|most| count(most as u64))),
+    ("far_tests", |run, o| most(run, o, |pass| pass.far.tests.map(f64::from)).and_then(|most| count(most as u64))),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| text(labels::verdicts(verdicts).replace(", ", " "))),
 ];
+
+/// The completion times of an outcome's transfers, ns.
+fn completions(outcome: &Outcome) -> Vec<f64> {
+    let time = |trial| analysis::outcome::completion_ns(&outcome.spec, trial).map(|ns| ns as f64);
+    outcome.trials.iter().filter_map(time).collect()
+}
+
+/// The highest value of the passes of an outcome's trials.
+fn most(run: &Run, outcome: &Outcome, value: fn(&Pass) -> Option<f64>) -> Option<f64> {
+    let pass = |trial: &Trial| run.passes.binary_search_by_key(&trial.pass, |pass| pass.index).ok();
+    let values = outcome.trials.iter().filter_map(|trial| value(&run.passes[pass(trial)?]));
+    values.reduce(f64::max)
+}
 
 /// A figure of the one-way delays.
 fn one_way<T: Into<Value>>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<Value> {

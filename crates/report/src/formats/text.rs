@@ -3,7 +3,7 @@
 use model::{FindingKind, Run, units};
 
 use super::table::OutcomeTable;
-use super::{answer, braille, curve_screen, groups, mesh_screen};
+use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
 use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
@@ -29,6 +29,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
+    }
+    if let Some(whole) = view.whole.filter(|_| traffic_screen::is_of(run)) {
+        return text + "\n" + &traffic_screen::screen(run, view.columns, whole);
     }
     if let Some(whole) = view.whole.filter(|_| mesh_screen::is_of(run)) {
         return text + "\n" + &mesh_screen::screen(run, view.columns, whole);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, sample};
-use model::{Nanos, Plan, Ratio};
+use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, doubling, sample};
+use model::{ByteSize, Nanos, Plan, Ratio, TrafficKind};
 
 use super::file::toml_text;
 use super::hosts::{Fleet, FleetHost};
@@ -19,12 +19,17 @@ use crate::run::ParsedPlan;
 pub struct Mesh {
     /// Which hosts measure with which.
     pub pairing: Pairing,
+    /// Which hosts send at the same time; `None` for one test per host at a time.
+    pub traffic: Option<MeshTraffic>,
+    /// Most light tests of one host at the same time.
+    pub light: Option<u32>,
     /// Whether each pair is measured from both ends.
     pub directions: Directions,
-    /// The patterns, each a matrix: `rr`, `stream`, `curve`, `transfer`.
+    /// The patterns, each a matrix: `rr`, `stream`, `curve`, `transfer`. Empty for those that fit: `rr` and `stream`, light ones `rr`,
+    /// with a traffic `stream`, or `transfer` if there is a size.
     pub patterns: Vec<String>,
-    /// Rounds over all pairs.
-    pub rounds: u32,
+    /// Rounds over all pairs; by default enough for an interval.
+    pub rounds: Option<u32>,
     /// How often what stands out is tested again after the rounds; `None` for never.
     pub retests: Option<u32>,
     /// Time for all rounds and what is tested again; at least one round is measured.
@@ -44,6 +49,26 @@ pub struct Mesh {
     /// Fields of all cells, as `NAME=VALUE` with the names of flags.
     pub fields: Vec<(String, String)>,
 }
+
+/// Hosts that send at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeshTraffic {
+    /// The pattern of the pairs.
+    pub kind: TrafficKind,
+    /// The hosts that are the one receiver of an incast, or the one sender of a fan-out, in turn; `None` for all.
+    pub one: Option<String>,
+    /// Numbers of senders or receivers; empty for 1, 2, 4 and so on up to all.
+    pub numbers: Vec<u32>,
+    /// Number of permutations or cuts; `None` for the plan's default.
+    pub draws: Option<u32>,
+    /// Each flow transfers so many bytes, in place of a stream.
+    pub transfer: Option<ByteSize>,
+}
+
+/// Rounds of a mesh of pairs, of a traffic of streams, and of one of transfers: a transfer has one completion time per flow.
+const ROUNDS: [u32; 3] = [3, 5, 10];
+/// Requests per second of a light test that is given no rate.
+const LIGHT_RATE: &str = "100";
 
 /// Which hosts measure with which.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,18 +119,27 @@ impl Mesh {
             Pairing::All(Some(selection)) => (select(selection)?, select(selection)?),
             Pairing::Between { clients, servers } => (select(clients)?, select(servers)?),
         };
-        let (from, to) = (self.by_cluster(fleet, from)?, self.by_cluster(fleet, to)?);
-        let listed = self.pairs(fleet, &from, &to)?;
+        let (mut from, mut to) = (self.by_cluster(fleet, from)?, self.by_cluster(fleet, to)?);
+        if let Some(MeshTraffic { kind, one: Some(one), .. }) = &self.traffic {
+            let end = if *kind == TrafficKind::FanOut { &mut from } else { &mut to };
+            *end = self.by_cluster(fleet, select(one)?)?;
+        }
+        let listed = if self.traffic.is_some() { None } else { self.pairs(fleet, &from, &to)? };
         let every =
             fleet.hosts.iter().filter(|host| from.iter().chain(&to).any(|chosen| chosen.name == host.name)).count();
         if from.len().max(to.len()) < 2 && every < 2 {
             return Err(Failure::usage(format!("a mesh needs two hosts or more, and {named} has one")));
         }
-        self.fits(fleet, listed.as_ref().map(Vec::len), &from, &to)?;
+        let patterns = self.patterns();
+        match &self.traffic {
+            Some(traffic) => fits_traffic(traffic, patterns.len(), &from, &to)?,
+            None => self.fits(fleet, listed.as_ref().map(Vec::len), &from, &to)?,
+        }
         let names = |hosts: &[&FleetHost]| list(hosts.iter().map(|host| host.name.as_str()));
         let path = if is_file(named) { std::path::absolute(named).ok() } else { None };
         let source = path.as_deref().map(Path::display).map_or_else(|| named.to_owned(), |path| path.to_string());
-        let mut text = format!("title = {}\n", toml_text(&format!("Mesh of {every} hosts")));
+        let what = self.traffic.as_ref().map_or_else(|| "Mesh".to_owned(), |traffic| titled(traffic.kind));
+        let mut text = format!("title = {}\n", toml_text(&format!("{what} of {every} hosts")));
         let _ = writeln!(text, "fleet = {}", toml_text(&source));
         let _ = writeln!(text, "from = {}\nto = {}", names(&from), names(&to));
         if let Some(cluster) = &self.cluster {
@@ -120,29 +154,62 @@ impl Mesh {
             let pairs: Vec<String> = pairs.iter().map(|(near, far)| format!("{} {}", near.name, far.name)).collect();
             let _ = writeln!(text, "pairs = {}", list(pairs.iter().map(String::as_str)));
         }
+        if let Some(tests) = self.light {
+            let _ = writeln!(text, "light = {tests}");
+        }
         let _ = writeln!(text, "seed = {}", self.seed);
+        if let Some(traffic) = &self.traffic {
+            text += &traffic.table();
+        }
         text += "\n[base]\n";
-        if let [pattern] = &self.patterns[..] {
+        if let [pattern] = &patterns[..] {
             let _ = writeln!(text, "pattern = {}", toml_text(pattern));
         }
         if let Some(length) = self.time {
             let _ = writeln!(text, "time = {}", time(length));
         }
+        if let Some(size) = self.traffic.as_ref().and_then(|traffic| traffic.transfer) {
+            let _ = writeln!(text, "bytes = {}", toml_text(&size.0.to_string()));
+        }
+        let has_rate = self.fields.iter().any(|(name, _)| name == "rate");
+        if self.light.is_some() && patterns[..] == ["rr"] && !has_rate {
+            let _ = writeln!(text, "rate = {}", toml_text(LIGHT_RATE));
+        }
         for (name, value) in &self.fields {
             let _ = writeln!(text, "{} = {}", toml_text(name), toml_text(value));
         }
-        if self.patterns.len() > 1 {
-            let levels = list(self.patterns.iter().map(String::as_str));
+        if patterns.len() > 1 {
+            let levels = list(patterns.iter().map(String::as_str));
             let _ = writeln!(text, "\n[[factor]]\nfield = \"pattern\"\nlevels = {levels}");
         }
-        let _ = writeln!(text, "\n[repeat]\nmin = {0}\nmax = {0}", self.rounds);
-        if let Some(retests) = self.retests {
+        let _ = writeln!(text, "\n[repeat]\nmin = {0}\nmax = {0}", self.rounds());
+        if let Some(retests) = self.retests.filter(|_| self.traffic.is_none()) {
             let _ = writeln!(text, "retests = {retests}");
         }
         if let Some(budget) = self.budget {
             let _ = writeln!(text, "budget = {}", time(budget));
         }
         Ok(text)
+    }
+
+    fn patterns(&self) -> Vec<String> {
+        let fitting: &[&str] = match &self.traffic {
+            _ if !self.patterns.is_empty() => return self.patterns.clone(),
+            Some(MeshTraffic { transfer: Some(_), .. }) => &["transfer"],
+            Some(_) => &["stream"],
+            None if self.light.is_some() => &["rr"],
+            None => &["rr", "stream"],
+        };
+        fitting.iter().map(ToString::to_string).collect()
+    }
+
+    fn rounds(&self) -> u32 {
+        let [pairs, streams, transfers] = ROUNDS;
+        self.rounds.unwrap_or(match &self.traffic {
+            None => pairs,
+            Some(MeshTraffic { transfer: None, .. }) => streams,
+            Some(_) => transfers,
+        })
     }
 
     /// The pairs, where they are not every pair of `from` and `to`.
@@ -193,11 +260,11 @@ impl Mesh {
     ) -> Result<(), Failure> {
         let both = from.iter().filter(|host| to.iter().any(|other| other.name == host.name)).count();
         let all = from.len().saturating_mul(to.len()) - both;
-        let cells = listed.unwrap_or(all).saturating_mul(self.patterns.len());
+        let cells = listed.unwrap_or(all).saturating_mul(self.patterns().len());
         if cells <= MAX_CELLS {
             return Ok(());
         }
-        let most = MAX_CELLS / self.patterns.len();
+        let most = MAX_CELLS / self.patterns().len();
         // A sample has more pairs than its share, to cover each pair of clusters.
         let clusters = self.clusters(fleet, from)?;
         let shares = std::iter::successors(Some(most as f64 / all as f64), |share| Some(share * 0.9));
@@ -246,6 +313,46 @@ impl Mesh {
     }
 }
 
+impl MeshTraffic {
+    /// Its table in the plan.
+    fn table(&self) -> String {
+        let mut text = format!("\n[traffic]\nkind = {}\n", toml_text(self.kind.name()));
+        let draws = if self.kind == TrafficKind::Bisection { "cuts" } else { "permutations" };
+        if !self.numbers.is_empty() {
+            let numbers: Vec<String> = self.numbers.iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "{} = [{}]", self.kind.factor().unwrap_or_default(), numbers.join(", "));
+        }
+        if let Some(number) = self.draws {
+            let _ = writeln!(text, "{draws} = {number}");
+        }
+        text
+    }
+}
+
+/// A kind of traffic as the first word of a title.
+fn titled(kind: TrafficKind) -> String {
+    let name = kind.name();
+    name[..1].to_uppercase() + &name[1..]
+}
+
+/// Refuses more flows than a plan has cells.
+fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to: &[&FleetHost]) -> Result<(), Failure> {
+    let (hubs, others, flag) = if traffic.kind == TrafficKind::FanOut { (from, to, "from") } else { (to, from, "to") };
+    if !traffic.kind.has_hub() || others.is_empty() {
+        return Ok(());
+    }
+    let doubled: Vec<u32> = doubling(others.len() - 1).into_iter().map(|number| number as u32).collect();
+    let numbers = if traffic.numbers.is_empty() { &doubled } else { &traffic.numbers };
+    let flows = numbers.iter().map(|number| *number as usize).sum::<usize>().saturating_mul(hubs.len() * patterns);
+    if flows <= MAX_CELLS {
+        return Ok(());
+    }
+    let numbers = traffic.kind.factor().unwrap_or_default();
+    Err(Failure::usage(format!(
+        "this mesh has {flows} flows, and at most {MAX_CELLS} are possible: select fewer hosts with `{flag}`, or fewer numbers of `{numbers}`"
+    )))
+}
+
 /// A time in TOML, to the ns.
 fn time(time: Nanos) -> String {
     let short = time.to_string();
@@ -277,8 +384,10 @@ mod tests {
         Mesh {
             pairing: Pairing::All(None),
             directions: Directions::Both,
-            patterns: vec!["rr".into(), "stream".into()],
-            rounds: 3,
+            traffic: None,
+            light: None,
+            patterns: Vec::new(),
+            rounds: None,
             retests: None,
             budget: Some(Nanos(600_000_000_000)),
             time: None,
@@ -333,6 +442,50 @@ mod tests {
         assert!(parsed.cells.len() < 100, "{}", parsed.cells.len());
     }
 
+    fn traffic(kind: TrafficKind) -> MeshTraffic {
+        MeshTraffic { kind, one: None, numbers: Vec::new(), draws: None, transfer: None }
+    }
+
+    #[test]
+    fn an_incast_has_a_step_for_each_number_of_senders() {
+        let incast = MeshTraffic { one: Some("n3".into()), ..traffic(TrafficKind::Incast) };
+        let parsed = planned(&Mesh { traffic: Some(incast.clone()), ..mesh() }, &fleet(8));
+        assert_eq!((parsed.cells.len(), parsed.rule.max_trials), (1 + 2 + 4 + 7, 5));
+        assert!(parsed.cells.iter().all(|cell| cell.to.as_deref() == Some("n3") && cell.together));
+        assert!(parsed.specs.iter().all(|spec| spec.pattern == "stream"));
+        // The senders come from both racks in turn.
+        let two = parsed.cells.iter().filter(|cell| cell.levels["senders"] == "2");
+        assert_eq!(two.map(|cell| cell.levels["from"].as_str()).collect::<Vec<_>>(), ["n0", "n4"]);
+        let blocks = MeshTraffic { numbers: vec![7, 3], transfer: Some(ByteSize(1 << 18)), ..incast };
+        let parsed = planned(&Mesh { traffic: Some(blocks), ..mesh() }, &fleet(8));
+        assert_eq!((parsed.cells.len(), parsed.rule.max_trials), (10, 10));
+        assert!(parsed.specs.iter().all(|spec| spec.stop == model::Stop::Bytes(1 << 18)));
+    }
+
+    #[test]
+    fn the_seed_draws_permutations_and_each_is_a_step() {
+        let drawn = |seed| {
+            let permutations = MeshTraffic { draws: Some(2), ..traffic(TrafficKind::Permutation) };
+            let parsed = planned(&Mesh { traffic: Some(permutations), seed, ..mesh() }, &fleet(6));
+            assert_eq!((parsed.cells.len(), parsed.cells.last().unwrap().combination), (12, 1));
+            assert_eq!(parsed.plan.traffic.map(|traffic| traffic.seed), Some(seed));
+            parsed.cells.iter().map(|cell| cell.to.clone().unwrap()).collect::<Vec<_>>()
+        };
+        assert!(drawn(1) == drawn(1) && drawn(1) != drawn(2));
+    }
+
+    #[test]
+    fn light_tests_have_a_rate_and_share_hosts() {
+        let parsed = planned(&Mesh { light: Some(3), ..mesh() }, &fleet(6));
+        assert_eq!(parsed.plan.light, Some(3));
+        assert!(parsed.specs.iter().all(|spec| spec.pattern == "rr" && spec.rate_bps.is_some()));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(&fleet(6))).unwrap();
+        let streams = Mesh { light: Some(3), patterns: vec!["stream".into()], ..mesh() };
+        let refused = streams.plan(file.path().to_str().unwrap(), &fleet(6)).unwrap_err().to_string();
+        assert!(refused.contains("each needs a bounded rate: give `rate`"), "{refused}");
+    }
+
     #[test]
     fn mistakes_are_named() {
         let refused = |mesh: Mesh| mesh.text("f", &fleet(8)).unwrap_err().to_string();
@@ -345,6 +498,9 @@ mod tests {
         let share: Ratio = share.parse().unwrap();
         assert!((0.05..0.13).contains(&share.0), "{share}");
         assert!(Mesh { share: share.0, ..mesh() }.text("f", &fleet(200)).is_ok());
+        let incast = Mesh { traffic: Some(traffic(TrafficKind::Incast)), ..mesh() };
+        let flows = incast.text("f", &fleet(100)).unwrap_err().to_string();
+        assert!(flows.starts_with("this mesh has 22600 flows") && flows.contains("fewer hosts with `to`"), "{flows}");
         let more = mesh().text("f", &fleet(3_000)).unwrap_err().to_string();
         assert!(more.contains("measure fewer hosts or patterns at once"), "{more}");
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();

@@ -22,7 +22,7 @@ pub use self::check::check;
 pub use self::file::to_toml;
 pub use self::hosts::{Fleet, FleetHost};
 pub use self::launch::{HostResult, LAUNCHERS, Launcher, UpRequest, down, up};
-pub use self::mesh::{Directions, Mesh, Pairing};
+pub use self::mesh::{Directions, Mesh, MeshTraffic, Pairing};
 pub use self::registry::{SOURCES, open, open_over};
 pub use self::source::Source;
 pub use self::watch::{Conditions, Told, Watch, history_of, series_name, watch};

@@ -135,7 +135,7 @@ fn check_kind(table: &Table<'_>, kind: FactorKind, key: &Located<String>, levels
             let value = levels.iter().map(String::as_str).chain(["0"]).next().unwrap_or_default();
             check_setting(&key.value, value).map_err(|what| table.wrong_at(key, what))
         }
-        FactorKind::Field | FactorKind::Set | FactorKind::Sizes => Ok(()),
+        FactorKind::Field | FactorKind::Set | FactorKind::Sizes | FactorKind::Traffic => Ok(()),
     }
 }
 

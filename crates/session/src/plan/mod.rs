@@ -9,6 +9,7 @@ mod open;
 mod peer;
 mod read;
 mod single;
+mod traffic;
 
 pub use groups::{MAX_GROUPS, of_groups};
 pub use open::{open, topology};

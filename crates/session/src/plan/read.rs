@@ -11,7 +11,7 @@ use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of
 use super::fields::CellFields;
 use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
-use super::peer;
+use super::{peer, traffic};
 use crate::Failure;
 use crate::draft::FieldError;
 use crate::fleet::Fleet;
@@ -20,7 +20,7 @@ use crate::source::{Source, Table};
 use crate::values::{self, any};
 
 /// Keys at the top of the file.
-const TOP: [&str; 24] = [
+const TOP: [&str; 26] = [
     "name",
     "title",
     "question",
@@ -37,6 +37,8 @@ const TOP: [&str; 24] = [
     "pairs",
     "one_per",
     "one_per_uplink",
+    "light",
+    "traffic",
     "settings",
     "repeat",
     "warmup",
@@ -102,9 +104,11 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         retests: retests(&top)?,
         schedule: schedule(&top)?,
         lab: if in_lab { lab(&top)? } else { None },
+        ..Plan::default()
     };
     levels_of_list(&mut plan);
     check_sets(&top, &plan)?;
+    traffic::read(&top, &mut plan)?;
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
@@ -113,6 +117,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         data_addresses(fleet, &planned, &mut specs)?;
     }
     groups.time(&top, &planned, &mut specs)?;
+    traffic::check(&top, &plan, &planned, &specs)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),

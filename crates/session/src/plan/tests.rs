@@ -456,7 +456,7 @@ direction = "reverse"
     let combinations: Vec<usize> = read.cells.iter().map(|cell| cell.combination).collect();
     assert_eq!(combinations, [0, 0, 1, 1], "a step for each congestion control");
     let (slots, _) = crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap();
-    assert_eq!(analysis::plan::round(&slots, None, 0), [[0, 1], [2, 3]]);
+    assert_eq!(analysis::plan::round(&slots, 1, None, 0), [[0, 1], [2, 3]]);
     let (bulk, late) = (&read.specs[0], &read.specs[1]);
     assert_eq!((bulk.flows, bulk.far.rcvbuf, bulk.start_ns), (4, Some(1 << 20), Some(0)));
     assert_eq!((late.flows, late.direction, late.start_ns), (1, model::Direction::Reverse, Some(1_000_000_000)));

@@ -103,7 +103,7 @@ impl Preview {
     pub fn of(parsed: &ParsedPlan, topology: Option<&Topology>) -> Result<Self, Failure> {
         let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
         let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
-        let steps = round(&slots, seed, 0);
+        let steps = round(&slots, parsed.plan.light.map_or(1, |tests| tests as usize), seed, 0);
         let slot_ns = |first: &u32| {
             let slot = slots.iter().find(|slot| slot.cell == *first);
             let path = Path::of(topology, &parsed.specs[*first as usize]);

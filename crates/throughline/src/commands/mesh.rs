@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{Nanos, Ratio};
-use session::fleet::{self, Directions, Mesh, Pairing};
+use model::{ByteSize, Nanos, Ratio, TrafficKind};
+use session::fleet::{self, Directions, Mesh, MeshTraffic, Pairing};
 use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
 use session::{Failure, Hosts, Work, bus_runs, stored};
@@ -62,17 +62,53 @@ pub struct What {
     #[arg(long, value_name = "HOSTS", requires = "clients")]
     servers: Option<String>,
 
-    /// What is measured between the hosts of a pair: rr, stream, curve, transfer. Each one gives a matrix.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = "rr,stream")]
+    /// Which hosts send at the same time. incast: many to one; fan-out: one to many; ring: each to the next one; bisection: across two
+    /// halves, in both directions; permutation: each to one other at random. [default: one test per host at a time]
+    #[arg(long, value_name = "KIND", value_parser = TrafficKind::NAMES.map(|(name, _)| name),
+          conflicts_with_all = ["clients", "directions", "sample", "one_per", "one_per_uplink", "light"])]
+    pub traffic: Option<String>,
+
+    /// Of an incast, the receiver; of several, each in turn [default: every host in turn].
+    #[arg(long, value_name = "HOSTS", requires = "traffic")]
+    to: Option<String>,
+
+    /// Of a fan-out, the sender; of several, each in turn [default: every host in turn].
+    #[arg(long, value_name = "HOSTS", requires = "traffic")]
+    from: Option<String>,
+
+    /// Of an incast, the numbers of senders, each a step [default: 1,2,4,... and all].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "traffic", value_parser = whole(1..=u32::MAX))]
+    senders: Vec<u32>,
+
+    /// Of a fan-out, the numbers of receivers, each a step [default: 1,2,4,... and all].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "traffic", value_parser = whole(1..=u32::MAX))]
+    receivers: Vec<u32>,
+
+    /// How many permutations, or cuts of a bisection, are drawn; each is a step [default: 3].
+    #[arg(long, value_name = "N", requires = "traffic", value_parser = whole(1..=1_000_u32))]
+    draws: Option<u32>,
+
+    /// With --traffic: each flow transfers so many bytes, in place of a stream. Gives completion times.
+    #[arg(long, value_name = "SIZE", requires = "traffic", conflicts_with_all = ["pattern", "time"],
+          value_parser = above_zero::<ByteSize>)]
+    transfer: Option<ByteSize>,
+
+    /// Light tests, of which so many of one host run at the same time: rr at 100 requests per second, or what --set rate=... gives.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "4", value_parser = whole(2..=64_u32))]
+    light: Option<u32>,
+
+    /// What is measured between the hosts of a pair: rr, stream, curve, transfer. Each one gives a matrix. [default: rr,stream; stream
+    /// with --traffic; rr with --light]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pattern: Vec<String>,
 
     /// Measure each pair from both hosts, or from one of them.
     #[arg(long, default_value = "both", value_parser = Directions::NAMES.map(|(name, _)| name))]
     directions: String,
 
-    /// Rounds over all pairs.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole(1..=u32::MAX))]
-    rounds: u32,
+    /// Rounds over all pairs [default: 3; 5 with --traffic; 10 with --transfer].
+    #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
+    rounds: Option<u32>,
 
     /// Do not test again, after the rounds, what stands out: it is then named without confirmation.
     #[arg(long)]
@@ -120,7 +156,7 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     if let Some((run, bus)) = resumed.zip(fleet.bus()) {
         bus_runs::bring(run, &bus, store)?;
     }
-    let mesh = args.what.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?);
+    let mesh = args.what.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?)?;
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);
         return Ok(0);
@@ -138,14 +174,19 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
 
 impl What {
     /// The mesh of these flags; with the `seed` of a run that is continued.
-    pub fn mesh(&self, seed: Option<u64>) -> Mesh {
+    ///
+    /// # Errors
+    /// Flags that do not fit each other.
+    pub fn mesh(&self, seed: Option<u64>) -> Result<Mesh, Failure> {
         let pairing = match self.clients.clone().zip(self.servers.clone()) {
             Some((clients, servers)) => Pairing::Between { clients, servers },
             None => Pairing::All(self.hosts.hosts.clone()),
         };
         let of_name = |(name, _): &&(&str, Directions)| *name == self.directions;
-        Mesh {
+        Ok(Mesh {
             pairing,
+            traffic: self.traffic()?,
+            light: self.light,
             directions: Directions::NAMES.iter().find(of_name).map_or(Directions::Both, |(_, chosen)| *chosen),
             patterns: self.pattern.clone(),
             rounds: self.rounds,
@@ -158,6 +199,31 @@ impl What {
             cluster: self.cluster.clone(),
             seed: seed.or(self.seed).unwrap_or_else(clock_seed),
             fields: self.fields.clone(),
+        })
+    }
+
+    /// The hosts that send at the same time.
+    fn traffic(&self) -> Result<Option<MeshTraffic>, Failure> {
+        let of_name = |(name, _): &&(&str, TrafficKind)| Some(*name) == self.traffic.as_deref();
+        let Some((name, kind)) = TrafficKind::NAMES.iter().find(of_name) else { return Ok(None) };
+        let (incast, fan_out) = (*kind == TrafficKind::Incast, *kind == TrafficKind::FanOut);
+        for (given, fits, flag) in [
+            (self.to.is_some(), incast, "to"),
+            (self.from.is_some(), fan_out, "from"),
+            (!self.senders.is_empty(), incast, "senders"),
+            (!self.receivers.is_empty(), fan_out, "receivers"),
+            (self.draws.is_some(), !incast && !fan_out && *kind != TrafficKind::Ring, "draws"),
+        ] {
+            if given && !fits {
+                return Err(Failure::usage(format!("`{flag}` does not apply to {name}: omit it")));
+            }
         }
+        Ok(Some(MeshTraffic {
+            kind: *kind,
+            one: self.to.clone().or_else(|| self.from.clone()),
+            numbers: [&self.senders[..], &self.receivers].concat(),
+            draws: self.draws,
+            transfer: self.transfer,
+        }))
     }
 }

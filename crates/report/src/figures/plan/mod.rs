@@ -1,6 +1,7 @@
 //! Figures of a plan: values, CPU use and interrupts over the levels of a factor, values between hosts, and values over time.
 
 mod axis;
+mod traffic;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,8 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     let mut drawn: Vec<Drawn> = Vec::new();
     for (owner, run) in plans() {
         let suffix = if plans().count() > 1 { format!("-{}", run.header.id) } else { String::new() };
-        let mut of = values::figures(run);
+        let mut of = traffic::figures(run);
+        of.extend(values::figures(run));
         // In a mesh every pair would be a line over the patterns.
         if run.header.kind != RunHeader::MESH {
             of.extend(line_figures(run));

@@ -7,7 +7,7 @@ use super::hosts::{self, Fact};
 use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
-use crate::formats::{answer, curve_screen, mesh_screen};
+use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
 use crate::{advice, anatomy, captures, ceiling_cost, host_activity, labels, limiter, one_way, run_list, sides};
 
 /// The most lines of the answer of a plan.
@@ -123,6 +123,7 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
         None if run.header.kind == "curve" => curve_screen::whole_rows(run),
+        None if traffic_screen::is_of(run) => traffic_screen::rows(run, ""),
         None if mesh_screen::is_of(run) => mesh_screen::rows(run, ""),
         // Groups of flows: how fair they were.
         None if run.findings.iter().any(|finding| finding.kind == FindingKind::Fairness) => {
@@ -166,6 +167,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Outlier => "outlier",
         FindingKind::Unconfirmed => "unconfirmed",
         FindingKind::Fairness => "fairness",
+        FindingKind::Traffic => "traffic",
         FindingKind::Best => "best",
         FindingKind::Advice => "advice",
         _ => "note",

@@ -1,0 +1,147 @@
+//! The answer of hosts that sent at the same time: what their goodput does over their number, completion times, and a line for each
+//! step. Everything else is in the whole report.
+
+use analysis::plan::{RoundMean, TrafficCurve, TrafficStep, traffic_curves};
+use model::{FindingKind, Run, units};
+
+use super::mesh_screen::{caveats, limits, missing, next};
+use crate::grid::Grid;
+use crate::limiter::hanging;
+use crate::{labels, plan};
+
+/// Width of the titles.
+const TITLE: usize = 14;
+/// Steps that a terminal shows.
+const MOST_STEPS: usize = 48;
+/// Sentences of a kind that are shown.
+const MOST_FINDINGS: usize = 8;
+/// Hosts in the columns of a table of flows.
+const MOST_HOSTS: usize = 16;
+
+/// Whether a run is of hosts that sent at the same time.
+pub(super) fn is_of(run: &Run) -> bool {
+    run.header.plan.as_ref().is_some_and(|plan| plan.traffic.is_some()) && !run.outcomes.is_empty()
+}
+
+/// The screen; `whole` is how to see the rest.
+pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
+    let mut text = String::new();
+    for (title, answer) in rows(run, whole) {
+        hanging(&format!("{title:<0$}", TITLE - 1), &labels::plain(&answer), TITLE, usize::from(columns), &mut text);
+    }
+    let curves = traffic_curves(&run.header, &run.outcomes, &run.passes);
+    let steps: usize = curves.iter().map(|curve| curve.steps.len()).sum();
+    if (1..=MOST_STEPS).contains(&steps) {
+        text += &format!("\n{}\n", table(&curves, columns));
+    }
+    let streams = curves.iter().flat_map(|curve| &curve.steps).all(|step| step.completion.is_none());
+    let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().max(plan.to.len()));
+    // The rate of a transfer alone says little about it.
+    if streams && hosts <= MOST_HOSTS && curves.len() == 1 {
+        text += &plan::matrices_in_text(run, columns, &["goodput"]);
+    }
+    text
+}
+
+/// Title and text of each row, also for a page.
+pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
+    let mut rows: Vec<(&'static str, String)> = Vec::new();
+    for (title, kind) in
+        [("Goodput", FindingKind::Traffic), ("Fairness", FindingKind::Fairness), ("Effects", FindingKind::Effect)]
+    {
+        let found: Vec<String> = run
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == kind)
+            .map(|finding| short(&finding.statement))
+            .collect();
+        let more = found.len().saturating_sub(MOST_FINDINGS);
+        let titles = std::iter::once(title).chain(std::iter::repeat(""));
+        rows.extend(titles.zip(found.into_iter().take(MOST_FINDINGS)));
+        if more > 0 {
+            rows.push(("", format!("and {more} more")));
+        }
+    }
+    rows.extend(limits(run).map(|limits| ("Limited by", limits)));
+    rows.extend(missing(run).map(|missing| ("No value", missing)));
+    rows.extend(caveats(run).map(|caveats| ("Caveats", caveats)));
+    rows.extend(next(run, whole));
+    rows
+}
+
+/// A column: its head, whether it is numeric, and its value.
+type Column = (String, bool, Box<dyn Fn(&TrafficCurve, usize, &TrafficStep) -> Option<String>>);
+
+/// A line for each step.
+fn table(curves: &[TrafficCurve], columns: u16) -> String {
+    let ns = |ns: f64| units::seconds(ns);
+    let column = |head: &str, numeric, value: fn(&TrafficStep) -> Option<String>| -> Column {
+        (head.to_owned(), numeric, Box::new(move |_, _, step| value(step)))
+    };
+    let mut all: Vec<Column> = Vec::new();
+    for name in curves.iter().flat_map(|curve| curve.levels.keys()).collect::<std::collections::BTreeSet<_>>() {
+        let name = name.clone();
+        all.push((name.clone(), false, Box::new(move |curve, _, _| curve.levels.get(&name).cloned())));
+    }
+    let kind = curves.first().map(|curve| curve.kind);
+    if curves.windows(2).any(|two| two[0].hub != two[1].hub) {
+        let head = if kind == Some(model::TrafficKind::FanOut) { "from" } else { "to" };
+        all.push((head.to_owned(), false, Box::new(|curve, _, _| curve.hub.clone())));
+    }
+    if let Some(factor) = kind.and_then(model::TrafficKind::factor) {
+        let value = |_: &TrafficCurve, at: usize, step: &TrafficStep| {
+            Some(step.number.map_or_else(|| (at + 1).to_string(), |number| number.to_string()))
+        };
+        all.push((factor.to_owned(), true, Box::new(value)));
+    }
+    all.push(column("goodput", true, |step| Some(with_half(&step.shares.total_bps, units::bits_per_second))));
+    // What one of several transfers has is its completion time.
+    all.push(column("each flow", true, |step| {
+        step.completion
+            .is_none()
+            .then(|| units::bits_per_second(step.shares.total_bps.value / step.shares.groups.len().max(1) as f64))
+    }));
+    all.push(column("smallest", true, |step| {
+        step.shares.smallest.map(|share| model::Ratio(rounded(share.value)).to_string())
+    }));
+    all.push(column("Jain", true, |step| step.shares.index.map(|index| format!("{:.3}", index.value))));
+    all.push(("all ended".to_owned(), true, Box::new(move |_, _, step| Some(with_half(&step.completion?.all_ns, ns)))));
+    all.push(("median".to_owned(), true, Box::new(move |_, _, step| Some(ns(step.completion?.p50_ns)))));
+    all.push(("95 %".to_owned(), true, Box::new(move |_, _, step| step.completion?.p95_ns.map(ns))));
+    all.push(("99 %".to_owned(), true, Box::new(move |_, _, step| step.completion?.p99_ns.map(ns))));
+    all.push(("longest".to_owned(), true, Box::new(move |_, _, step| Some(ns(step.completion?.max_ns)))));
+    all.push(column("retransmits", true, |step| step.retransmits.map(|count| format!("{count:.0}"))));
+    all.push(column("timeouts", true, |step| {
+        step.timeouts.map(|[flows, waited]| model::Ratio(rounded(waited as f64 / flows as f64)).to_string())
+    }));
+    let steps: Vec<(&TrafficCurve, usize, &TrafficStep)> = curves
+        .iter()
+        .flat_map(|curve| curve.steps.iter().enumerate().map(move |(at, step)| (curve, at, step)))
+        .collect();
+    all.retain(|(.., value)| steps.iter().any(|(curve, at, step)| value(curve, *at, step).is_some()));
+    let head: Vec<String> = all.iter().map(|(head, ..)| labels::plain(head)).collect();
+    let numeric: Vec<bool> = all.iter().map(|(_, numeric, _)| *numeric).collect();
+    let row = |(curve, at, step): &(&TrafficCurve, usize, &TrafficStep)| -> Vec<String> {
+        all.iter().map(|(.., value)| labels::plain(&value(curve, *at, step).unwrap_or_default())).collect()
+    };
+    let rows: Vec<Vec<String>> = steps.iter().map(row).collect();
+    Grid { head: &head, rows: &rows, numeric: &numeric, names: 1 }.text(columns)
+}
+
+/// A statement without its method at the end.
+fn short(statement: &str) -> String {
+    let method =
+        statement.rfind(" (").filter(|at| statement[*at..].contains(" interval ") && statement.ends_with(")."));
+    method.map_or_else(|| statement.to_owned(), |at| format!("{}.", &statement[..at]))
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * 1e3).round() / 1e3
+}
+
+/// `94.1 Mbit/s ±0.3 %`.
+fn with_half(mean: &RoundMean, text: impl Fn(f64) -> String) -> String {
+    let half = mean.interval.filter(|_| mean.value > 0.0).map(|[low, high]| (high - low) / 2.0 / mean.value);
+    let half = half.map_or(String::new(), |half| format!(" {}", labels::share(half)));
+    format!("{}{half}", text(mean.value))
+}
