@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use analysis::plan::Slot;
-use model::{Cell, Event, Factor, Finding, FindingKind, Phase, RunHeader, Spec, Stop, Trial, Verdict};
+use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
 
 use crate::Leg;
 use crate::curve::{Planned, spec_of};

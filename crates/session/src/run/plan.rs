@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::{PlannedCell, Slot};
+use bus::BusError;
 use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
 use control::{Access, ControlError};
+use futures_util::stream::iter;
+use futures_util::{StreamExt, TryStreamExt};
 use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Spec, Tool};
 
 use super::foreign::Far;
@@ -13,6 +16,7 @@ use super::request::{ParsedPlan, Request, Resumed};
 use super::{Here, unless_interrupted};
 use crate::Failure;
 use crate::bus_runs::OnBus;
+use crate::setup;
 
 /// A host of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +35,19 @@ pub(crate) enum PlanHost {
         host: String,
     },
 }
+
+impl PlanHost {
+    /// The name of an agent.
+    fn agent(&self) -> Option<&String> {
+        match self {
+            Self::Remote(name) => Some(name),
+            Self::LocalNear | Self::LocalFar | Self::Program { .. } => None,
+        }
+    }
+}
+
+/// Agents that are connected to at the same time: each needs a file of this process.
+const AT_ONCE: usize = 200;
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
 pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
@@ -157,22 +174,33 @@ async fn reach(
     let mut instances: Vec<[String; 2]> = Vec::new();
     let mut missing = Vec::new();
     let is_mesh = request.kind == RunHeader::MESH && hosts.len() > 2;
+    let agents: Vec<&String> = hosts.iter().filter_map(PlanHost::agent).collect();
+    match &agents[..] {
+        [] => {}
+        [one] => here.sinks.status(&format!("connecting to {one}")),
+        many => here.sinks.status(&format!("connecting to {} hosts", many.len())),
+    }
+    let token_file = here.token_file.clone();
+    let access = |name: &str| match of_fleet(name) {
+        Some(host) => host.access(token_file.as_deref(), &shared.buses),
+        None => Ok(Access { buses: shared.buses.clone(), ..setup::access(token_file.as_deref())? }),
+    };
+    let connect = async |name: &String| {
+        let (own, control) = (access(name)?, of_fleet(name).map_or(name, |host| &host.control));
+        let end = End::connect(Target::Remote { host: control, access: &own, family }).await;
+        Ok::<_, Failure>((name.clone(), end))
+    };
+    let mut reached: BTreeMap<String, Result<End, ControlError>> =
+        iter(agents).map(connect).buffer_unordered(AT_ONCE).try_collect().await?;
     for (number, host) in hosts.iter().enumerate() {
-        if let PlanHost::Remote(host) | PlanHost::Program { host, .. } = host {
-            here.sinks.status(&format!("connecting to {host}"));
-        }
-        let own: Access;
-        let target = match host {
-            PlanHost::LocalNear => Target::Local(local_near),
-            PlanHost::LocalFar => Target::Local(local_far),
-            PlanHost::Remote(name) => match of_fleet(name) {
-                Some(host) => {
-                    own = host.access(here.token_file.as_deref(), &shared.buses)?;
-                    Target::Remote { host: &host.control, access: &own, family }
-                }
-                None => Target::Remote { host: name, access: shared, family },
-            },
+        let end = match host {
+            PlanHost::LocalNear => End::connect(Target::Local(local_near)).await,
+            PlanHost::LocalFar => End::connect(Target::Local(local_far)).await,
+            PlanHost::Remote(name) => {
+                reached.remove(name).ok_or_else(|| Failure::other(format!("{name} was not connected")))?
+            }
             PlanHost::Program { name, host } => {
+                here.sinks.status(&format!("connecting to {host}"));
                 let slot = slots.iter().find(|slot| slot.far == number);
                 let spec = slot.and_then(|slot| parsed.specs.get(slot.cell as usize));
                 let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
@@ -183,17 +211,13 @@ async fn reach(
                 continue;
             }
         };
-        let end = match (End::connect(target).await, host) {
+        let end = match (end, host) {
             (Ok(end), _) => end,
             // A mesh goes on without a host, and tries it again.
             (Err(error), PlanHost::Remote(name)) if is_mesh && does_not_answer(&error) => {
                 here.sinks.note(&format!("{name} does not answer and is tried again during the mesh: {error}"));
                 let control = of_fleet(name).map_or(name, |host| &host.control);
-                let access = match of_fleet(name) {
-                    Some(host) => host.access(here.token_file.as_deref())?,
-                    None => crate::setup::access(here.token_file.as_deref())?,
-                };
-                members.push(Member::lost(name, control, access, family, error.to_string()));
+                members.push(Member::lost(name, control, access(name)?, family, error.to_string()));
                 missing.push(error);
                 continue;
             }
@@ -232,6 +256,7 @@ fn does_not_answer(error: &ControlError) -> bool {
             | ControlError::Unreachable { .. }
             | ControlError::NoAgent { .. }
             | ControlError::Lost { .. }
+            | ControlError::Bus(BusError::Absent { .. })
     )
 }
 
