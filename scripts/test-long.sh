@@ -52,8 +52,8 @@ run_part() {
             ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
         mesh)
-            THRU_MESH_HOSTS=32 cargo nextest run --workspace --locked --show-progress none --success-output final \
-                -E 'test(/^fleet::a_slow_host/)' </dev/null
+            THRU_MESH_HOSTS=32 THRU_TRAFFIC_HOSTS=16 cargo nextest run --workspace --locked --show-progress none \
+                --success-output final -E 'test(/^fleet::a_slow_host/) + test(/^traffic::a_port/)' </dev/null
             ;;
         # Agents by srun in a job of a real Slurm of one node.
         slurm) scripts/slurm.sh ;;

@@ -349,6 +349,75 @@ fn clients_measure_with_servers() {
     assert_eq!(ends, wanted.into_iter().map(|(from, to)| (from.to_owned(), to.to_owned())).collect());
 }
 
+#[test]
+fn senders_of_an_incast_start_together_and_one_that_is_lost_costs_its_steps() {
+    let mut fleet = Fleet::new(4);
+    let args = ["mesh", &fleet.file, "--traffic", "incast", "--to", "n1", "--name", "i"];
+    let doc = fleet.sandbox.measure(&[&args[..], &["--rounds", "2", "--time", "100ms"]].concat());
+    let run = &doc.run;
+    let senders: Vec<&str> = run.header.cells.iter().map(|cell| cell.levels["senders"].as_str()).collect();
+    assert_eq!(senders, ["1", "2", "2", "3", "3", "3"]);
+    assert!(run.outcomes.iter().all(|outcome| outcome.trials.len() == 2 && outcome.estimate.is_some()));
+    for pass in &run.passes {
+        let cell = run.outcomes.iter().find(|outcome| outcome.trials.iter().any(|trial| trial.pass == pass.index));
+        let wanted = senders[cell.expect("its outcome").cell as usize].parse().unwrap();
+        assert_eq!((pass.near.tests, pass.far.tests), (Some(1), Some(wanted)), "{pass:?}");
+    }
+    let shown = fleet.sandbox.run(&["show", "i"]).ok().stdout;
+    for part in ["Goodput       Goodput into n1 ", "Fairness      With 3 senders Jain's ", "\n senders ", " each flow "]
+    {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+    let table = fleet.sandbox.run(&["export", "i", "--format", "csv"]).ok().stdout;
+    assert!(table.lines().next().is_some_and(|head| head.contains("far_busy_cores") && head.contains("far_tests")));
+    // Transfers have completion times.
+    let doc =
+        fleet.sandbox.measure(&[&args[..4], &["--rounds", "2", "--senders", "3", "--transfer", "64KiB"]].concat());
+    let said: Vec<&String> = doc.run.findings.iter().map(|finding| &finding.statement).collect();
+    assert!(said.iter().any(|one| one.contains("all transfers of 64 KiB had ended after ")), "{said:#?}");
+    assert_eq!(doc.run.header.cells.len(), 12, "three senders to each of four receivers");
+    // Without n3 the steps of three senders are not measured; the others are.
+    let mut mesh = fleet.sandbox.start(&[
+        "mesh",
+        &fleet.file,
+        "--traffic",
+        "incast",
+        "--to",
+        "n1",
+        "--rounds",
+        "1",
+        "--time",
+        "2s",
+    ]);
+    mesh.until_printed("round 1, ");
+    drop(fleet.agents.pop());
+    let finished = mesh.wait().ended_with(5);
+    assert!(finished.stdout.contains("No value      "), "{}", finished.stdout);
+}
+
+#[test]
+fn light_tests_share_hosts_and_other_traffic_does_too() {
+    let fleet = Fleet::new(4);
+    let light = ["mesh", &fleet.file, "--light", "3", "--rounds", "1", "--time", "100ms"];
+    let run = fleet.sandbox.measure(&light).run;
+    assert!(run.header.cells.len() == 12 && run.outcomes.iter().all(|outcome| outcome.estimate.is_some()));
+    assert!(run.passes.iter().all(|pass| pass.near.tests == Some(3) && pass.far.tests == Some(3)), "6 steps in 2");
+    for (kind, cells) in [("ring", 4), ("permutation", 8), ("bisection", 8), ("fan-out", 24)] {
+        let mut args = vec!["mesh", &fleet.file, "--traffic", kind, "--rounds", "1", "--time", "50ms"];
+        if ["permutation", "bisection"].contains(&kind) {
+            args.extend(["--draws", "2"]);
+        }
+        let run = fleet.sandbox.measure(&args).run;
+        assert_eq!(run.header.cells.len(), cells, "{kind}");
+        assert!(run.findings.iter().any(|finding| finding.kind == FindingKind::Traffic), "{kind}: {:#?}", run.findings);
+    }
+    let said = |args: &[&str]| fleet.sandbox.run(&[&["mesh", &fleet.file], args].concat()).ended_with(2).message();
+    assert!(said(&["--traffic", "ring", "--senders", "2"]).contains("`senders` does not apply to ring"));
+    assert!(said(&["--traffic", "incast", "--senders", "9"]).contains("9 senders are more than the 3 hosts"));
+    assert!(said(&["--traffic", "incast", "--set", "reverse=true"]).contains("omit `reverse`"));
+    assert!(said(&["--light", "--pattern", "stream"]).contains("give `rate`"));
+}
+
 /// A lab that is taken down however the test ends.
 pub(crate) struct Hosts {
     pub(crate) sandbox: Sandbox,

@@ -55,6 +55,7 @@ mod speak_stamp;
 mod stacks;
 mod stacks_path;
 mod stdout;
+mod traffic;
 mod tune;
 mod tuning_rights;
 mod web;

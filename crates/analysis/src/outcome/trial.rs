@@ -34,15 +34,22 @@ pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Optio
     sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals))
 }
 
-/// The completion time of a transfer, ns: from the start of the receiving end to its last arrival. It contains the time by which the
-/// sending end started later, and that in which the first segments were lost. `None` for a pattern without an amount.
+/// The completion time of a transfer by the sender's clock, ns: from the start of its end until the receiver had confirmed the last byte,
+/// for the flow that took longest. Without TCP's readings, the time from the start of the receiving end to its
+/// last arrival. `None` for a pattern without an amount.
 #[must_use]
 pub fn completion_ns(spec: &Spec, trial: &Trial) -> Option<u64> {
     if !matches!(spec.stop, Stop::Bytes(_) | Stop::Blocks(_)) {
         return None;
     }
-    let flows = receivers(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
-    flows.filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
+    let flows = || senders(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
+    let confirmed = flows().map(|flow| Some(flow.tcp.last()?.at_ns));
+    let arrived = receivers(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
+    let arrived = || arrived.filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max();
+    match confirmed.collect::<Option<Vec<u64>>>() {
+        Some(times) if !times.is_empty() => times.into_iter().max(),
+        _ => arrived(),
+    }
 }
 
 /// What the senders passed to the transport, over their own time, in bit/s.
@@ -144,6 +151,27 @@ mod tests {
         assert_eq!(trial_value(&spec, &near, &far), Some(3e6));
         far.measured = Some(Window { bytes: 1500, ns: 0 });
         assert_eq!(trial_value(&spec, &near, &far), None);
+    }
+
+    #[test]
+    fn a_transfer_ends_when_the_receiver_has_confirmed_its_last_byte() {
+        let spec = Spec { stop: Stop::Bytes(2_000), ..Spec::new("tcp", "transfer") };
+        let flow = |receiving_ns| model::FlowTally { receiving_ns, ..model::FlowTally::default() };
+        let far = EndTally { flows: vec![flow(Some([40, 70])), flow(Some([10, 90]))], ..EndTally::default() };
+        let at = |at_ns| model::TcpSample { at_ns, ..model::TcpSample::default() };
+        let sent = |times: &[u64]| model::FlowTally {
+            tcp: times.iter().copied().map(at).collect(),
+            ..model::FlowTally::default()
+        };
+        let of = |flows: Vec<model::FlowTally>, spec: &Spec| {
+            let near = EndTally { flows, ..EndTally::default() };
+            let (ledger, verdicts) = (Ledger::default(), Vec::new());
+            let trial = Trial { cell: 0, pass: 0, position: 0, near, far: far.clone(), ledger, value: None, verdicts };
+            completion_ns(spec, &trial)
+        };
+        assert_eq!(of(vec![sent(&[5, 200]), sent(&[5, 150])], &spec), Some(200), "by the sender's clock");
+        assert_eq!(of(vec![flow(None), flow(None)], &spec), Some(90), "without TCP by the receiver's");
+        assert_eq!(of(vec![sent(&[5, 200])], &Spec::new("tcp", "stream")), None);
     }
 
     #[test]

@@ -112,7 +112,9 @@ fn nothing(run: &Run) -> String {
 pub(super) fn limits(run: &Run) -> Option<String> {
     let mut patterns: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for outcome in &run.outcomes {
-        let first = |why: &model::Why| limiter::first_cause(&why.statement).split(" (").next().map(str::to_owned);
+        let first = |why: &model::Why| {
+            limiter::first_cause(&why.statement).split([';', ':', '(']).next().map(|cause| cause.trim().to_owned())
+        };
         let limit = outcome.summary.why.as_ref().and_then(first);
         if let Some(limit) = limit {
             *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;

@@ -1,7 +1,7 @@
 //! The answer of hosts that sent at the same time: what their goodput does over their number, completion times, and a line for each
 //! step. Everything else is in the whole report.
 
-use analysis::plan::{RoundMean, TrafficCurve, TrafficStep, traffic_curves};
+use analysis::plan::{GroupShare, RoundMean, TrafficCurve, TrafficStep, traffic_curves};
 use model::{FindingKind, Run, units};
 
 use super::mesh_screen::{caveats, limits, missing, next};
@@ -15,6 +15,8 @@ const TITLE: usize = 14;
 const MOST_STEPS: usize = 48;
 /// Sentences of a kind that are shown.
 const MOST_FINDINGS: usize = 8;
+/// Flows that are listed.
+const MOST_FLOWS: usize = 8;
 /// Hosts in the columns of a table of flows.
 const MOST_HOSTS: usize = 16;
 
@@ -34,13 +36,34 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     if (1..=MOST_STEPS).contains(&steps) {
         text += &format!("\n{}\n", table(&curves, columns));
     }
+    text += &slowest(&curves);
     let streams = curves.iter().flat_map(|curve| &curve.steps).all(|step| step.completion.is_none());
     let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().max(plan.to.len()));
     // The rate of a transfer alone says little about it.
-    if streams && hosts <= MOST_HOSTS && curves.len() == 1 {
+    let numbers = curves.iter().all(|curve| curve.kind.has_hub());
+    if streams && numbers && hosts <= MOST_HOSTS && curves.len() == 1 {
         text += &plan::matrices_in_text(run, columns, &["goodput"]);
     }
     text
+}
+
+/// The slowest flows of a ring, of permutations or of cuts: a matrix of them is mostly empty.
+fn slowest(curves: &[TrafficCurve]) -> String {
+    let mut flows: Vec<(f64, String)> = Vec::new();
+    for curve in curves.iter().filter(|curve| !curve.kind.has_hub()) {
+        for (step, number) in curve.steps.iter().zip(1..) {
+            let draw = curve.kind.factor().map_or(String::new(), |factor| format!(" ({factor} {number})"));
+            let named = |group: &GroupShare| (group.goodput_bps.value, format!("{}{draw}", group.name));
+            flows.extend(step.shares.groups.iter().map(named));
+        }
+    }
+    if flows.is_empty() {
+        return String::new();
+    }
+    flows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let line = |(bps, name): &(f64, String)| format!("  {}: {}\n", labels::plain(name), units::bits_per_second(*bps));
+    let lines: String = flows.iter().take(MOST_FLOWS).map(line).collect();
+    format!("\nThe slowest of {} flows\n{lines}", flows.len())
 }
 
 /// Title and text of each row, also for a page.

@@ -1,0 +1,76 @@
+//! `thru mesh --traffic`: hosts that send at the same time, and the collapse of a switch port with a small buffer.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+
+use model::{FindingKind, FlowTally, Run};
+use program::{Doc, Sandbox, skip};
+
+/// Hosts n1 to nN around a router, each with a link of 100 Mbit/s; the queue towards n1 has `queue`. However the test ends, the lab is
+/// taken down.
+struct Port {
+    sandbox: Sandbox,
+    name: String,
+}
+
+impl Port {
+    fn new(hosts: usize, queue: &str) -> Self {
+        let port = Self { sandbox: Sandbox::new(), name: format!("port-{queue}-{}", std::process::id()) };
+        // Both queues are emulated: a token bucket would pass the beginning of each burst at any rate.
+        let link = |host: usize| {
+            let queue = if host == 1 { format!("queue = \"{queue}\"\ndelay = \"50us\"\n") } else { String::new() };
+            format!("[[link]]\nbetween = [\"n{host}\", \"port\"]\nrate = \"100Mbit\"\n{queue}")
+        };
+        let links: String = (1..=hosts).map(link).collect();
+        let nodes = format!("[[host]]\nname = \"n\"\ncount = {hosts}\n[[router]]\nname = \"port\"\n");
+        fs::write(port.sandbox.path("lab.toml"), nodes + &links).unwrap();
+        fs::write(port.sandbox.path("fleet.toml"), format!("[[host]]\nname = \"n[1-{hosts}]\"\n")).unwrap();
+        port.sandbox.run(&["lab", "up", "lab.toml", "--name", &port.name]).ok();
+        port
+    }
+
+    /// An incast into n1 of two senders and of all, with blocks of 256 KiB.
+    fn incast(&self, senders: usize) -> Run {
+        let senders = format!("2,{senders}");
+        let exec = ["lab", "exec", "--lab", &self.name, "n1", "--", "thru"];
+        let mesh = ["mesh", "fleet.toml", "--traffic", "incast", "--to", "n1", "--transfer", "256KiB"];
+        let flags = ["--senders", &senders, "--rounds", "8", "--set", "cc=cubic", "--json", "incast.json"];
+        self.sandbox.run(&[&exec[..], &mesh, &flags].concat()).ok();
+        Doc::try_parse(&fs::read_to_string(self.sandbox.path("incast.json")).unwrap()).unwrap().run
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let _ = self.sandbox.command(&["lab", "down", &self.name]).output();
+    }
+}
+
+/// The first sentence on the goodput, and the flows that waited for a retransmission timeout.
+fn said(run: &Run) -> (String, usize) {
+    let found = run.findings.iter().find(|finding| finding.kind == FindingKind::Traffic).expect("a finding");
+    let flows = run.outcomes.iter().flat_map(|outcome| &outcome.trials).flat_map(|trial| &trial.near.flows);
+    let waited = |flow: &&FlowTally| flow.tcp.last().and_then(|last| last.timeouts).is_some_and(|count| count > 0);
+    (found.statement.clone(), flows.filter(waited).count())
+}
+
+/// With THRU_TRAFFIC_HOSTS=16 as scripts/test-long.sh runs it.
+#[test]
+fn a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer_does_not() {
+    let test = "a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer_does_not";
+    if let Err(error) = lab::available() {
+        return skip::skip(test, &error.to_string());
+    }
+    let count = std::env::var("THRU_TRAFFIC_HOSTS").ok().and_then(|count| count.parse().ok()).unwrap_or(9);
+    // 12 segments: a burst of so many senders does not fit.
+    let (statement, timeouts) = said(&Port::new(count, "18KiB").incast(count - 1));
+    println!("{statement} ({timeouts} timeouts)");
+    assert!(statement.starts_with("Goodput into n1 is ") && timeouts > 0, "{statement}");
+    assert!(statement.contains(" and collapses to ") || statement.contains(" and falls to "), "{statement}");
+    assert!(statement.contains("waited for a retransmission timeout"), "{statement}");
+    // All blocks fit into the queue, so that nothing is lost there.
+    let (statement, timeouts) = said(&Port::new(count, "8MiB").incast(count - 1));
+    println!("{statement} ({timeouts} timeouts)");
+    assert!(!statement.contains("collapses") && !statement.contains("falls"), "{statement}");
+    assert_eq!(timeouts, 0, "{statement}");
+}
