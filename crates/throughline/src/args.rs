@@ -65,7 +65,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Measure every pair of a fleet's hosts: matrices, slow hosts, racks and pairs.
     Mesh(mesh::MeshArgs),
-    /// Check the hosts of a fleet.
+    /// The hosts of a fleet: check them, start and stop agents, watch a mesh of them
     Fleet(fleet::FleetArgs),
     /// Test whether B is worse than A: two measurements, alternating.
     Ab(ab::AbArgs),

@@ -178,5 +178,5 @@ fn mistakes_of_a_watch_are_named_before_it_begins() {
     assert!(said(&["--webhook", "ftp://a/"]).contains("is neither http nor https"));
     assert!(said(&["--hosts", "x"]).contains("has no host 'x'"));
     fs::write(&fleet.file, "alerts = [\"goodput>1\", \"speed<1\"]\n[[host]]\nname = \"a\"\n").unwrap();
-    assert!(said(&[]).contains("fleet.toml:1:25: alerts[2]: 'speed<1' is no condition"), "{}", said(&[]));
+    assert!(said(&[]).contains("fleet.toml:1:24: alerts: 'speed<1' is no condition"), "{}", said(&[]));
 }

@@ -48,7 +48,7 @@ pub struct Watch<'a> {
     pub store: Option<PathBuf>,
     /// Time from the start of one pass to the start of the next.
     pub every: Nanos,
-    /// Time from now to the latest start of a pass; `None` for no end.
+    /// Time from the first pass to the latest start of one; `None` for no end.
     pub length: Option<Nanos>,
     /// Conditions beside those of the fleet.
     pub alerts: Conditions,
@@ -138,10 +138,9 @@ pub fn watch(
     series.announced = changes_of(&known).map(|(of, change)| (key(of), change.at_unix_ns)).collect();
     shown.lock().unwrap_or_else(PoisonError::into_inner).take(&series, &known, 0);
     tell(Told::Begun(&known, metrics));
-    let started = Instant::now();
-    let mut due = started + series.time_to_next(watch.every);
-    let mut measured = 0;
-    while watch.length.is_none_or(|length| due.duration_since(started) <= Duration::from_nanos(length.0)) {
+    let first = Instant::now() + series.time_to_next(watch.every);
+    let (mut due, mut measured) = (first, 0);
+    while watch.length.is_none_or(|length| due.duration_since(first) <= Duration::from_nanos(length.0)) {
         let stopped = runtime.block_on(async {
             tokio::select! {
                 biased;

@@ -26,7 +26,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero::<Nanos>)]
     every: Nanos,
 
-    /// Time until the latest start of a pass [default: until a signal ends it].
+    /// Time from the first pass to the latest start of one [default: until a signal ends it].
     #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>)]
     length: Option<Nanos>,
 
@@ -62,7 +62,7 @@ struct AlertFlags {
     alert: Vec<String>,
 
     /// Passes in a row in which a condition holds before its alert is raised.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX))]
     alert_after: u32,
 }
 
@@ -140,7 +140,10 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         }
         Told::Pass(history, run) => outln!("{}", report::mesh_pass(history, run)),
         Told::Change(series, change) => outln!("{}", report::mesh_change(series, change)),
-        Told::Ended(_) => outln!("Next: `thru fleet history {}`", args.what.hosts.fleet),
+        Told::Ended(_) => {
+            let name = args.series.name.as_ref().map_or_else(String::new, |name| format!(" --name {name}"));
+            outln!("Next: `thru fleet history {}{name}`", args.what.hosts.fleet);
+        }
     };
     let mut measure = |request: &session::Request| {
         let mut terminal = Terminal::watching(args.quiet);
