@@ -42,7 +42,8 @@ fn flow(number: u32, direction: Direction, bytes: [u64; 2], retransmits: u64) ->
 
 fn reading(end: &str, number: u32, flows: Vec<FlowReading>) -> Event {
     let at_ns = u64::from(number) * SECOND;
-    let reading = Reading { number, at_ns, first_arrival_ns: Some(500_000_000).filter(|_| end == "far"), flows };
+    let reading =
+        Reading { number, at_ns, first_arrival_ns: Some(500_000_000).filter(|_| end == "far"), flows, cpu: None };
     Event::Reading { pass: 0, end: end.to_owned(), reading }
 }
 
@@ -140,6 +141,7 @@ fn a_long_trial_has_a_line_for_each_second_when_both_ends_were_read() {
             at_ns: SECOND,
             first_arrival_ns: None,
             flows: vec![flow(0, Direction::Send, [9, 0], 0)],
+            cpu: None,
         },
     });
     assert_eq!(next, [""; 0]);
