@@ -42,7 +42,8 @@ fn flow(number: u32, direction: Direction, bytes: [u64; 2], retransmits: u64) ->
 
 fn reading(end: &str, number: u32, flows: Vec<FlowReading>) -> Event {
     let at_ns = u64::from(number) * SECOND;
-    let reading = Reading { number, at_ns, first_arrival_ns: Some(500_000_000).filter(|_| end == "far"), flows, cpu: None };
+    let reading =
+        Reading { number, at_ns, first_arrival_ns: Some(500_000_000).filter(|_| end == "far"), flows, cpu: None };
     Event::Reading { pass: 0, end: end.to_owned(), reading }
 }
 
