@@ -223,7 +223,7 @@ impl PlanRun {
         let Some(next) = self.retests.as_mut().and_then(Retests::next) else { return At::End(End::Finished) };
         let progress = self.retests.as_ref().map(|retests| retests.progress(&state.header, next));
         if let Some((activity, left)) = progress {
-            report(state, activity, Some(left));
+            state.phase(activity, Some(left));
         }
         state.retest = Some(next.0);
         self.tests = self.test(state, next.1).into_iter().collect();
