@@ -254,7 +254,7 @@ mod tests {
         let change =
             "a → b: goodput 0.333 times (0.320 to 0.350), from 900 Mbit/s to 300 Mbit/s, since 1970-01-01 05:00:00 UTC";
         assert!(text.contains(change), "{text}");
-        assert!(text.contains("██████████████▂▂▂▂▂▂▂▂▂▂"), "{text}");
+        assert!(text.contains("██████████████▃▃▃▃▃▃▃▃▃▃"), "{text}");
         assert!(text.contains("██ ██ "), "{text}");
         assert!(text.ends_with("Last pass: `thru show r29`\n"), "{text}");
         assert_eq!(

@@ -33,8 +33,7 @@ pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
 pub use plan::PlanSchedule;
-pub use plan_retest::RetestPlace;
-pub use state::RunState;
+pub use state::{RetestPlace, RunState};
 
 /// A part of a pass over one set of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

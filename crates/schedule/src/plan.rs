@@ -10,8 +10,8 @@ use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, Plan, Rete
 
 use crate::curve::{Planned, WARM_UP, leg, warm_up};
 use crate::plan_parts::{
-    is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs, step_in_words,
-    trials_left_ns,
+    CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped,
+    spec_and_legs, step_in_words, trials_left_ns,
 };
 use crate::plan_retest::Retests;
 use crate::single::GAP_NS;
@@ -105,6 +105,8 @@ enum At {
         next: u64,
         released: bool,
     },
+    /// The cells are being closed, some at a time.
+    Close,
     /// Between two steps.
     Step,
     /// Before failed tests are repeated.
@@ -196,10 +198,12 @@ impl PlanRun {
 
     /// Begins the next round, or waits for its time; ends the plan after the last one.
     fn next_round(&mut self, state: &mut RunState, now: u64) -> At {
-        self.settle(state);
+        if self.settle(state) {
+            return At::Close;
+        }
         let open = self.open(state);
         let Some(round) = open.iter().map(|cell| self.rounds_done.get(cell).copied().unwrap_or(0)).min() else {
-            return self.after_rounds(state, now);
+            return self.after_rounds();
         };
         self.round = round;
         if let Some(every) = self.schedule.plan.schedule
@@ -213,15 +217,16 @@ impl PlanRun {
         self.begin_round(state, now)
     }
 
-    /// After the last round: of a mesh, what stands out is tested again.
-    fn after_rounds(&mut self, state: &mut RunState, now: u64) -> At {
-        let Some(rounds) = self.schedule.plan.retests else { return At::End(End::Finished) };
-        state.finish_all(false);
-        let each = self.passed.1 / self.passed.0.max(1) + GAP_NS;
-        let time = (state.left_ns(now), each);
-        let (retests, skipped) = Retests::new(&state.header, state.cells.done(), rounds, &state.retests, time);
-        state.notes.extend(skipped);
-        self.retests = Some(retests);
+    /// After the last round: of a mesh, what stands out is tested again when all cells are closed.
+    fn after_rounds(&self) -> At {
+        if self.schedule.plan.retests.is_some() { At::Close } else { At::End(End::Finished) }
+    }
+
+    /// Decides what is tested again.
+    fn begin_retests(&mut self, state: &mut RunState, now: u64) -> At {
+        let rounds = self.schedule.plan.retests.unwrap_or(0);
+        let each_ns = self.passed.1 / self.passed.0.max(1) + GAP_NS;
+        self.retests = Some(Retests::begin(state, rounds, now, each_ns));
         self.steps.clear();
         At::Step
     }
@@ -230,13 +235,11 @@ impl PlanRun {
     fn next_retest(&mut self, state: &mut RunState) -> At {
         self.failed.clear();
         self.due.clear();
-        let Some(next) = self.retests.as_mut().and_then(Retests::next) else { return At::End(End::Finished) };
-        let progress = self.retests.as_ref().map(|retests| retests.progress(&state.header, next));
-        if let Some((activity, left)) = progress {
-            report(state, activity, Some(left));
-        }
-        state.retest = Some(next.0);
-        self.tests = self.test(state, next.1).into_iter().collect();
+        let next = self.retests.as_mut().and_then(|retests| retests.next(&state.header));
+        let Some((place, cell, activity, left)) = next else { return At::End(End::Finished) };
+        state.phase(activity, Some(left));
+        state.retest = Some(place);
+        self.tests = self.test(state, cell).into_iter().collect();
         At::Hold
     }
 
@@ -257,7 +260,7 @@ impl PlanRun {
     fn begin_round(&mut self, state: &mut RunState, now: u64) -> At {
         self.begun = now;
         if state.left_ns(now) < self.longest_ns {
-            return self.after_rounds(state, now);
+            return self.after_rounds();
         }
         let rule = &state.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
@@ -278,9 +281,10 @@ impl PlanRun {
     }
 
     /// Closes the cells that have converged or have had all their rounds. With a schedule, all cells stay open to the end.
-    fn settle(&self, state: &mut RunState) {
+    /// Of a mesh whose cells are all over, they are left to [`At::Close`]: true.
+    fn settle(&self, state: &mut RunState) -> bool {
         if self.schedule.plan.schedule.is_some() {
-            return;
+            return false;
         }
         let (least, most) = (state.header.stopping.min_trials, state.header.stopping.max_trials);
         let rounds = |cell: u32| self.rounds_done.get(&self.schedule.first_of(cell)).copied().unwrap_or(0);
@@ -292,7 +296,11 @@ impl PlanRun {
         let open: BTreeSet<usize> =
             ids.iter().filter(|id| !over.contains(id)).filter_map(|id| self.together(*id)).collect();
         over.retain(|id| self.together(*id).is_none_or(|combination| !open.contains(&combination)));
+        if self.schedule.plan.retests.is_some() && over.len() == ids.len() {
+            return true;
+        }
         over.into_iter().for_each(|id| state.finish(id, false));
+        false
     }
 
     /// Begins the next step of the round, or ends the round.
@@ -501,6 +509,8 @@ impl Machine for PlanRun {
                     At::Round
                 }
                 At::Round => self.next_round(state, now),
+                At::Close if close_some(state) => return Step::Pause(CLOSE_NS),
+                At::Close => self.begin_retests(state, now),
                 At::Wait { next, released } => {
                     let left = self.due(&state.header, *next).saturating_sub(self.unix_ns(now));
                     if left > 0 && !released {

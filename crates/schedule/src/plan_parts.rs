@@ -1,6 +1,6 @@
 //! Parts of a plan's schedule that need no state of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
 use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
@@ -59,6 +59,18 @@ pub(crate) fn many_hosts(plan: &Plan, slots: &[Slot]) -> bool {
     hosts.len() > 2 && (plan.traffic.is_some() || slots.iter().all(|slot| !slot.together))
 }
 
+/// Cells that are closed at a time: a thousand outcomes take seconds, during which no message of an agent is answered.
+const CLOSE: usize = 20;
+/// Pause after that, ns.
+pub(crate) const CLOSE_NS: u64 = 1_000_000;
+
+/// Closes some of the open cells; whether there were any.
+pub(crate) fn close_some(state: &mut RunState) -> bool {
+    let ids: Vec<u32> = state.cells.open().take(CLOSE).map(|open| open.cell.id).collect();
+    ids.iter().for_each(|id| state.finish(*id, false));
+    !ids.is_empty()
+}
+
 /// Whether a trial was cut short.
 pub(crate) fn is_cut(trial: &Trial) -> bool {
     trial.verdicts.contains(&Verdict::CutShort)
@@ -75,19 +87,27 @@ pub(crate) fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> F
     without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
 }
 
-/// The same for the tests, as many as `slots`, that failed twice for the same reason, such as those of a lost host.
+/// The same for tests that failed twice, by their slots' first cells: one note for all with the same reason, such as those of a lost host.
 pub(crate) fn failed_twice(
     header: &RunHeader,
-    slots: usize,
-    cells: Vec<u32>,
+    slots: &[Slot],
+    failed: &BTreeMap<u32, String>,
     round: u32,
-    reason: &str,
-) -> Option<Finding> {
-    let what = format!("failed twice in round {}: {reason}.", round + 1);
-    let first = header.cells.iter().find(|cell| Some(&cell.id) == cells.first())?;
-    let note =
-        if slots == 1 { without_trial(first, cells, &what) } else { note(format!("{slots} tests {what}"), cells) };
-    Some(note)
+) -> Vec<Finding> {
+    let mut reasons: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
+    for slot in slots {
+        if let Some(reason) = failed.get(&slot.cell) {
+            reasons.entry(reason).or_default().push(slot);
+        }
+    }
+    let one = |(reason, own): (&str, Vec<&Slot>)| {
+        let what = format!("failed twice in round {}: {reason}.", round + 1);
+        let cells: Vec<u32> = own.iter().flat_map(|slot| slot.cells()).collect();
+        let first = header.cells.iter().find(|cell| Some(&cell.id) == cells.first())?;
+        let several = format!("{} tests {what}", own.len());
+        Some(if own.len() == 1 { without_trial(first, cells, &what) } else { note(several, cells) })
+    };
+    reasons.into_iter().filter_map(one).collect()
 }
 
 /// The same for tests that are measured at the same time, of which `cell` is the first.

@@ -5,22 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use analysis::plan::{MOST_SUSPECTS, Suspect, pair_name, suspects};
 use model::{Finding, FindingKind, Outcome, Retest, RunHeader};
 
-/// The place of a test among those that test again what stands out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RetestPlace {
-    round: u32,
-    suspect: u32,
-    comparison: u32,
-    control: bool,
-}
-
-impl RetestPlace {
-    /// The trial at this place.
-    pub(crate) fn with(self, trial: model::Trial) -> Retest {
-        let Self { round, suspect, comparison, control } = self;
-        Retest { suspect, comparison, round, control, trial }
-    }
-}
+use crate::state::{RetestPlace, RunState};
 
 /// The tests that are left.
 #[derive(Debug)]
@@ -32,9 +17,17 @@ pub(crate) struct Retests {
 }
 
 impl Retests {
+    /// Decides what is tested again at `now`, `each_ns` for a test, and notes what is not.
+    pub(crate) fn begin(state: &mut RunState, rounds: u32, now: u64, each_ns: u64) -> Self {
+        let time = (state.left_ns(now), each_ns);
+        let (retests, skipped) = Self::new(&state.header, state.cells.done(), rounds, &state.retests, time);
+        state.notes.extend(skipped);
+        retests
+    }
+
     /// The tests of a mesh whose rounds are over, `rounds` of each comparison, without those that are `done`. Everything is decided now:
     /// the greatest differences whose tests fit into `left_ns` with `each_ns` for a test. The finding says what does not.
-    pub(crate) fn new(
+    fn new(
         header: &RunHeader,
         outcomes: &[Outcome],
         rounds: u32,
@@ -61,17 +54,13 @@ impl Retests {
         (Self { left, all, each_ns }, skipped)
     }
 
-    /// The next test: its place and its cell.
-    pub(crate) fn next(&mut self) -> Option<(RetestPlace, u32)> {
-        self.left.pop_front()
-    }
-
-    /// What the test that [`next`](Self::next) returned last is, and the time that is left from its start, ns.
-    pub(crate) fn progress(&self, header: &RunHeader, (place, cell): (RetestPlace, u32)) -> (String, u64) {
+    /// The next test: its place, its cell, what it is, and the time that is left from its start, ns.
+    pub(crate) fn next(&mut self, header: &RunHeader) -> Option<(RetestPlace, u32, String, u64)> {
+        let (place, cell) = self.left.pop_front()?;
         let what = if place.control { "for comparison" } else { "stands out" };
         let number = self.all - self.left.len();
         let activity = format!("re-test {number} of {}: {} ({what})", self.all, pair_name(header, cell));
-        (activity, self.each_ns.saturating_mul(self.left.len() as u64 + 1))
+        Some((place, cell, activity, self.each_ns.saturating_mul(self.left.len() as u64 + 1)))
     }
 }
 

@@ -6,7 +6,24 @@ use model::{
 };
 
 use crate::cells::Cells;
-use crate::{Completed, End, EndResult, PassResult, RetestPlace, ScheduleKind};
+use crate::{Completed, End, EndResult, PassResult, ScheduleKind};
+
+/// The place of a test among those that test again what stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RetestPlace {
+    pub(crate) round: u32,
+    pub(crate) suspect: u32,
+    pub(crate) comparison: u32,
+    pub(crate) control: bool,
+}
+
+impl RetestPlace {
+    /// The trial at this place.
+    pub(crate) fn with(self, trial: model::Trial) -> Retest {
+        let Self { round, suspect, comparison, control } = self;
+        Retest { suspect, comparison, round, control, trial }
+    }
+}
 
 /// The recorded part of a run: its cells, passes and notes, and the events that have not been taken.
 #[derive(Debug)]

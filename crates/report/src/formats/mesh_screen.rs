@@ -58,10 +58,8 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
     if more > 0 {
         rows.push(("", format!("and {more} more")));
     }
-    let unconfirmed = of(&[FindingKind::Unconfirmed]);
-    rows.extend(
-        unconfirmed.into_iter().zip(std::iter::once("Unconfirmed").chain(std::iter::repeat(""))).map(|(f, t)| (t, f)),
-    );
+    let unconfirmed = of(&[FindingKind::Unconfirmed]).into_iter().enumerate();
+    rows.extend(unconfirmed.map(|(at, finding)| (if at == 0 { "Unconfirmed" } else { "" }, finding)));
     rows.extend(of(&[FindingKind::Path]).into_iter().map(|finding| ("Between", finding)));
     if run.header.origin.is_some() {
         let notes = run.findings.iter().filter(|finding| finding.kind == FindingKind::Note);

@@ -53,25 +53,17 @@ impl PlanRun {
         let failed = std::mem::take(&mut self.failed);
         let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
         let ended = !measured && !failed.is_empty();
+        failed.keys().for_each(|cell| *self.rounds_done.entry(*cell).or_default() += 1);
+        let (sets, apart): (BTreeMap<u32, String>, _) =
+            failed.into_iter().partition(|(cell, _)| self.together(*cell).is_some());
+        state.notes.extend(failed_twice(&state.header, &self.schedule.slots, &apart, self.round));
         let mut noted: BTreeSet<usize> = BTreeSet::new();
-        let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (cell, reason) in failed {
-            *self.rounds_done.entry(cell).or_default() += 1;
-            let Some(slot) = self.schedule.slots.iter().find(|slot| slot.cell == cell) else { continue };
-            if !slot.together {
-                reasons.entry(reason).or_default().push(cell);
-            } else if noted.insert(slot.combination)
-                && let Some(first) = state.header.cells.iter().find(|one| one.id == cell)
-            {
-                let of_set = |other: &&Slot| other.combination == slot.combination;
-                let ids = self.schedule.slots.iter().filter(of_set).flat_map(Slot::cells).collect();
-                state.notes.push(set_failed_twice(first, ids, self.round, &reason));
-            }
-        }
-        for (reason, slots) in reasons {
-            let own = self.schedule.slots.iter().filter(|slot| slots.contains(&slot.cell));
-            let ids: Vec<u32> = own.flat_map(Slot::cells).collect();
-            state.notes.extend(failed_twice(&state.header, slots.len(), ids, self.round, &reason));
+        for (cell, reason) in sets {
+            let Some(combination) = self.together(cell).filter(|combination| noted.insert(*combination)) else { continue };
+            let Some(first) = state.header.cells.iter().find(|one| one.id == cell) else { continue };
+            let of_set = |slot: &&Slot| slot.together && slot.combination == combination;
+            let ids = self.schedule.slots.iter().filter(of_set).flat_map(Slot::cells).collect();
+            state.notes.push(set_failed_twice(first, ids, self.round, &reason));
         }
         ended.then_some(End::Failed)
     }
