@@ -336,7 +336,8 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
     if !traffic.kind.has_hub() || others.is_empty() {
         return Ok(());
     }
-    let doubled: Vec<u32> = doubling((others.len() - 1).min(plan::MAX_GROUPS)).into_iter().map(|number| number as u32).collect();
+    let doubled: Vec<u32> =
+        doubling((others.len() - 1).min(plan::MAX_GROUPS)).into_iter().map(|number| number as u32).collect();
     let numbers = if traffic.numbers.is_empty() { &doubled } else { &traffic.numbers };
     let flows = numbers.iter().map(|number| *number as usize).sum::<usize>().saturating_mul(hubs.len() * patterns);
     if flows <= MAX_CELLS {

@@ -90,7 +90,8 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
                 return Err(table.wrong_at(&at, what));
             }
             if number as usize > MAX_GROUPS {
-                let what = format!("{number} {key} are too many: an agent has processes for {MAX_GROUPS} at the same time");
+                let what =
+                    format!("{number} {key} are too many: an agent has processes for {MAX_GROUPS} at the same time");
                 return Err(table.wrong_at(&at, what));
             }
             if numbers.contains(&(number as usize)) {
