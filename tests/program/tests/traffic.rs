@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::path::Path;
 
 use model::{FindingKind, FlowTally, Run};
 use program::{Doc, Finished, Sandbox, skip};
@@ -67,6 +68,9 @@ fn a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer
     let test = "a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer_does_not";
     if let Err(error) = lab::available() {
         return skip::skip(test, &error.to_string());
+    }
+    if !Path::new("/proc/sys/net/ipv4/tcp_rto_min_us").exists() {
+        return skip::skip(test, "the least retransmission timeout of a namespace can be set from Linux 6.11 on");
     }
     let count = std::env::var("THRU_TRAFFIC_HOSTS").ok().and_then(|count| count.parse().ok()).unwrap_or(9);
     // Eight segments: a burst of so many senders does not fit.
