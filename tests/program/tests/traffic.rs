@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::path::Path;
 
 use model::{FindingKind, FlowTally, Run};
-use program::{Doc, Sandbox, skip};
+use program::{Doc, Finished, Sandbox, skip};
 
 /// Hosts n1 to nN around a router, each with a link of 100 Mbit/s; the queue towards n1 has `queue`. However the test ends, the lab is
 /// taken down.
@@ -26,16 +27,23 @@ impl Port {
         fs::write(port.sandbox.path("lab.toml"), nodes + &links).unwrap();
         fs::write(port.sandbox.path("fleet.toml"), format!("[[host]]\nname = \"n[1-{hosts}]\"\n")).unwrap();
         port.sandbox.run(&["lab", "up", "lab.toml", "--name", &port.name]).ok();
+        // A timeout takes a second, which is long beside what a busy machine adds to a transfer.
+        for host in 1..=hosts {
+            port.on(host, &["sysctl", "-qw", "net.ipv4.tcp_rto_min_us=1000000"]).ok();
+        }
         port
     }
 
-    /// An incast into n1 of two senders and of all, with blocks of 256 KiB.
+    fn on(&self, host: usize, command: &[&str]) -> Finished {
+        self.sandbox.run(&[&["lab", "exec", "--lab", &self.name, &format!("n{host}"), "--"], command].concat())
+    }
+
+    /// An incast into n1 of one sender and of all, with blocks of 256 KiB.
     fn incast(&self, senders: usize) -> Run {
-        let senders = format!("2,{senders}");
-        let exec = ["lab", "exec", "--lab", &self.name, "n1", "--", "thru"];
-        let mesh = ["mesh", "fleet.toml", "--traffic", "incast", "--to", "n1", "--transfer", "256KiB"];
+        let senders = format!("1,{senders}");
+        let mesh = ["thru", "mesh", "fleet.toml", "--traffic", "incast", "--to", "n1", "--transfer", "256KiB"];
         let flags = ["--senders", &senders, "--rounds", "8", "--set", "cc=cubic", "--json", "incast.json"];
-        self.sandbox.run(&[&exec[..], &mesh, &flags].concat()).ok();
+        self.on(1, &[&mesh[..], &flags].concat()).ok();
         Doc::try_parse(&fs::read_to_string(self.sandbox.path("incast.json")).unwrap()).unwrap().run
     }
 }
@@ -61,12 +69,15 @@ fn a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer
     if let Err(error) = lab::available() {
         return skip::skip(test, &error.to_string());
     }
+    if !Path::new("/proc/sys/net/ipv4/tcp_rto_min_us").exists() {
+        return skip::skip(test, "the least retransmission timeout of a namespace can be set from Linux 6.11 on");
+    }
     let count = std::env::var("THRU_TRAFFIC_HOSTS").ok().and_then(|count| count.parse().ok()).unwrap_or(9);
-    // 12 segments: a burst of so many senders does not fit.
-    let (statement, timeouts) = said(&Port::new(count, "18KiB").incast(count - 1));
+    // Eight segments: a burst of so many senders does not fit.
+    let (statement, timeouts) = said(&Port::new(count, "12KiB").incast(count - 1));
     println!("{statement} ({timeouts} timeouts)");
     assert!(statement.starts_with("Goodput into n1 is ") && timeouts > 0, "{statement}");
-    assert!(statement.contains(" and collapses to ") || statement.contains(" and falls to "), "{statement}");
+    assert!(statement.contains(" and collapses to "), "{statement}");
     assert!(statement.contains("waited for a retransmission timeout"), "{statement}");
     // All blocks fit into the queue, so that nothing is lost there.
     let (statement, timeouts) = said(&Port::new(count, "8MiB").incast(count - 1));

@@ -168,3 +168,49 @@ fn with_half(mean: &RoundMean, text: impl Fn(f64) -> String) -> String {
     let half = half.map_or(String::new(), |half| format!(" {}", labels::share(half)));
     format!("{}{half}", text(mean.value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use model::{FactorKind, PlanTraffic, TrafficKind};
+
+    /// Three hosts that send to each other one at the same time, with the findings on them.
+    fn traffic(kind: TrafficKind) -> Run {
+        let mut run = sample::between_hosts();
+        let factor = kind.factor().unwrap();
+        for cell in &mut run.header.cells {
+            let level = cell.levels.remove("flows").unwrap();
+            cell.levels.insert(factor.to_owned(), level);
+        }
+        let plan = run.header.plan.as_mut().unwrap();
+        plan.traffic = Some(PlanTraffic { kind, seed: 1 });
+        let own = plan.factors.iter_mut().find(|factor| factor.name == "flows").unwrap();
+        (own.name, own.key, own.kind) = (factor.to_owned(), factor.to_owned(), FactorKind::Traffic);
+        run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes);
+        run
+    }
+
+    #[test]
+    fn an_incast_has_its_answer_and_a_line_for_each_number_of_senders() {
+        let run = traffic(TrafficKind::Incast);
+        assert!(is_of(&run) && !is_of(&sample::between_hosts()));
+        for columns in [60, 80, 100] {
+            let text = screen(&run, columns, "`thru show x -v`");
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
+            assert!(text.starts_with("Goodput       Goodput into a "), "{text}");
+            assert!(text.contains("Fairness      With 4 senders Jain's fairness index is "), "{text}");
+            assert!(text.contains(" senders ") && text.contains(" goodput "), "{text}");
+            assert!(text.ends_with("all pairs with their intervals and limits\n") || text.contains("Jain"), "{text}");
+        }
+        let ids: Vec<String> = crate::figures(&[run]).into_iter().map(|figure| figure.id).collect();
+        assert_eq!(ids[0], "plan-traffic-goodput", "{ids:?}");
+    }
+
+    #[test]
+    fn a_permutation_lists_its_slowest_flows() {
+        let text = screen(&traffic(TrafficKind::Permutation), 100, "");
+        assert!(text.starts_with("Goodput       Permutation of 6 flows at the same time: "), "{text}");
+        assert!(text.contains("The slowest of 12 flows\n") && text.contains(" (permutation 1): "), "{text}");
+    }
+}

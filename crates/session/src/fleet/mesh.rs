@@ -341,7 +341,8 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
     if !traffic.kind.has_hub() || others.is_empty() {
         return Ok(());
     }
-    let doubled: Vec<u32> = doubling(others.len() - 1).into_iter().map(|number| number as u32).collect();
+    let doubled: Vec<u32> =
+        doubling((others.len() - 1).min(plan::MAX_GROUPS)).into_iter().map(|number| number as u32).collect();
     let numbers = if traffic.numbers.is_empty() { &doubled } else { &traffic.numbers };
     let flows = numbers.iter().map(|number| *number as usize).sum::<usize>().saturating_mul(hubs.len() * patterns);
     if flows <= MAX_CELLS {
@@ -500,7 +501,7 @@ mod tests {
         assert!(Mesh { share: share.0, ..mesh() }.text("f", &fleet(200)).is_ok());
         let incast = Mesh { traffic: Some(traffic(TrafficKind::Incast)), ..mesh() };
         let flows = incast.text("f", &fleet(100)).unwrap_err().to_string();
-        assert!(flows.starts_with("this mesh has 22600 flows") && flows.contains("fewer hosts with `to`"), "{flows}");
+        assert!(flows.starts_with("this mesh has 12700 flows") && flows.contains("fewer hosts with `to`"), "{flows}");
         let more = mesh().text("f", &fleet(3_000)).unwrap_err().to_string();
         assert!(more.contains("measure fewer hosts or patterns at once"), "{more}");
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();

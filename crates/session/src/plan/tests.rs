@@ -474,3 +474,33 @@ direction = "reverse"
     assert!(with("[[group]]\n").contains("a group needs a key"));
     assert!(wrong("to = [\"a\", \"b\"]\n[[group]]\nflows = 1\n").contains("between two hosts"));
 }
+
+#[test]
+fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
+    let hosts = "from = [\"a\", \"b\", \"c\", \"d\"]\nto = [\"a\"]\n";
+    let text = format!(
+        "{hosts}[traffic]\nkind = \"incast\"\nsenders = \"3, 1\"\n[[factor]]\nfield = \"cc\"\nlevels = [\"cubic\", \"reno\"]\n"
+    );
+    let read = plan(&text);
+    assert_eq!(read.cells.len(), 2 * (1 + 3));
+    let (slots, _) = crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap();
+    assert_eq!(analysis::plan::round(&slots, 1, None, 0), [vec![0], vec![1, 2, 3], vec![4], vec![5, 6, 7]]);
+    assert_eq!(read.plan.factors[1].levels, ["1", "3"]);
+
+    let with = |rest: &str| wrong(&format!("{hosts}{rest}"));
+    for (rest, expected) in [
+        ("[traffic]\nkind = \"all\"\n", "traffic.kind: 'all' is not one of incast, fan-out, ring"),
+        ("[traffic]\nsenders = 1\n", "`kind` is missing: write one of incast"),
+        ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are more than the 3 hosts"),
+        ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` is of another kind than incast"),
+        ("[traffic]\nkind = \"ring\"\n", "ring is between the same hosts"),
+        ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `reverse` and `both`"),
+        ("[traffic]\nkind = \"incast\"\n[base]\npattern = \"curve\"\n", "a curve"),
+        ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] exclude each other"),
+        ("light = 4\n", "each needs a bounded rate: give `rate`"),
+        ("light = 4\n[traffic]\nkind = \"incast\"\n", "omit `light`"),
+    ] {
+        let found = with(rest);
+        assert!(found.contains(expected), "{rest}: {found}");
+    }
+}

@@ -3,7 +3,7 @@
 use analysis::plan::{PlannedCell, doubling};
 use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, Spec, TrafficKind};
 
-use super::groups::possible;
+use super::groups::{MAX_GROUPS, possible};
 use crate::Failure;
 use crate::source::Table;
 use crate::values::whole;
@@ -72,7 +72,8 @@ pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The numbers of senders or receivers, ascending: those of `key`, or 1, 2, 4 and so on up to all.
+/// The numbers of senders or receivers, ascending: those of `key`, or 1, 2, 4 and so on up to all, or as many as an agent has
+/// measuring processes for.
 fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Result<Vec<usize>, Failure> {
     let (hubs, others) = if kind == TrafficKind::Incast { (&plan.to, &plan.from) } else { (&plan.from, &plan.to) };
     let around = |hub: &String| others.iter().filter(|other| *other != hub).count();
@@ -88,6 +89,11 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
                 let what = format!("{number} {key} are more than the {most} hosts that there are beside the one");
                 return Err(table.wrong_at(&at, what));
             }
+            if number as usize > MAX_GROUPS {
+                let what =
+                    format!("{number} {key} are too many: an agent has processes for {MAX_GROUPS} at the same time");
+                return Err(table.wrong_at(&at, what));
+            }
             if numbers.contains(&(number as usize)) {
                 return Err(table.wrong_at(&at, format!("{number} is given twice")));
             }
@@ -95,7 +101,7 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
         }
     }
     numbers.sort_unstable();
-    Ok(if numbers.is_empty() { doubling(most) } else { numbers })
+    Ok(if numbers.is_empty() { doubling(most.min(MAX_GROUPS)) } else { numbers })
 }
 
 /// Checks that the cells can be measured at the same time as others of their hosts.
