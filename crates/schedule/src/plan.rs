@@ -10,8 +10,8 @@ use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, Plan, Rete
 
 use crate::curve::{Planned, WARM_UP, leg, warm_up};
 use crate::plan_parts::{
-    CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped,
-    spec_and_legs, step_in_words, trials_left_ns,
+    CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
+    step_in_words, trials_left_ns,
 };
 use crate::plan_retest::Retests;
 use crate::single::GAP_NS;

@@ -187,7 +187,7 @@ mod tests {
         plan.traffic = Some(PlanTraffic { kind, seed: 1 });
         let own = plan.factors.iter_mut().find(|factor| factor.name == "flows").unwrap();
         (own.name, own.key, own.kind) = (factor.to_owned(), factor.to_owned(), FactorKind::Traffic);
-        run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes);
+        run.findings = analysis::of_plan(&run.header, &run.outcomes, &run.passes, &[]);
         run
     }
 

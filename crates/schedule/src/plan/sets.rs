@@ -59,7 +59,9 @@ impl PlanRun {
         state.notes.extend(failed_twice(&state.header, &self.schedule.slots, &apart, self.round));
         let mut noted: BTreeSet<usize> = BTreeSet::new();
         for (cell, reason) in sets {
-            let Some(combination) = self.together(cell).filter(|combination| noted.insert(*combination)) else { continue };
+            let Some(combination) = self.together(cell).filter(|combination| noted.insert(*combination)) else {
+                continue;
+            };
             let Some(first) = state.header.cells.iter().find(|one| one.id == cell) else { continue };
             let of_set = |slot: &&Slot| slot.together && slot.combination == combination;
             let ids = self.schedule.slots.iter().filter(of_set).flat_map(Slot::cells).collect();
