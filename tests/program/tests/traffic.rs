@@ -16,7 +16,8 @@ struct Port {
 
 impl Port {
     fn new(hosts: usize, queue: &str) -> Self {
-        let port = Self { sandbox: Sandbox::new(), name: format!("port-{queue}-{}", std::process::id()) };
+        let port =
+            Self { sandbox: Sandbox::new(), name: format!("port-{}-{}", queue.to_lowercase(), std::process::id()) };
         // Both queues are emulated: a token bucket would pass the beginning of each burst at any rate.
         let link = |host: usize| {
             let queue = if host == 1 { format!("queue = \"{queue}\"\ndelay = \"50us\"\n") } else { String::new() };

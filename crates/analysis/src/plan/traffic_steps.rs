@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, PlanTraffic, Ratio, RunHeader, Stop, TrafficKind,
-    Trial,
+    Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, PlanTraffic, Ratio, RunHeader, Stop,
+    TrafficKind, Trial,
 };
 
 use super::complete;
@@ -89,6 +89,9 @@ pub fn traffic_curves(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass])
             None => curves.push(TrafficCurve { kind, levels, hub, steps: vec![step], knee: None }),
         }
     }
+    let hosts = |plan: &Plan| if traffic.kind == TrafficKind::FanOut { plan.from.clone() } else { plan.to.clone() };
+    let hosts = header.plan.as_deref().map(hosts).unwrap_or_default();
+    curves.sort_by_key(|curve| hosts.iter().position(|host| Some(host) == curve.hub.as_ref()));
     for curve in curves.iter_mut().filter(|_| traffic.kind.has_hub()) {
         curve.steps.sort_by_key(|step| step.number);
         let totals: Vec<Vec<f64>> =
