@@ -498,7 +498,8 @@ fn a_slow_host_a_slow_link_and_an_asymmetric_pair_are_named_and_nothing_else() {
     let exec = ["lab", "exec", "--lab", &hosts.name, "h1", "--"];
     hosts.sandbox.start(&[&exec[..], &mesh].concat()).wait_at_most(MESH_LIMIT).ok();
     let doc = Doc::try_parse(&fs::read_to_string(hosts.sandbox.path("mesh.json")).unwrap()).unwrap();
-    let kinds = [FindingKind::Outlier, FindingKind::Asymmetry, FindingKind::Unconfirmed];
+    // On a busy machine a pair may be disturbed in both rounds: it is not confirmed, and not called slow.
+    let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
     let found: Vec<&str> = doc
         .run
         .findings
