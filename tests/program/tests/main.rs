@@ -12,6 +12,7 @@ mod crowd;
 mod errors;
 mod figures;
 mod fleet;
+mod fleet_bus;
 mod fleet_watch;
 mod flow;
 mod foreign;
