@@ -31,6 +31,8 @@ const MAX_EVENT: u64 = 256 << 20;
 pub(crate) struct OnBus {
     /// The first event of a run that has no result yet.
     pending_start: Option<Event>,
+    /// The run was begun by an earlier command.
+    continued: bool,
     next: u64,
     queue: mpsc::UnboundedSender<(u64, Vec<u8>)>,
     courier: JoinHandle<()>,
@@ -59,7 +61,8 @@ impl OnBus {
                 }
             }
         });
-        let mut begun = Self { pending_start: None, next: known.len() as u64, queue, courier, place };
+        let (continued, next) = (earlier.is_some(), known.len() as u64);
+        let mut begun = Self { pending_start: None, continued, next, queue, courier, place };
         if let Some((run, trials)) = earlier {
             let known: BTreeSet<String> = known.iter().filter_map(key).collect();
             let header = [Event::Run(run.header.clone())].into_iter();
@@ -74,6 +77,7 @@ impl OnBus {
     /// Takes an event that is stored.
     pub(crate) fn event(&mut self, event: &Event) {
         match event {
+            Event::Run(_) if self.continued => {}
             Event::Run(_) => self.pending_start = Some(event.clone()),
             transient if transient.is_transient() => {}
             _ => {

@@ -71,7 +71,7 @@ fn what_is_wrong_with_a_bus_is_told() {
     assert!(said(&["rr", &url], 2).contains("the name of an agent is missing"));
     assert!(said(&["rr", "nats://me:secret@b/n"], 2).contains("THRU_BUS_CREDS"));
     assert!(said(&["mesh", "nats://127.0.0.1:1"], 3).contains("check the address"));
-    assert!(said(&["serve", "--bus", &url], 2).contains("`bus` lets clients"));
+    assert!(said(&["serve", "--bus", &url], 2).contains("--bus lets clients"));
     let taken = format!("{url}/n1");
     let key = sandbox.path("another.key").display().to_string();
     let serve = ["serve", "--listen", "127.0.0.1:0", "--bus", &taken, "--key-file", &key, token[0], token[1]];
