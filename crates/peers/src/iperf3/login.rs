@@ -13,20 +13,11 @@ use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::sys::RsaKey;
+use super::sys::{Padding, RsaKey};
 use crate::InteropError;
 
 /// Default allowed difference of the two clocks, s; iperf3's own value.
 pub const SKEW_S: u64 = 10;
-
-/// Padding of the encrypted login; both ends must use the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Padding {
-    /// RSAES-OAEP with SHA-1: iperf3 3.17 and newer.
-    Oaep,
-    /// RSAES-PKCS1-v1_5: iperf3 before 3.17, and newer ones with `--use-pkcs1-padding`.
-    Pkcs1,
-}
 
 /// A user who logs in to a server.
 pub struct Login {
