@@ -14,7 +14,6 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::{Frame, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Time between two looks for keys and events, and so between two pictures.
 const PACE: Duration = Duration::from_millis(100);
@@ -224,13 +223,10 @@ fn show<V: View>(
     }
 }
 
-/// Whether the terminal was closed. Crossterm would read it for ever: it takes the end of its input for a reason to read again.
+/// Whether the terminal was closed: it is none any more. Crossterm would read it for ever, as it takes the end of its input for a reason
+/// to read again.
 fn is_gone() -> bool {
-    let stdin = io::stdin();
-    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
-    let looked = poll(&mut terminal, Some(&Timespec::default()));
-    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    looked.is_ok() && terminal[0].revents().intersects(gone)
+    !io::stdin().is_terminal()
 }
 
 /// What a key does.

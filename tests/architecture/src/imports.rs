@@ -65,7 +65,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("store", &["tokio", "socket2"]),
     ("engine", &["tokio"]),
     ("peers", &["tokio", "libc"]),
-    ("tui", &["tokio", "libc", "socket2", "rusqlite"]),
+    ("tui", &["tokio", "rustix", "libc", "socket2", "rusqlite"]),
     ("peer-wire", &["tokio", "rustix", "libc", "socket2"]),
 ];
 

@@ -103,11 +103,13 @@ fn a_stream_is_followed_paused_resized_and_ended() {
 fn a_terminal_that_is_closed_ends_the_measurement() {
     let test = "a_terminal_that_is_closed_ends_the_measurement";
     let Some(terminal) = Terminal::open(test) else { return };
-    for view in ["thru rr --transport unix --time 1500ms --trials 9 --name closed --tui", "thru top"] {
+    let views =
+        [("thru rr --transport unix --time 1500ms --trials 9 --name closed --tui", "all   "), ("thru top", "core")];
+    for (view, seen) in views {
         terminal.tmux(&["new-window", "sh"]);
         terminal.wait("a prompt", |screen| screen.contains('$') || screen.contains('#'));
         terminal.command(&format!("exec {view}"));
-        terminal.wait("the view", |screen| screen.contains("q quit"));
+        terminal.wait("the view", |screen| screen.contains("q quit") && screen.contains(seen));
         let process: i32 = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap();
         terminal.tmux(&["kill-window"]);
         let stat = format!("/proc/{process}/stat");

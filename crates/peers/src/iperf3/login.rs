@@ -13,8 +13,7 @@ use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-pub use super::sys::Padding;
-use super::sys::RsaKey;
+use super::sys::{Padding, RsaKey};
 use crate::InteropError;
 
 /// Default allowed difference of the two clocks, s; iperf3's own value.

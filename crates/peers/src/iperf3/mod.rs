@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 use model::Spec;
 use peer_wire::iperf3::PEER;
 
-pub use self::login::{Login, Padding, SKEW_S, Users};
+pub use self::login::{Login, SKEW_S, Users};
+pub use self::sys::Padding;
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 

@@ -8,6 +8,9 @@ use aws_lc_sys::{
     RSA_private_key_from_bytes, RSA_public_key_from_bytes, RSA_size,
 };
 
+/// Lengths of keys that are accepted, bits.
+const BITS: std::ops::RangeInclusive<u32> = 2048..=8192;
+
 /// Padding of the encrypted login; both ends must use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
@@ -16,9 +19,6 @@ pub enum Padding {
     /// RSAES-PKCS1-v1_5: iperf3 before 3.17, and newer ones with `--use-pkcs1-padding`.
     Pkcs1,
 }
-
-/// Lengths of keys that are accepted, bits.
-const BITS: std::ops::RangeInclusive<u32> = 2048..=8192;
 
 /// A key; freed when it is dropped.
 pub(super) struct RsaKey(NonNull<RSA>);
