@@ -48,7 +48,7 @@ fn a_bus_that_is_killed_costs_nothing_and_keeps_the_run_for_another_host() {
     let third = Sandbox::new();
     let again = third.run(&[&args[..], &["--resume", &id]].concat()).ended_with(2).message();
     assert!(again.contains("is finished"), "{again}");
-    let unknown = third.run(&[&args[..], &["--resume", "nosuch"]].concat()).ended_with(2).message();
+    let unknown = third.run(&[&args[..], &["--resume", "nosuch"]].concat()).ended_with(6).message();
     assert!(unknown.contains("nosuch"), "{unknown}");
 }
 
