@@ -42,11 +42,11 @@ const result = (page) => page.locator('.answer .result');
 test('a test goes from the form to its result, growing while it runs', needed, async () => {
   const { page, done } = await open('/new');
   await page.getByLabel('HOST').fill(host);
-  await page.getByLabel('--time', { exact: true }).fill('3500ms');
+  await page.getByLabel('--time', { exact: true }).fill('8s');
   await page.getByLabel('--both', { exact: true }).check();
   await page.locator('summary', { hasText: 'Precision' }).click();
   await page.getByLabel('--trials', { exact: true }).fill('1');
-  assert.equal(await page.getByLabel('Command line').innerText(), `thru stream ${host} --both --time=3500ms --trials=1`);
+  assert.equal(await page.getByLabel('Command line').innerText(), `thru stream ${host} --both --time=8s --trials=1`);
   await page.getByRole('button', { name: 'Start' }).click();
   await page.locator('.now progress').waitFor();
   assert.match(page.url(), /\/runs\/\d{8}-\d{6}-[0-9a-f]{4}$/);
@@ -61,7 +61,7 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   await page.getByText('Finished.').waitFor();
   assert.match(await result(page).innerText(), /goodput .*bit\/s/);
   const document = JSON.parse(at.program.run('export', 'last', '--format', 'json'));
-  assert.deepEqual(document.header.command, ['thru', 'stream', host, '--both', '--time=3500ms', '--trials=1']);
+  assert.deepEqual(document.header.command, ['thru', 'stream', host, '--both', '--time=8s', '--trials=1']);
   await done();
 });
 
