@@ -31,7 +31,7 @@ impl PathProbe {
             let probe = TrafficSample::start(&sys);
             std::thread::sleep(Duration::from_nanos(probe.left_ns(&sys)));
             let traffic = probe.finish(&sys);
-            let path = requested.or(addresses.peer.filter(|peer| *peer != OVER_BUS)).map(|peer| {
+            let path = requested.or(addresses.peer).filter(|peer| *peer != OVER_BUS).map(|peer| {
                 if may_probe(&challenges, peer, addresses, reach_token.as_ref()) {
                     host::probe_path(&sys, peer)
                 } else {
