@@ -26,6 +26,22 @@ pub struct RoundMean {
     pub interval: Option<[f64; 2]>,
 }
 
+impl RoundMean {
+    /// The same as an estimate of so many rounds, with the confidence `level`.
+    pub(super) fn estimate(&self, statistic: &str, unit: &str, level: f64, rounds: usize) -> Estimate {
+        Estimate {
+            statistic: statistic.into(),
+            unit: unit.into(),
+            value: self.value,
+            low: self.interval.map(|[low, _]| low),
+            high: self.interval.map(|[_, high]| high),
+            confidence: level,
+            method: "Student's t over rounds".into(),
+            n: u32::try_from(rounds).unwrap_or(u32::MAX),
+        }
+    }
+}
+
 /// What one group took; in a traffic, what the flow of one pair of hosts took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupShare {
@@ -353,16 +369,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
         cells: cells.to_vec(),
         comparison: None,
     };
-    let estimated = |mean: &RoundMean, statistic: &str, unit: &str| Estimate {
-        statistic: statistic.into(),
-        unit: unit.into(),
-        value: mean.value,
-        low: mean.interval.map(|[low, _]| low),
-        high: mean.interval.map(|[_, high]| high),
-        confidence: level,
-        method: "Student's t over rounds".into(),
-        n: u32::try_from(set.rounds).unwrap_or(u32::MAX),
-    };
+    let estimated = |mean: &RoundMean, statistic: &str, unit: &str| mean.estimate(statistic, unit, level, set.rounds);
     let total = estimated(&set.total_bps, "mean over rounds of the goodput of all groups", "bit/s");
     let taken: Vec<String> =
         set.groups.iter().map(|group| format!("{} {}", group.name, percent(&group.share))).collect();

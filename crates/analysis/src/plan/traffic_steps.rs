@@ -212,22 +212,9 @@ fn finding(
     Finding { kind, statement: format!("{place}{statement}"), estimate, block: None, cells, comparison: None }
 }
 
-fn estimated(mean: &RoundMean, statistic: &str, unit: &str, level: f64, rounds: usize) -> Estimate {
-    Estimate {
-        statistic: statistic.into(),
-        unit: unit.into(),
-        value: mean.value,
-        low: mean.interval.map(|[low, _]| low),
-        high: mean.interval.map(|[_, high]| high),
-        confidence: level,
-        method: "Student's t over rounds".into(),
-        n: u32::try_from(rounds).unwrap_or(u32::MAX),
-    }
-}
-
 fn total(step: &TrafficStep, level: f64) -> Estimate {
     let statistic = "mean over rounds of the goodput of all flows";
-    estimated(&step.shares.total_bps, statistic, "bit/s", level, step.shares.rounds)
+    step.shares.total_bps.estimate(statistic, "bit/s", level, step.shares.rounds)
 }
 
 /// `94.1 Mbit/s ± 0.3 %`, or the value alone.
@@ -298,8 +285,7 @@ fn waits(step: &TrafficStep) -> String {
 /// The completion times of a step's transfers.
 fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &str, level: f64) -> Option<Finding> {
     let it = step.completion?;
-    let all = estimated(
-        &it.all_ns,
+    let all = it.all_ns.estimate(
         "mean over rounds of the time until all transfers had ended",
         "ns",
         level,
@@ -325,7 +311,7 @@ fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &str, lev
 fn fairness(curve: &TrafficCurve, step: &TrafficStep, place: &str, level: f64) -> Option<Finding> {
     let (index, smallest) = (step.shares.index?, step.shares.smallest?);
     let estimate =
-        estimated(&index, "mean over rounds of Jain's index over the flows", "index", level, step.shares.rounds);
+        index.estimate("mean over rounds of Jain's index over the flows", "index", level, step.shares.rounds);
     let half = index.interval.map_or(String::new(), |[low, high]| format!(" ± {:.3}", (high - low) / 2.0));
     let starved = match step.shares.starved_flows {
         0 => String::new(),
@@ -355,7 +341,7 @@ fn of_draws(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
         by_round.values().filter(|totals| totals.len() == steps.len()).filter_map(|totals| mean(totals)).collect();
     let Some(value_of) = mean(&rounds) else { return Vec::new() };
     let together = RoundMean { value: value_of, interval: t_interval(&rounds, level).map(|it| [it.low, it.high]) };
-    let together = estimated(&together, "mean over rounds of the goodput of all flows", "bit/s", level, rounds.len());
+    let together = together.estimate("mean over rounds of the goodput of all flows", "bit/s", level, rounds.len());
     let flows = first.shares.groups.len();
     let draws = match curve.kind.factor() {
         Some(factor) if steps.len() > 1 => format!(", mean of {}", plural(steps.len(), factor)),
