@@ -64,7 +64,7 @@ run_target() {
     mkdir -p "target/fuzz/corpus/$target" "$artifacts"
     dictionary "$target" >"target/fuzz/$target.dict"
     # libFuzzer's own output says more than is read here.
-    "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST -rss_limit_mb=$MEMORY -print_final_stats=1 \
+    THRU_FUZZ_WORDS=target/fuzz/$target.dict "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST -rss_limit_mb=$MEMORY -print_final_stats=1 \
         -dict="target/fuzz/$target.dict" -artifact_prefix="$artifacts/" "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1 &
     fuzzer=$!
     watch_target "$fuzzer" "$log" "$quiet" &

@@ -30,6 +30,7 @@ fn again<M: Message + PartialEq + std::fmt::Debug>(message: &M) {
     assert_eq!(decoder.take::<M>().ok().flatten().as_ref(), Some(message));
 }
 
+throughline_fuzz::structured!();
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some(([kind, cut], said)) = bytes.split_first_chunk::<2>() else { return };
     let cut = if *cut == 0 { said.len() } else { usize::from(*cut) };

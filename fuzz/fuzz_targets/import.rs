@@ -4,6 +4,7 @@
 use import::{FORMATS, Source, assemble, read};
 use throughline_fuzz::memory::bounded;
 
+throughline_fuzz::structured!();
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((format, text)) = bytes.split_first() else { return };
     let only = FORMATS.get(usize::from(*format));

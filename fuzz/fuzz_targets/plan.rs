@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use throughline_fuzz::memory::bounded;
 
+throughline_fuzz::structured!();
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     for in_lab in [false, true] {

@@ -3,6 +3,7 @@
 
 use throughline_fuzz::memory::bounded;
 
+throughline_fuzz::structured!();
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     bounded(bytes, 2 << 20, 2_048, || {

@@ -20,10 +20,10 @@ export function Drawing({ figure, page }: { figure: Figure; page: Page }) {
       {figure.pictures.map((svg, index) => (
         <div class={`picture ${index === 0 ? 'broad' : 'narrow'}`} dangerouslySetInnerHTML={{ __html: svg }} />
       ))}
-      {shown.lines.length > 0 && (
+      {(figure.table || shown.lines.length > 0) && (
         <details class="fold" open={state.table.value} onToggle={(event) => { state.table.value = event.currentTarget.open; }}>
           <summary>Table of {figure.title}</summary>
-          {state.table.value && <Rows table={pointTable(shown, MOST_ROWS)} name={name} />}
+          {state.table.value && <Rows table={figure.table ?? pointTable(shown, MOST_ROWS)} name={name} />}
         </details>
       )}
       {shown.lines.length > 0 && (

@@ -114,6 +114,8 @@ export interface FigurePart {
   /** Index of the run of a matrix. */
   owner: number;
   pictures: string[];
+  /** What a map says; null of other figures. */
+  table: Table | null;
 }
 
 export interface Figure extends Omit<FigurePart, 'series'> {

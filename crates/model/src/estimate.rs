@@ -28,6 +28,9 @@ impl Estimate {
     /// The widest relative half width that is printed; beyond it the value is not determined.
     pub const MOST_RELATIVE: f64 = 1.0;
 
+    /// The statistic of a list's number for a run of several cells.
+    pub const MEDIAN_OVER_CELLS: &str = "median over cells";
+
     /// The longer half of the interval relative to the value; `None` without an interval or for a value of 0. If the low end is
     /// cut at zero, the other half counts.
     #[must_use]

@@ -67,9 +67,9 @@ pub use host::{host, host_differences};
 pub use lab::lab_report;
 pub use limiter::why_report;
 pub use live::{LiveLines, LivePoint, LivePoints};
-pub use outcome_line::{estimate_words, outcome_line};
+pub use outcome_line::outcome_line;
 pub use plan::{PlanPreview, plan_preview};
-pub use run_list::{RunRow, headline, run_list};
+pub use run_list::{RunRow, headline, listed, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use settings::{
     changed_settings, planned_settings, restored_settings, reverted_settings, settings, settings_journal,

@@ -23,8 +23,7 @@ pub fn outcome_line(outcome: &Outcome) -> String {
 }
 
 /// An estimate as text: `9.41 Gbit/s ±0.3 %`, without the width if there is no interval.
-#[must_use]
-pub fn estimate_words(estimate: &Estimate) -> String {
+pub(crate) fn estimate_words(estimate: &Estimate) -> String {
     let value = labels::quantity(estimate.value, &estimate.unit);
     match labels::half_width(estimate) {
         Some(width) => format!("{value} {width}"),

@@ -1,7 +1,7 @@
 //! The table of runs in a store.
 
 use comfy_table::{ContentArrangement, Table};
-use model::{FindingKind, Run, Trust, units};
+use model::{Estimate, FindingKind, Run, Trust, units};
 
 use crate::{labels, outcome_line, spread};
 
@@ -53,6 +53,20 @@ pub fn headline(run: &Run) -> String {
         None => parts.push("(not finished)".to_owned()),
     }
     parts.join(" ")
+}
+
+/// What stands for a run of so many cells in a list of runs that are not loaded: its number with the interval, that it is the median of
+/// several cells, or how many cells there are.
+#[must_use]
+pub fn listed(number: Option<&Estimate>, cells: u64) -> Option<String> {
+    let words = number.map(outcome_line::estimate_words);
+    match number {
+        Some(number) if number.statistic == Estimate::MEDIAN_OVER_CELLS => {
+            Some(format!("median {} of {} cells", words?, number.n))
+        }
+        Some(_) => words,
+        None => (cells > 1).then(|| format!("{cells} cells")),
+    }
 }
 
 /// A run's result without its name and ending.

@@ -9,6 +9,9 @@ pub(crate) struct Headline {
     outcome: Option<Estimate>,
     peak: Option<Estimate>,
     first: Option<Estimate>,
+    /// The values of the outcomes that have the unit of the first one with a value.
+    values: Vec<f64>,
+    unit: String,
     trust: Option<Trust>,
 }
 
@@ -19,6 +22,14 @@ impl Headline {
             Event::Outcome(outcome) => {
                 self.outcomes += 1;
                 self.outcome.clone_from(&outcome.estimate);
+                if let Some(estimate) = &outcome.estimate {
+                    if self.values.is_empty() {
+                        self.unit.clone_from(&estimate.unit);
+                    }
+                    if self.unit == estimate.unit {
+                        self.values.push(estimate.value);
+                    }
+                }
                 self.trust = self.trust.max(outcome.summary.trust); // the worst is the greatest
             }
             Event::Finding(finding) => {
@@ -38,10 +49,27 @@ impl Headline {
         }
     }
 
-    /// The estimate of the only outcome, else of the peak, else of the first finding that has one.
-    pub(crate) fn estimate(&self) -> Option<&Estimate> {
+    /// The estimate of the only outcome, else of the peak, else of the first finding that has one, else the median of the outcomes.
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
         let only = self.outcome.as_ref().filter(|_| self.outcomes == 1);
-        only.or(self.peak.as_ref()).or(self.first.as_ref())
+        only.or(self.peak.as_ref()).or(self.first.as_ref()).cloned().or_else(|| self.median())
+    }
+
+    /// The median of the outcomes of one unit, without an interval: cells of a plan differ on purpose.
+    fn median(&self) -> Option<Estimate> {
+        let mut values = self.values.clone();
+        values.sort_by(f64::total_cmp);
+        let value = (values.get(values.len().checked_sub(1)? / 2)? + values.get(values.len() / 2)?) / 2.0;
+        Some(Estimate {
+            statistic: Estimate::MEDIAN_OVER_CELLS.to_owned(),
+            unit: self.unit.clone(),
+            value,
+            low: None,
+            high: None,
+            confidence: 0.0,
+            method: "median".to_owned(),
+            n: u32::try_from(values.len()).unwrap_or(u32::MAX),
+        })
     }
 
     /// The worst trust among the outcomes, `None` where none has a value.
@@ -104,5 +132,15 @@ mod tests {
         assert_eq!(headline(&[one.clone(), two.clone(), latency.clone(), peak]), Some(4.0));
         assert_eq!(headline(&[one, two, finding(FindingKind::Note, None), latency]), Some(3.0));
         assert_eq!(headline(&[outcome(None)]), None);
+    }
+
+    #[test]
+    fn cells_without_a_common_finding_have_a_median() {
+        let cells = [4.0, 1.0, 2.0, 9.0].map(|value| outcome(estimate(value)));
+        assert_eq!(headline(&cells), Some(3.0));
+        assert_eq!(headline(&cells[..3]), Some(2.0));
+        let Event::Outcome(mut other) = outcome(estimate(100.0)) else { unreachable!() };
+        other.estimate.as_mut().unwrap().unit = "ns".to_owned();
+        assert_eq!(headline(&[&cells[..], &[Event::Outcome(other)]].concat()), Some(3.0), "of the first unit");
     }
 }

@@ -233,7 +233,7 @@ impl Recorder {
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
         let doing = "append the end of a run";
         let run = self.current("ending")?;
-        let headline = run.headline.estimate().map(|estimate| encode("estimate", estimate)).transpose()?;
+        let headline = run.headline.estimate().map(|estimate| encode("estimate", &estimate)).transpose()?;
         let trust = run.headline.trust().map(|trust| encode("trust", &trust)).transpose()?;
         let changed = self
             .connection

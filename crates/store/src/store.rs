@@ -38,7 +38,7 @@ pub struct RunRow {
     /// `finished`, `interrupted` or `failed`; `None` while it runs, or when its process was killed.
     pub ending: Option<String>,
     /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
-    /// finding with an estimate. `None` until the run has ended.
+    /// finding with an estimate, else the median over its cells. `None` until the run has ended.
     #[serde(rename = "estimate")]
     pub headline: Option<Estimate>,
     /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.

@@ -72,8 +72,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wante
 }
 
 fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
-    let cells = || (row.cells > 1).then(|| format!("{} cells", row.cells));
-    let result = row.headline.as_ref().map(report::estimate_words).or_else(cells).unwrap_or_default();
+    let result = report::listed(row.headline.as_ref(), row.cells).unwrap_or_default();
     let words = |text: &str| (app.options.words)(text).into_owned();
     Listed {
         result: words(&result),

@@ -16,6 +16,7 @@ print(json.dumps({sheet.title: {
     'rows': [[cell(c) for c in row] for row in sheet.iter_rows()],
     'frozen': sheet.freeze_panes,
     'charts': [type(chart).__name__ for chart in sheet._charts],
+    'links': {c.coordinate: [c.data_type, c.hyperlink.location] for row in sheet.iter_rows() for c in row if c.hyperlink},
     'scales': sum(len(area.rules) for area in sheet.conditional_formatting),
 } for sheet in book}))
 ";
@@ -78,6 +79,11 @@ fn a_workbook_has_numbers_dates_charts_and_no_formula() {
     assert_eq!(row("trials", 1)[at("trials", "block (B)")][1], runs[0].outcomes[0].spec.block);
     assert_eq!(sheets["plan cells"]["rows"].as_array().unwrap().len(), 1 + runs[0].outcomes.len());
     assert_eq!(sheets["plan tables"]["scales"], 1);
+    let links = sheets["plan tables"]["links"].as_object().unwrap();
+    assert_eq!(links.len(), runs[0].outcomes.len(), "each mean leads to its outcome");
+    let places: std::collections::BTreeSet<&str> = links.values().map(|link| link[1].as_str().unwrap()).collect();
+    assert!(places.contains("'plan cells'!A2") && places.len() == links.len(), "{places:?}");
+    assert!(links.values().all(|link| link[0] == "n"), "a link is still a number");
     for (sheet, chart) in [
         ("throughput", "ScatterChart"),
         ("saturation", "ScatterChart"),

@@ -12,7 +12,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let outcomes = OutcomeRows::new(view.runs);
     let mut text = String::new();
     push_row(&mut text, outcomes.head().iter().map(String::as_str));
-    for (_, row) in outcomes.rows() {
+    for (_, _, row) in outcomes.rows() {
         let cells: Vec<String> = row.into_iter().map(|cell| cell.map_or(String::new(), Value::into_text)).collect();
         push_row(&mut text, cells.iter().map(String::as_str));
     }

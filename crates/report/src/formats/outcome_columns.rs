@@ -24,14 +24,14 @@ impl<'a> OutcomeRows<'a> {
         fixed.chain(end_names()).chain(self.levels.iter().map(|name| format!("level_{name}"))).collect()
     }
 
-    /// Each outcome's run and values.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Run, Vec<Option<Value>>)> {
+    /// Each outcome with its run and values.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Run, &'a Outcome, Vec<Option<Value>>)> {
         let outcomes = self.runs.iter().flat_map(|run| run.outcomes.iter().map(move |outcome| (run, outcome)));
         outcomes.map(|(run, outcome)| {
             let fixed = COLUMNS.iter().map(|(_, value)| value(run, outcome));
             let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
             let level = |name: &String| cell.and_then(|cell| cell.levels.get(name)).and_then(text);
-            (run, fixed.chain(end_values(&outcome.spec)).chain(self.levels.iter().map(level)).collect())
+            (run, outcome, fixed.chain(end_values(&outcome.spec)).chain(self.levels.iter().map(level)).collect())
         })
     }
 }

@@ -54,8 +54,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
 
 fn line(row: store::RunRow, measured: String) -> report::RunRow {
     let mut words: Vec<String> = row.name.iter().map(|name| format!("{name}:")).collect();
-    let cells = || (row.cells > 1).then(|| format!("{} cells", row.cells));
-    words.extend(row.headline.as_ref().map(report::estimate_words).or_else(cells));
+    words.extend(report::listed(row.headline.as_ref(), row.cells));
     match row.ending.as_deref() {
         Some("finished") => {}
         Some(how) => words.push(format!("({how})")),

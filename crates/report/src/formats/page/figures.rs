@@ -1,11 +1,13 @@
 //! The figures of the page: axes and marks as they are, points as columns, and pictures of what the page does not draw itself.
 
-use model::{Axis, Figure, Mark, Matrix, Run, Scale};
+use model::{Axis, Figure, Map, MapKind, Mark, Matrix, Run, Scale};
 use serde::Serialize;
 
 use super::columns::{Column, Columns};
+use super::tables::Table;
 use crate::draw::{NARROW, Use, WIDTH, draw, joined, look, shift};
 use crate::figures::Drawn;
+use crate::labels;
 
 /// A figure.
 #[derive(Debug, Serialize)]
@@ -31,6 +33,8 @@ pub(super) struct FigurePart {
     owner: usize,
     /// The picture for a wide and for a narrow place, of figures that the page does not draw: maps and stacked bars.
     pictures: Vec<String>,
+    /// What a map says, as a table: a map has no points.
+    table: Option<Table>,
 }
 
 /// The section of a figure.
@@ -72,7 +76,7 @@ pub(super) fn all(main: Vec<Drawn>, runs: &[Run], columns: &mut Columns) -> Vec<
         let mut own = |mut figure: Figure, place: Place| {
             if runs.len() > 1 {
                 figure.id = format!("{}-{}", figure.id, index + 1);
-                figure.title = format!("{}, {}", figure.title, crate::labels::title(run));
+                figure.title = format!("{}, {}", figure.title, labels::title(run));
             }
             let owners = vec![index; figure.series.len()];
             parts.push(part(figure, &owners, place, columns));
@@ -97,6 +101,7 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
         joined: joined(&figure),
         series,
         pictures,
+        table: figure.map.as_ref().map(|map| map_table(map, &figure.title)),
         id: figure.id,
         title: figure.title,
         subtitle: figure.subtitle,
@@ -108,6 +113,26 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
         matrix: figure.matrix,
         owner: owners.first().copied().unwrap_or_default(),
     }
+}
+
+/// The hosts and routers of a map with the links between them, in the order of the path.
+fn map_table(map: &Map, title: &str) -> Table {
+    let plain = |text: &str| labels::plain(text);
+    let facts = |lines: &[String]| plain(&lines.join(", "));
+    let kind = |kind| match kind {
+        MapKind::Host => "host",
+        MapKind::Router => "router",
+        MapKind::Switch => "switch",
+    };
+    let mut rows = Vec::new();
+    for (at, node) in map.nodes.iter().enumerate() {
+        rows.push(vec![kind(node.kind).to_owned(), plain(&node.name), facts(&node.lines)]);
+        for link in map.links.iter().filter(|link| link.between[0] == at) {
+            let ends = link.between.map(|end| map.nodes.get(end).map_or("", |node| node.name.as_str()));
+            rows.push(vec!["link".to_owned(), plain(&ends.join(" – ")), facts(&link.lines)]);
+        }
+    }
+    Table::words(title, ["part", "name", "facts"].map(str::to_owned).to_vec(), rows)
 }
 
 fn series(figure: &Figure, index: usize, run: usize, columns: &mut Columns) -> SeriesPart {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rust_xlsxwriter::{
-    Chart, ConditionalFormat3ColorScale, DocProperties, ExcelDateTime, Format, FormatAlign, Workbook, Worksheet,
+    Chart, ConditionalFormat3ColorScale, DocProperties, ExcelDateTime, Format, FormatAlign, Url, Workbook, Worksheet,
     XlsxError,
 };
 
@@ -14,6 +14,8 @@ use crate::labels;
 /// The most UTF-16 units of a cell, and the most rows below the head of a sheet.
 const MOST_TEXT: usize = 32_767;
 pub(super) const MOST_ROWS: usize = 1_048_575;
+/// The most links of a sheet.
+const MOST_LINKS: usize = 65_530;
 /// The most characters of a sheet's name.
 const MOST_NAME: usize = 31;
 /// The narrowest and the widest column, in characters.
@@ -106,6 +108,7 @@ pub(super) struct Sheet {
     /// Texts of several lines by their row: the column and the length of each line.
     long: BTreeMap<u32, Vec<(usize, usize)>>,
     is_frozen: bool,
+    links: usize,
     styles: Styles,
 }
 
@@ -158,6 +161,7 @@ impl Sheet {
             widths: Vec::new(),
             long: BTreeMap::new(),
             is_frozen: false,
+            links: 0,
             styles: Styles::new(),
         })
     }
@@ -236,6 +240,18 @@ impl Sheet {
         };
         self.widen(column, width + 1);
         Ok(())
+    }
+
+    /// Makes the number in a cell (row and column) a link to the first cell of a row of another sheet. A sheet has room for so many links.
+    pub(super) fn lead(&mut self, cell: (u32, u16), number: f64, to: (&str, u32)) -> Result<(), XlsxError> {
+        if self.links == MOST_LINKS {
+            return Ok(());
+        }
+        self.links += 1;
+        let url = Url::new(format!("internal:'{}'!A{}", to.0, to.1 + 1));
+        self.worksheet.write_url(cell.0, cell.1, url)?;
+        // The link has a text; the number takes its place, and the link stays.
+        self.worksheet.write_number_with_format(cell.0, cell.1, number, self.styles.number(number)).map(drop)
     }
 
     fn widen(&mut self, column: u16, width: usize) {

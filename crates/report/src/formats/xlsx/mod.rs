@@ -24,9 +24,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn workbook(view: &View<'_>) -> Result<Vec<u8>, XlsxError> {
     let mut book = Book::new(view.words);
-    rows::outcomes(&mut book, view.runs)?;
+    let places = rows::outcomes(&mut book, view.runs)?;
     figures::add(&mut book, crate::figures(view.runs))?;
-    plans::add(&mut book, view.runs)?;
+    plans::add(&mut book, view.runs, &places)?;
     host_cpu::add(&mut book, view.runs)?;
     rows::trials(&mut book, view.runs)?;
     environment::add(&mut book, view.runs)?;

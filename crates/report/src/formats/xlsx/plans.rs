@@ -6,16 +6,17 @@ use rust_xlsxwriter::{ChartAxisCrossing, ChartAxisLabelPosition, ChartType, Xlsx
 
 use super::book::{Book, Sheet};
 use super::charts::{ROWS, chart, colour, error_bars, fill_look, range, shape};
+use super::rows::Places;
 use crate::formats::value::{Value, number, text};
 use crate::labels;
 
 /// Adds the sheets of each plan among the runs.
-pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
+pub(super) fn add(book: &mut Book, runs: &[Run], places: &Places) -> Result<(), XlsxError> {
     for run in runs.iter().filter(|run| run.header.plan.is_some()) {
         let tables = tables(&run.header, &run.outcomes);
         let mut sheet = book.sheet("plan tables", &format!("means of the cells: {}", labels::title(run)))?;
         for table in tables.iter().filter(|table| table.cells.iter().flatten().any(Option::is_some)) {
-            means(&mut sheet, table)?;
+            means(&mut sheet, table, |cell| places.of(run, cell))?;
         }
         if sheet.row > 0 {
             book.push(sheet);
@@ -25,8 +26,12 @@ pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
     Ok(())
 }
 
-/// The means, and beside them both ends of their intervals.
-fn means(sheet: &mut Sheet, table: &PlanTable) -> Result<(), XlsxError> {
+/// The means, and beside them both ends of their intervals. A mean leads to the line of its outcome: sheet and row, which `place` knows.
+fn means<'a>(
+    sheet: &mut Sheet,
+    table: &PlanTable,
+    place: impl Fn(u32) -> Option<(&'a str, u32)>,
+) -> Result<(), XlsxError> {
     let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let held = if held.is_empty() { String::new() } else { format!("; {}", held.join(", ")) };
     sheet.title(&format!("{} ({}){held}", table.measure, table.unit))?;
@@ -62,8 +67,15 @@ fn means(sheet: &mut Sheet, table: &PlanTable) -> Result<(), XlsxError> {
                 })
             }
         };
-        sheet
+        let row = sheet
             .line(std::iter::once(text(level)).chain(ends.iter().flat_map(|(_, end)| cells.iter().map(value(*end)))))?;
+        for (column, cell) in (1..).zip(cells) {
+            if let Some(mean) = cell
+                && let Some(at) = place(mean.cell)
+            {
+                sheet.lead((row, column), mean.value, at)?;
+            }
+        }
     }
     let last = u16::try_from(table.columns.len()).unwrap_or(u16::MAX);
     if sheet.row > first {

@@ -1,5 +1,7 @@
 //! The sheets of outcomes, one for each kind of run, and the sheet of trials.
 
+use std::collections::HashMap;
+
 use model::Run;
 use rust_xlsxwriter::XlsxError;
 
@@ -12,8 +14,20 @@ use crate::formats::value::Value;
 const FIRST: &[&str] =
     &["run", "name", "block", "flows", "estimate_value", "estimate_low", "estimate_high", "estimate_unit", "trust"];
 
-/// A sheet for each kind of run, with the columns that have a value.
-pub(super) fn outcomes(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
+/// Where the outcomes of cells stand: sheet and row of the first one, by the run's id and the cell.
+#[derive(Default)]
+pub(super) struct Places(HashMap<(String, u32), (String, u32)>);
+
+impl Places {
+    /// The place of a cell's first outcome.
+    pub(super) fn of(&self, run: &Run, cell: u32) -> Option<(&str, u32)> {
+        self.0.get(&(run.header.id.clone(), cell)).map(|(sheet, row)| (sheet.as_str(), *row))
+    }
+}
+
+/// A sheet for each kind of run, with the columns that have a value. Returns where the outcomes are.
+pub(super) fn outcomes(book: &mut Book, runs: &[Run]) -> Result<Places, XlsxError> {
+    let mut places = Places::default();
     let mut kinds: Vec<&str> = Vec::new();
     for run in runs.iter().filter(|run| !run.outcomes.is_empty()) {
         if !kinds.contains(&kind(run)) {
@@ -23,9 +37,9 @@ pub(super) fn outcomes(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
     let table = OutcomeRows::new(runs);
     let head = table.head();
     for of in kinds {
-        let rows: Vec<_> = table.rows().filter(|(run, _)| kind(run) == of).map(|(_, row)| row).collect();
+        let rows: Vec<_> = table.rows().filter(|(run, _, _)| kind(run) == of).collect();
         let mut columns: Vec<usize> =
-            (0..head.len()).filter(|column| rows.iter().any(|row| row[*column].is_some())).collect();
+            (0..head.len()).filter(|column| rows.iter().any(|(_, _, row)| row[*column].is_some())).collect();
         columns.sort_by_key(|column| match FIRST.iter().position(|name| *name == head[*column]) {
             Some(at) if at < 2 => at,
             _ if head[*column].starts_with("level_") => 2,
@@ -34,12 +48,14 @@ pub(super) fn outcomes(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
         });
         let mut sheet = book.sheet(of, "one line for each outcome")?;
         sheet.head(2, columns.iter().map(|column| titled(&head[*column])))?;
-        for mut row in rows {
-            sheet.line(columns.iter().map(|column| row[*column].take()))?;
+        for (run, outcome, mut row) in rows {
+            let at = sheet.line(columns.iter().map(|column| row[*column].take()))?;
+            let cell = (run.header.id.clone(), outcome.cell);
+            places.0.entry(cell).or_insert_with(|| (sheet.name.clone(), at));
         }
         book.push(sheet);
     }
-    Ok(())
+    Ok(places)
 }
 
 /// The kind of a run's outcomes.

@@ -1,0 +1,229 @@
+//! Mutations of documents: a changed document is still TOML or JSON, so that what is read behind the syntax is reached sooner than by
+//! changes of single bytes.
+
+use std::sync::OnceLock;
+
+use model::SplitMix64;
+use serde_json::{Map, Number, Value};
+
+/// The variable that names a dictionary of libFuzzer, whose words become keys and texts.
+const WORDS: &str = "THRU_FUZZ_WORDS";
+
+/// Numbers at which readers change their minds.
+const NUMBERS: [&str; 14] =
+    ["0", "1", "2", "3", "9", "-1", "0.5", "100", "1500", "65536", "1000000000", "9223372036854775807", "1e308", "-0.0"];
+
+/// Texts that many fields take.
+const TEXTS: [&str; 16] = [
+    "", "a", "b", "*", "auto", "1KiB", "64KiB", "10ms", "2s", "1Gbit/s", "5%", "1,2,4", "1..8", "10.0.0.1", "h1:5201", "{v}",
+];
+
+/// Gives a fuzz target mutations of documents, beside those of bytes.
+#[macro_export]
+macro_rules! structured {
+    () => {
+        libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+            match $crate::structure::mutate(&data[..size], max_size, seed) {
+                Some(changed) => {
+                    data[..changed.len()].copy_from_slice(&changed);
+                    changed.len()
+                }
+                None => libfuzzer_sys::fuzzer_mutate(data, size, max_size),
+            }
+        });
+        libfuzzer_sys::fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
+            match $crate::structure::cross(one, other, out.len(), seed) {
+                Some(both) => {
+                    out[..both.len()].copy_from_slice(&both);
+                    both.len()
+                }
+                None => 0,
+            }
+        });
+    };
+}
+
+/// `bytes` with one to four changes of the document in it, of at most `most` bytes. `None`: there is none, or bytes are to be changed.
+#[must_use]
+pub fn mutate(bytes: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
+    let mut random = SplitMix64::new(u64::from(seed));
+    if random.below(4) == 0 {
+        return None;
+    }
+    let mut document = Document::find(bytes, &mut random)?;
+    for _ in 0..=random.below(4) {
+        change(&mut document.tree, &mut random);
+    }
+    document.write(bytes).filter(|changed| changed.len() <= most)
+}
+
+/// The document in `one` with a part of that in `other`, of at most `most` bytes.
+#[must_use]
+pub fn cross(one: &[u8], other: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
+    let mut random = SplitMix64::new(u64::from(seed));
+    let mut document = Document::find(one, &mut random)?;
+    let mut given = Document::find(other, &mut random)?.tree;
+    // The same keys on the way down in both, as far as chance goes.
+    let (mut to, mut from) = (&mut document.tree, &mut given);
+    loop {
+        let shared: Option<String> = match (&*to, &*from) {
+            (Value::Object(to), Value::Object(from)) => {
+                let keys: Vec<&String> = from.keys().filter(|key| to.get(*key).is_some_and(Value::is_object)).collect();
+                pick(&keys, &mut random).map(|key| (*key).clone())
+            }
+            _ => None,
+        };
+        let Some(key) = shared.filter(|_| random.below(3) > 0) else { break };
+        (to, from) = (to.get_mut(&key)?, from.get_mut(&key)?);
+    }
+    let (to, from) = (to.as_object_mut()?, from.as_object_mut()?);
+    let keys: Vec<String> = from.keys().cloned().collect();
+    let key = pick(&keys, &mut random)?;
+    to.insert(key.clone(), from.remove(key)?);
+    document.write(one).filter(|both| both.len() <= most)
+}
+
+/// Where in an input a document is.
+enum Place {
+    /// The whole input is TOML.
+    Toml,
+    /// From a byte to another the input is an object of JSON. With `framed` its length is in the four bytes before it.
+    Json { from: usize, to: usize, framed: bool },
+}
+
+/// A document in an input.
+struct Document {
+    place: Place,
+    tree: Value,
+}
+
+impl Document {
+    /// The document that `bytes` are, or one of those in it.
+    fn find(bytes: &[u8], random: &mut SplitMix64) -> Option<Self> {
+        if let Ok(text) = str::from_utf8(bytes)
+            && let Ok(tree) = toml::from_str::<Map<String, Value>>(text)
+            && !tree.is_empty()
+        {
+            return Some(Self { place: Place::Toml, tree: tree.into() });
+        }
+        let starts: Vec<usize> = bytes.iter().zip(0..).filter(|(byte, _)| **byte == b'{').map(|(_, at)| at).collect();
+        let from = *pick(&starts[..starts.len().min(64)], random)?;
+        // The outermost object is chosen as often as all that are in it.
+        let from = if random.below(2) == 0 { starts[0] } else { from };
+        let mut objects = serde_json::Deserializer::from_slice(&bytes[from..]).into_iter::<Map<String, Value>>();
+        let tree = objects.next()?.ok()?.into();
+        let to = from + objects.byte_offset();
+        let framed = from >= 4 && u32::from_be_bytes(bytes[from - 4..from].try_into().ok()?) as usize == to - from;
+        Some(Self { place: Place::Json { from, to, framed }, tree })
+    }
+
+    /// The input again, with the document as it is now.
+    fn write(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match self.place {
+            Place::Toml => Some(toml::to_string(&self.tree).ok()?.into_bytes()),
+            Place::Json { from, to, framed } => {
+                let text = serde_json::to_vec(&self.tree).ok()?;
+                let mut head = bytes[..from].to_vec();
+                if framed {
+                    head[from - 4..].copy_from_slice(&u32::try_from(text.len()).ok()?.to_be_bytes());
+                }
+                Some([&head, &text[..], &bytes[to..]].concat())
+            }
+        }
+    }
+}
+
+/// Changes one place in `at`: a value becomes another one, comes, goes, or is there twice.
+fn change(at: &mut Value, random: &mut SplitMix64) {
+    // Downwards, as far as chance goes.
+    if random.below(4) > 0 {
+        let inner = match at {
+            Value::Object(fields) => {
+                let index = random.below(fields.len().max(1));
+                fields.values_mut().nth(index)
+            }
+            Value::Array(items) => {
+                let index = random.below(items.len().max(1));
+                items.get_mut(index)
+            }
+            _ => None,
+        };
+        if let Some(inner) = inner.filter(|inner| inner.is_object() || inner.is_array()) {
+            return change(inner, random);
+        }
+    }
+    match at {
+        Value::Object(fields) => {
+            let keys: Vec<String> = fields.keys().cloned().collect();
+            match (random.below(6), pick(&keys, random)) {
+                (0, Some(key)) => drop(fields.remove(key)),
+                (1, Some(key)) => drop(fields.insert(word(random), fields[key].clone())),
+                (2 | 3, Some(key)) => drop(fields.insert(key.clone(), value(random, 2))),
+                _ => drop(fields.insert(word(random), value(random, 2))),
+            }
+        }
+        Value::Array(items) => {
+            let index = random.below(items.len() + 1);
+            match (random.below(4), items.get(index).cloned()) {
+                (0, Some(_)) => drop(items.remove(index)),
+                (1, Some(item)) => items.push(item),
+                (2, Some(_)) => items[index] = value(random, 1),
+                _ => items.push(value(random, 1)),
+            }
+        }
+        other => *other = value(random, 1),
+    }
+}
+
+/// A value of any type, with others in it to the depth `depth`.
+fn value(random: &mut SplitMix64, depth: u32) -> Value {
+    match random.below(if depth == 0 { 8 } else { 12 }) {
+        0 => Value::Bool(random.below(2) == 0),
+        1 | 2 => pick(&NUMBERS, random).and_then(|text| serde_json::from_str::<Number>(text).ok()).into(),
+        3 | 4 => pick(&TEXTS, random).copied().into(),
+        5..=7 => word(random).into(),
+        8 | 9 => (0..random.below(4)).map(|_| value(random, depth - 1)).collect::<Vec<_>>().into(),
+        _ => Value::Object((0..random.below(4)).map(|_| (word(random), value(random, depth - 1))).collect()),
+    }
+}
+
+/// A word of the source that reads the documents.
+fn word(random: &mut SplitMix64) -> String {
+    static ALL: OnceLock<Vec<String>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let text = std::env::var(WORDS).ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        text.lines().filter_map(|line| Some(line.strip_prefix('"')?.strip_suffix('"')?.to_owned())).collect()
+    });
+    pick(all, random).cloned().unwrap_or_else(|| "x".to_owned())
+}
+
+/// One of `all`, if there is one.
+fn pick<'a, T>(all: &'a [T], random: &mut SplitMix64) -> Option<&'a T> {
+    all.get(random.below(all.len().max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_document_is_still_one() {
+        let framed = [&[0, 0, 0, 9][..], br#"{"a":[1]}"#, b"rest"].concat();
+        for seed in 0..2_000 {
+            if let Some(changed) = mutate(b"a = 1\n[b]\nc = [1, 2]\n", 4096, seed) {
+                toml::from_str::<Map<String, Value>>(str::from_utf8(&changed).unwrap()).unwrap();
+            }
+            if let Some(changed) = mutate(&framed, 4096, seed) {
+                let length = u32::from_be_bytes(changed[..4].try_into().unwrap()) as usize;
+                assert!(changed[4..].ends_with(b"rest") && changed.len() == 4 + length + 4, "{changed:?}");
+                serde_json::from_slice::<Value>(&changed[4..4 + length]).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_crossing_has_a_part_of_the_other() {
+        let both = cross(b"a = 1\n", b"b = 2\n", 4096, 7).unwrap();
+        assert_eq!(str::from_utf8(&both).unwrap(), "a = 1\nb = 2\n");
+    }
+}
