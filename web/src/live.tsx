@@ -144,6 +144,6 @@ function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
   }));
   return {
     id, title, subtitle: 'one point a second, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear' },
-    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, owner: 0, pictures: [],
+    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, owner: 0, pictures: [], table: null,
   };
 }
