@@ -48,7 +48,7 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
     changes.sort_by_key(|(series, change)| (std::cmp::Reverse(change.pass), is_pair(series)));
     section(&mut text, "Changes", changes.iter().map(|(series, change)| changed_in_words(series, change)));
     let (mut listed, even): (Vec<&HistorySeries>, Vec<&HistorySeries>) =
-        pairs.iter().partition(|series| !series.changes.is_empty() || has_alert(history, series));
+        pairs.iter().partition(|series| is_notable(history, series));
     let rest = if even.len() <= MOST_EVEN { 0 } else { number(&mut even.iter()) };
     if rest == 0 {
         listed.extend(even);
@@ -128,12 +128,14 @@ pub fn mesh_watch(history: &MeshHistory) -> String {
     }
 }
 
-fn is_pair(series: &HistorySeries) -> bool {
+pub(crate) fn is_pair(series: &HistorySeries) -> bool {
     series.from.is_some() && series.to.is_some()
 }
 
-fn has_alert(history: &MeshHistory, series: &HistorySeries) -> bool {
-    history.alerts.iter().any(|alert| Some(&alert.from) == series.from.as_ref() && alert.to == series.to)
+/// Whether it changed, or its pair has an alert.
+pub(crate) fn is_notable(history: &MeshHistory, series: &HistorySeries) -> bool {
+    !series.changes.is_empty()
+        || history.alerts.iter().any(|alert| Some(&alert.from) == series.from.as_ref() && alert.to == series.to)
 }
 
 fn raised(alert: &AlertState) -> String {
@@ -144,7 +146,7 @@ fn raised(alert: &AlertState) -> String {
     format!("{} → {to}{levels}: {} since {since}{value}", alert.from, alert.condition)
 }
 
-fn name(series: &HistorySeries) -> String {
+pub(crate) fn name(series: &HistorySeries) -> String {
     let levels = if series.levels.is_empty() { String::new() } else { format!(" ({})", series.levels) };
     let host = |host: &Option<String>| host.clone().unwrap_or_else(|| "all".into());
     format!("{} → {}{levels}", host(&series.from), host(&series.to))
@@ -162,7 +164,7 @@ fn changed_in_words(series: &HistorySeries, change: &ChangePoint) -> String {
     )
 }
 
-fn title(series: &HistorySeries) -> &str {
+pub(crate) fn title(series: &HistorySeries) -> &str {
     if series.figure == "rtt" { "RTT" } else { &series.figure }
 }
 

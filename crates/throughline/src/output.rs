@@ -51,6 +51,26 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     }
 }
 
+/// A path that ends in .svg or .png.
+pub fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if ending(&path).is_some() { Ok(path) } else { Err("use the extension .svg or .png".to_owned()) }
+}
+
+/// `svg` or `png`, if the path ends in it.
+fn ending(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    ["svg", "png"].into_iter().find(|known| *known == ending)
+}
+
+/// Draws figures into `path`, which [`picture`] accepted, or into files beside it if there are several; returns their paths.
+pub fn draw(figures: &[model::Figure], path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let format = ending(path).unwrap_or("svg");
+    let pieces = figures.iter().map(|figure| report::picture(figure, format)).collect::<Result<Vec<_>, _>>();
+    let pieces = pieces.map_err(Failure::other)?.into_iter().map(|piece| (piece.name, piece.bytes)).collect();
+    files::write_together(path, pieces)
+}
+
 /// Whether a format is for programs: it keeps the names of options as they are in the run.
 fn is_data(format: &str) -> bool {
     format.contains("json") || format == "csv"

@@ -8,6 +8,7 @@ mod curve;
 mod curve_points;
 mod flow;
 mod goodput;
+mod history;
 mod hosts;
 mod latency;
 mod line;
@@ -21,6 +22,7 @@ mod topology;
 use model::{Figure, Point, Run};
 
 pub(crate) use curve_points::{Measure, curve_points};
+pub use history::history_figures;
 pub use hosts::host_figures;
 pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::curve_lines;

@@ -103,6 +103,10 @@ pub struct HistoryArgs {
     /// Print the history as JSON.
     #[arg(long)]
     json: bool,
+
+    /// Also draw each pair over time into an .svg or .png, one file for each figure.
+    #[arg(short, long, value_name = "FILE", value_parser = output::picture)]
+    output: Option<PathBuf>,
 }
 
 fn condition(text: &str) -> Result<String, String> {
@@ -165,6 +169,13 @@ pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
         console::json(&history)?;
     } else {
         out!("{}", report::mesh_history(&history, output::columns()));
+    }
+    if let Some(path) = &args.output {
+        let figures = report::history_figures(&history);
+        if figures.is_empty() {
+            return Err(Failure::other("no pair has a value over time, so there is nothing to draw"));
+        }
+        output::draw(&figures, path)?.iter().for_each(|path| errln!("{}", path.display()));
     }
     Ok(0)
 }

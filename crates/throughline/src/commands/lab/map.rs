@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use session::values::{variable, variables};
-use session::{Failure, files, topology};
+use session::{Failure, topology};
 
-use crate::registries;
+use crate::output;
 
 /// Flags of `thru lab map`.
 #[derive(Debug, Args)]
@@ -20,21 +20,15 @@ pub struct MapArgs {
     vars: Vec<(String, String)>,
 
     /// Picture to write, .svg or .png.
-    #[arg(short, long, value_name = "FILE", required = true)]
+    #[arg(short, long, value_name = "FILE", required = true, value_parser = output::picture)]
     output: PathBuf,
 }
 
 /// Runs it.
 pub fn run(args: &MapArgs) -> Result<u8, Failure> {
     let topology = topology::find(&args.topology, &variables(&args.vars)?)?;
-    let ending = args.output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    let format = registries::format(&ending).ok().filter(|format| matches!(format.name, "svg" | "png"));
-    let Some(format) = format else {
-        return Err(Failure::usage(format!("{}: use the extension .svg or .png", args.output.display())));
-    };
     let figure = report::map_figure(&topology.name, topology.about.as_deref().unwrap_or_default(), topology.map());
-    let piece = report::picture(&figure, format.name).map_err(Failure::other)?;
-    for path in files::write_together(&args.output, vec![(piece.name, piece.bytes)])? {
+    for path in output::draw(&[figure], &args.output)? {
         outln!("{}", path.display());
     }
     Ok(0)
