@@ -32,6 +32,8 @@ export interface LiveRun {
   activity: string;
   cells_done: number;
   remaining_s: number | null;
+  /** How much of it is done, 0 to 1. */
+  share: number | null;
   /** Of the near and the far host the shares of the busiest core, and of softirqs on one core. */
   cores: [[number, number] | null, [number, number] | null];
   /** Rises with each part that the store has. */
@@ -85,7 +87,7 @@ export function Progress({ run }: { run: LiveRun }) {
   const cells = run.cells > 1 ? `${run.cells_done} of ${run.cells} cells done` : null;
   return (
     <>
-      <progress max={1} {...(run.cells > 1 ? { value: run.cells_done / run.cells } : {})} aria-label="Progress" />{' '}
+      <progress max={1} {...(run.share === null ? {} : { value: run.share })} aria-label="Progress" />{' '}
       <span class="muted">{[run.activity, cells, left].filter(Boolean).join(', ')}{last && !left && `, ${seconds(last.time_s * 1e9)} measured`}</span>
     </>
   );

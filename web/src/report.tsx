@@ -78,7 +78,14 @@ export function Outcomes({ page }: { page: Page }) {
   );
 }
 
-const Lines = ({ lines }: { lines: string[] }) => (lines.length > 0 ? <ul class="notes">{lines.map((line) => <li>{line}</li>)}</ul> : null);
+/** More lines than these are folded. */
+const MOST_LINES = 12;
+
+function Lines({ lines }: { lines: string[] }) {
+  if (lines.length === 0) return null;
+  const list = <ul class="notes">{lines.map((line) => <li>{line}</li>)}</ul>;
+  return lines.length <= MOST_LINES ? list : <details class="fold"><summary>Notes <span class="muted">({lines.length})</span></summary>{list}</details>;
+}
 
 export function Activity({ page, children }: { page: Page; children: preact.ComponentChildren }) {
   const runs = page.runs.filter((run) => run.counters);

@@ -1,6 +1,7 @@
 //! The stream of events from the measurement to the store and the display: what `--live` prints and the store appends.
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,17 @@ pub struct Phase {
     pub remaining_ns: Option<u64>,
 }
 
+impl Phase {
+    /// How much of the run is done after `elapsed`, 0 to 1: by the time left, otherwise by cells. `None` if neither is known. The cells of
+    /// a plan are done only near its end, because they are measured in rounds.
+    #[must_use]
+    pub fn share(&self, elapsed: Duration) -> Option<f64> {
+        let elapsed = elapsed.as_nanos() as f64;
+        let by_time = self.remaining_ns.map(|left| elapsed / (elapsed + left as f64)).filter(|share| share.is_finite());
+        by_time.or_else(|| (self.cells > 1).then(|| f64::from(self.cells_done.min(self.cells)) / f64::from(self.cells)))
+    }
+}
+
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.activity)?;
@@ -121,5 +133,20 @@ impl EventSink for Vec<Box<dyn EventSink + '_>> {
     /// Every sink gets every event; the first error is returned after all sinks had it.
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.iter_mut().map(|sink| sink.event(event)).fold(Ok(()), Result::and)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_follows_the_time_left_and_otherwise_the_cells() {
+        let second = Duration::from_secs(1);
+        let phase = |cells, cells_done, remaining_ns| Phase { cells, cells_done, remaining_ns, ..Phase::default() };
+        assert_eq!(phase(24, 0, Some(3_000_000_000)).share(second), Some(0.25));
+        assert_eq!(phase(24, 6, None).share(second), Some(0.25));
+        assert_eq!(phase(1, 0, None).share(second), None);
+        assert_eq!(phase(1, 0, Some(0)).share(Duration::ZERO), None);
     }
 }

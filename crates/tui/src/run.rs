@@ -160,14 +160,14 @@ impl RunView {
     }
 
     /// The activity and the time left.
-    fn activity(&self, frame: &mut Frame<'_>, area: Rect) {
+    fn activity(&self, frame: &mut Frame<'_>, area: Rect, elapsed: Duration) {
         let text = match self.notes.last() {
             Some(note) => note.clone(),
             None if !self.status.is_empty() => self.status.clone(),
             None => self.phase.to_string(),
         };
-        let share = f64::from(self.phase.cells_done) / f64::from(self.phase.cells.max(1));
-        if self.phase.cells > 1 && self.notes.is_empty() && self.status.is_empty() {
+        let share = self.phase.share(elapsed).filter(|_| self.phase.cells > 1);
+        if let Some(share) = share.filter(|_| self.notes.is_empty() && self.status.is_empty()) {
             let gauge = LineGauge::default()
                 .ratio(share.clamp(0.0, 1.0))
                 .label(text)
@@ -324,7 +324,7 @@ impl View for RunView {
         ])
         .areas(area);
         head(frame, top, self.look, &self.title, elapsed, moment);
-        self.activity(frame, second);
+        self.activity(frame, second, elapsed);
         self.main(frame, middle);
         if let Some((flows, _)) = flows {
             frame.render_widget(flows, table);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Json;
 use axum::extract::{Path as Address, State};
@@ -64,6 +64,8 @@ struct Facts {
     activity: String,
     cells_done: u32,
     remaining_s: Option<f64>,
+    /// How much of it is done, 0 to 1.
+    share: Option<f64>,
     /// How busy the near and the far host are: of the busiest core, and of the one that handles most softirqs, 0 to 1.
     cores: [Option<[f64; 2]>; 2],
     /// Rises with each part that the store has.
@@ -73,6 +75,12 @@ struct Facts {
     /// How it ended.
     ended: Option<String>,
     error: Option<String>,
+}
+
+/// The time since a time of the wall clock, zero before it.
+fn since(unix_ns: u64) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_nanos(unix_ns))
 }
 
 /// A message to the page: a run, and the points that it does not have yet.
@@ -187,6 +195,7 @@ impl Hub {
                         activity: String::new(),
                         cells_done: 0,
                         remaining_s: None,
+                        share: None,
                         cores: [None, None],
                         stored: 0,
                         kept: began.store.is_some(),
@@ -209,6 +218,7 @@ impl Hub {
                 self.change(id, |run| {
                     match event {
                         model::Event::Phase(phase) => {
+                            run.facts.share = phase.share(since(run.facts.started_unix_ns));
                             run.facts.activity = phase.activity;
                             run.facts.cells_done = phase.cells_done;
                             run.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);

@@ -140,13 +140,16 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
     }
 }
 
-/// One-way delays, the anatomy of round trips, ceiling and cost, captures, limiters, and the bounds above the ceiling.
+/// One-way delays, the anatomy of round trips, captures, limiters, and of a single measurement ceiling, cost, and the bounds above the
+/// ceiling: of a plan, whose cells differ in them, they are columns of its documents.
 fn notes(run: &Run) -> Vec<String> {
     let mut lines = one_way::of_run(run);
     lines.extend(anatomy::of_run(run));
-    lines.extend(ceiling_cost::of_run(run));
+    let of_one = run.header.plan.is_none();
+    lines.extend(if of_one { ceiling_cost::of_run(run) } else { Vec::new() });
     lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
-    let others: Vec<String> = run.outcomes.first().map(ceiling_cost::other_bounds).unwrap_or_default();
+    let others: Vec<String> =
+        run.outcomes.first().filter(|_| of_one).map(ceiling_cost::other_bounds).unwrap_or_default();
     lines.extend((!others.is_empty()).then(|| format!("higher bounds: {}", others.join("; "))));
     lines.extend(limiter::limiters(run));
     lines.iter().map(|line| labels::plain(line)).collect()
