@@ -10,7 +10,7 @@ use super::End;
 use super::common_start::CommonStart;
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
-use crate::proto::{ANATOMY, DELAYED_READS, OVERLAP_CLOSE};
+use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -171,6 +171,8 @@ impl Pair {
                 (spec.delayed_reads, DELAYED_READS),
                 (spec.overlap_close, OVERLAP_CLOSE),
                 (spec.anatomy, ANATOMY),
+                (!spec.mix.is_empty(), MIX),
+                (spec.responsiveness, RESPONSIVENESS),
             ];
             if let Some((_, flag)) = requested.into_iter().find(|(requested, flag)| *requested && !end.can(flag)) {
                 let reason =

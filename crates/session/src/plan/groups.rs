@@ -18,12 +18,13 @@ const MAX_NAME: usize = 32;
 /// The keys of a group that are no options of a measurement.
 const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
 /// Options that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
-const COMMON: [(&str, &str); 6] = [
+const COMMON: [(&str, &str); 7] = [
     ("time", "write `stop`, the end of the group"),
     ("set", "the settings of a host apply to all groups: give it to the command"),
     ("speak", "another program has no groups"),
     ("ipv4", "give it to the command"),
     ("ipv6", "give it to the command"),
+    ("responsiveness", "its load has the path for itself"),
     ("find-no-loss", "a search for the highest rate cannot share the path with other groups"),
 ];
 
