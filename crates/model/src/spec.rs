@@ -524,12 +524,41 @@ mod tests {
             Spec { outstanding: Some(0), ..good.clone() },
             Spec { outstanding: Some(u32::MAX), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
+            Spec { mix: "imix".parse::<Mix>().unwrap().steps(false), ..good.clone() },
+            Spec { responsiveness: true, ..good.clone() },
+            Spec { responsiveness: true, probe: Some(100), flows: 2, ..good.clone() },
+            Spec { responsiveness: true, probe: Some(100), warmup_ns: 1, ..good.clone() },
             Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None, fetch_bytes: None }), ..good.clone() },
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();
             assert!(message.contains("use") || message.contains("make"), "{message}");
         }
+    }
+
+    #[test]
+    fn the_bytes_of_a_mix_follow_its_sequence() {
+        let mix = "imix:64*2,1518".parse::<Mix>().unwrap().steps(false);
+        let spec = Spec { block: 1472, mix, ..Spec::new("udp", "stream") };
+        assert_eq!(spec.check(), Ok(()));
+        assert_eq!([0, 1, 3, 4, 6, 8].map(|count| spec.bytes_of(count)), [0, 18, 1508, 1526, 3016, 3052]);
+        assert_eq!((spec.mean_block(), spec.block_words().as_str()), (502, "imix:64*2,1518"));
+        let plain = Spec { block: 1000, mix: Vec::new(), ..spec };
+        assert_eq!((plain.bytes_of(3), plain.mean_block(), plain.block_words()), (3000, 1000, "1000 B".into()));
+    }
+
+    #[test]
+    fn a_load_that_grows_has_probes_with_connections_of_their_own() {
+        let stop = Stop::TimeNs(4 * Spec::RAMP_NS);
+        let load = Spec { responsiveness: true, probe: Some(100), flows: 4, stop, ..Spec::new("tcp", "stream") };
+        assert_eq!(load.check(), Ok(()));
+        let probe = load.probing().unwrap();
+        assert_eq!((probe.pattern.as_str(), probe.flows, probe.check()), ("crr", 16, Ok(())));
+        assert_eq!([0, 3].map(|flow| load.flow_starts_ns(flow)), [0, 3 * Spec::RAMP_NS]);
+        assert_eq!([0, 3].map(|flow| probe.flow_starts_ns(flow)), [0, 30_000_000], "they share the rate evenly");
+        assert!(!load.renews_link(3) && load.renews_link(4) && probe.renews_link(0));
+        let both = Spec { direction: Direction::Both, ..load };
+        assert!(!both.renews_link(7) && both.renews_link(8));
     }
 
     #[test]

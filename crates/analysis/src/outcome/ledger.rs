@@ -117,6 +117,22 @@ mod tests {
     }
 
     #[test]
+    fn losses_of_a_mix_have_the_bytes_of_their_sizes() {
+        let mix = "imix:64,1518".parse::<model::Mix>().unwrap().steps(false);
+        let spec = Spec { block: 1472, mix: mix.clone(), ..Spec::new("udp", "stream") };
+        let of = |sent: [u64; 2], received: [u64; 2]| -> Vec<SizeCount> {
+            let sizes = SizeCount::of(&mix).into_iter().enumerate();
+            sizes.map(|(at, size)| SizeCount { sent: sent[at], received: received[at], ..size }).collect()
+        };
+        let near = EndTally { sizes: of([10, 10], [0, 0]), ..sender(10 * 1490, 20) };
+        let far = EndTally { sizes: of([0, 0], [9, 7]), ..receiver(9 * 18 + 7 * 1472, 16, 0) };
+        let found = ledger(&spec, &near, &far);
+        assert_eq!((found.lost, found.in_flight, found.balanced), (18 + 3 * 1472, 0, true));
+        let lost: Vec<u64> = by_size(&near, &far).iter().map(SizeCount::lost).collect();
+        assert_eq!(lost, [1, 3]);
+    }
+
+    #[test]
     fn a_short_last_datagram_may_be_the_lost_one() {
         let spec = Spec { block: 100, ..Spec::new("udp", "transfer") };
         let ledger = ledger(&spec, &sender(950, 10), &receiver(900, 9, 0));

@@ -63,7 +63,7 @@ pub const ANATOMY: &str = "anatomy";
 /// Grants the machine with a ticket, with which further connections join.
 pub const JOIN: &str = "join";
 /// Sends datagrams of several sizes (`mix` of a spec).
-pub const MIX: &str = "block imix";
+pub const MIX: &str = "mix";
 /// Implements `responsiveness`.
 pub const RESPONSIVENESS: &str = "responsiveness";
 /// Most bytes of a file in one `piece`.

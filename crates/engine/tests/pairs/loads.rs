@@ -11,8 +11,15 @@ fn a_mix_of_sizes_is_sent_in_its_sequence_and_counted_by_size() {
         let payload = |index: usize| mix[index].payload_bytes;
         // Eight datagrams of each flow: a whole sequence and the first two of the next.
         let (stop, rate_bps) = (Stop::Blocks(16), Some(10_000_000));
-        let spec =
-            Spec { direction, block: payload(2), mix: mix.clone(), flows: 2, stop, rate_bps, ..Spec::new("udp", "transfer") };
+        let spec = Spec {
+            direction,
+            block: payload(2),
+            mix: mix.clone(),
+            flows: 2,
+            stop,
+            rate_bps,
+            ..Spec::new("udp", "transfer")
+        };
         let pair = measure(&spec, &one_leg(&spec), address);
         let (near, far) = pair.last();
         let (sender, receiver) = if direction == Direction::Send { (near, far) } else { (far, near) };

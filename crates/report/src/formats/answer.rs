@@ -66,18 +66,18 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let summary = &outcome.summary;
     let why = summary.why.as_ref().map(|why| analysis::limiter::first_cause(&why.statement).to_owned());
     // A run that is not stored cannot be asked about.
-    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run));
+    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run, outcome));
     let remedies = summary.why.iter().flat_map(|why| &why.remedies).enumerate();
     let remedies = remedies.map(|(index, remedy)| match index {
         0 => ("Remedy", Some(remedy.statement.clone()), WRAPPED),
         _ => ("Then", Some(next_remedy(remedy)), 1),
     });
     let mut rows: Vec<(&'static str, Option<String>, usize)> = vec![
-        ("Responsive", responsiveness(outcome), WRAPPED),
+        ("RPM", responsiveness(outcome), WRAPPED),
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
         (headline_title(outcome), Some(headline(outcome)), 1),
-        ("RTT", round_trips(outcome), 1),
+        ("RTT", if working(outcome).is_some() { None } else { round_trips(outcome) }, 1),
         ("Transferred", transferred(outcome), 1),
         ("Ledger", ledger(outcome), WRAPPED),
         ("Retransmits", retransmits(outcome), 1),
@@ -230,11 +230,11 @@ fn responsiveness(outcome: &Outcome) -> Option<String> {
     let lowest = trials.iter().map(|one| one.confidence).min()?;
     let why = match lowest {
         Confidence::High => "it was stable",
-        Confidence::Medium => "it varied by more than 5 %",
-        Confidence::Low => "the time was too short",
+        Confidence::Medium => "it still varied by more than 5 %",
+        Confidence::Low => "it had too little time",
     };
     let both = if outcome.spec.direction == Direction::Both { "both directions at once, " } else { "" };
-    Some(format!("{rpm} round trips per minute under load (RPM; {both}confidence {}: {why})", lowest.name()))
+    Some(format!("{rpm} round trips per minute under load ({both}confidence {}: {why})", lowest.name()))
 }
 
 /// What round trips took without load and in the working conditions.
@@ -283,9 +283,17 @@ fn caveats(outcome: &Outcome) -> Option<String> {
 }
 
 /// Commands that follow.
-fn next(run: &Run) -> String {
+fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
     match &run.header.target {
+        Some(target) if working(outcome).is_some() => {
+            let (reverse, of) = match outcome.spec.direction {
+                Direction::Send => (" --reverse", "the other direction"),
+                Direction::Reverse => ("", "the other direction"),
+                Direction::Both => (" --reverse", "one direction"),
+            };
+            format!("{why}, `thru stream {target} --responsiveness{reverse}` ({of})")
+        }
         Some(target) => format!("{why}, `thru advise {target}` (settings)"),
         None => why,
     }
@@ -412,6 +420,59 @@ mod tests {
         let said =
             "Under load   RTT of the probe 20.0 ms without, 200 ms with load (median); 300 round trips per minute";
         assert!(text.replace("\n             ", " ").contains(said), "{text}");
+    }
+
+    #[test]
+    fn responsiveness_comes_first_with_its_confidence_and_the_other_direction_next() {
+        let mut run = sample::stream();
+        let rtt = |ns: u64| {
+            let mut all = model::Histogram::new();
+            all.record(ns);
+            model::RttTally::weighted(all, 100).unwrap()
+        };
+        let one = |rpm, confidence| WorkingConditions {
+            rpm,
+            foreign_rpm: rpm,
+            loaded_rpm: rpm,
+            confidence,
+            goodput_confidence: Confidence::High,
+            goodput_bps: 19e6,
+            flows: 12,
+            from_ns: 8_000_000_000,
+            to_ns: 12_000_000_000,
+            connect_ns: 170e6,
+            request_ns: 160e6,
+            rtt_ns: 150e6,
+            probes: 180,
+            intervals: Vec::new(),
+        };
+        let working = vec![one(350.0, Confidence::High), one(370.0, Confidence::Medium)];
+        let (idle, loaded) = (Some(rtt(20_000_000)), rtt(160_000_000));
+        run.header.target = Some("beta".into());
+        run.outcomes[0].summary.why = Some(sample::why("link rate (strong): a standing queue"));
+        run.outcomes[0].summary.probe =
+            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 360.0, working });
+        let text = shown(&run, 130);
+        let first = "RPM          360 round trips per minute under load (confidence medium: it still varied by more than 5 %)\n\
+                     Latency      20.0 ms idle; under load 170 ms to connect, 160 ms to answer on a new connection, 150 ms on the";
+        assert!(text.starts_with(first), "{text}");
+        assert!(
+            text.contains("\nCarried      19.0 Mbit/s meanwhile, with 12 flows (confidence high)\nGoodput "),
+            "{text}"
+        );
+        assert!(text.contains("`thru stream beta --responsiveness --reverse` (the other direction)"), "{text}");
+    }
+
+    #[test]
+    fn a_mix_of_sizes_has_its_losses_by_size() {
+        let mut run = sample::stream();
+        let size = |frame_bytes, sent, received| model::SizeCount { frame_bytes, payload_bytes: 1, sent, received };
+        run.outcomes[0].summary.sizes = vec![size(64, 700, 700), size(1518, 100, 98)];
+        let text = shown(&run, 100);
+        assert!(
+            text.contains("By size      lost 0 of 700 frames of 64 B, 2 (2.00 %) of 100 frames of 1518 B\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -19,6 +19,8 @@ const FETCH: ByteSize = ByteSize(64 << 20);
 const RESPONSIVENESS_TIME: Nanos = Nanos(20_000_000_000);
 const RESPONSIVENESS_FLOWS: u32 = 16;
 const RESPONSIVENESS_PROBES: u32 = 100;
+/// TCP_NOTSENT_LOWAT of its flows, bytes: a block.
+const RESPONSIVENESS_UNSENT: u32 = 128 << 10;
 
 impl SpecDraft {
     /// The spec, or one for each size of a curve, with the defaults of the pattern.
@@ -60,6 +62,10 @@ impl SpecDraft {
         };
         if let (Stop::TimeNs(ns), true) = (spec.stop, self.responsiveness) {
             spec.responsiveness = true;
+            // As the draft wants it: what waits in the sender is not the path's, and delays the end of the trial.
+            for end in [&mut spec.near, &mut spec.far] {
+                end.notsent_lowat.get_or_insert(RESPONSIVENESS_UNSENT);
+            }
             let fit = u32::try_from(ns / Spec::RAMP_NS).unwrap_or(u32::MAX).max(1);
             spec.flows = self.flows.unwrap_or(RESPONSIVENESS_FLOWS.min(fit));
         }

@@ -339,6 +339,16 @@ mod tests {
     }
 
     #[test]
+    fn a_group_may_have_a_mix_of_sizes_or_one_size_in_its_place() {
+        let mut common = SpecDraft { udp: true, ..common() };
+        common.set("block", "imix").unwrap();
+        let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
+        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let words: Vec<String> = specs.iter().map(Spec::block_words).collect();
+        assert_eq!((specs[0].flows, words), (2, vec!["imix:64*2,594".into(), "1 KiB".into(), "imix".into()]));
+    }
+
+    #[test]
     fn a_key_replaces_the_commands_option_of_another_name() {
         let common = SpecDraft { udp: true, reverse: true, ..common() };
         let parsed = of(&common, &["transport=tcp,direction=send", "both", "unpaced"]);
