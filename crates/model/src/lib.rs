@@ -83,7 +83,7 @@ pub use plain::{plain, plain_lines};
 pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
 };
-pub use probe::{Confidence, ProbeSample, Responsiveness, WorkingConditions, WorkingInterval};
+pub use probe::{Confidence, Responsiveness, WorkingConditions, WorkingInterval};
 pub use random::SplitMix64;
 pub use reading::{DatagramReading, FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
@@ -99,8 +99,8 @@ pub use stack_rule::StackRule;
 pub use stamps::{AnatomyTally, PartTally, StampedExchange, Stamps};
 pub use stopping::{Order, Stopping};
 pub use tally::{
-    Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, RttTally,
-    SocketFacts, WallClock,
+    Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, ProbeSample,
+    RttTally, SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
 pub use traffic::{PlanTraffic, TrafficKind};

@@ -26,17 +26,6 @@ pub struct Responsiveness {
     pub working: Vec<WorkingConditions>,
 }
 
-/// A request on a connection of its own, beside a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeSample {
-    /// When the connection was begun, ns since this end started.
-    pub at_ns: u64,
-    /// From then until it was established, ns.
-    pub connect_ns: u64,
-    /// From then until the response was complete, ns.
-    pub request_ns: u64,
-}
-
 /// How far a stage of the measurement got (draft-ietf-ippm-responsiveness, "Confidence of Test-Results").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::count::Count;
 pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
-use crate::{AnatomyTally, Histogram, ProbeSample, SizeCount, Spent, Stamps, TcpSample};
+use crate::{AnatomyTally, Histogram, SizeCount, Spent, Stamps, TcpSample};
 
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
@@ -197,6 +197,17 @@ impl RttTally {
             histogram: Some(histogram),
         })
     }
+}
+
+/// A request on a connection of its own, beside a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeSample {
+    /// When the connection was begun, ns since this end started.
+    pub at_ns: u64,
+    /// From then until it was established, ns.
+    pub connect_ns: u64,
+    /// From then until the response was complete, ns.
+    pub request_ns: u64,
 }
 
 /// How evenly a paced sender sent: the absolute difference of the times between its sends from the requested time, ns.

@@ -154,13 +154,17 @@ pub(super) fn side_by_side(flows: impl Iterator<Item = Window>) -> Option<Window
 }
 
 fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
-    let readings = series.tcp.get_mut(flow.slot).map(std::mem::take).unwrap_or_default();
+    let mut readings = series.tcp.get_mut(flow.slot).map(std::mem::take).unwrap_or_default();
     let since = |(first, last): (u64, u64)| {
         (first > 0).then(|| [first, last.max(first)].map(|ns| ns.saturating_sub(series.start_ns)))
     };
+    let sending_ns = since(flow.counts.sent_ns);
+    if let Some([begun, _]) = sending_ns {
+        tcp::begin(&mut readings, begun);
+    }
     FlowTally {
         flow: flow.flow,
-        sending_ns: since(flow.counts.sent_ns),
+        sending_ns,
         receiving_ns: since(flow.counts.arrival_ns),
         bytes_sent: flow.counts.bytes_sent,
         bytes_received: flow.counts.bytes_received,
