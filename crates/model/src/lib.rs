@@ -25,6 +25,7 @@ pub mod history;
 pub mod host;
 pub mod json;
 pub mod lab;
+mod mix;
 pub mod observed;
 pub mod origin;
 pub mod outcome;
@@ -73,6 +74,7 @@ pub use histogram::Histogram;
 pub use history::{AlertEvent, AlertState, ChangePoint, HistoryPass, HistorySeries, MeshHistory};
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
+pub use mix::{Mix, MixStep, SizeCount};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Outcome, Shares, Summary, Trust};
@@ -81,7 +83,7 @@ pub use plain::{plain, plain_lines};
 pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
 };
-pub use probe::Responsiveness;
+pub use probe::{Confidence, Responsiveness, WorkingConditions, WorkingInterval};
 pub use random::SplitMix64;
 pub use reading::{DatagramReading, FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
@@ -97,8 +99,8 @@ pub use stack_rule::StackRule;
 pub use stamps::{AnatomyTally, PartTally, StampedExchange, Stamps};
 pub use stopping::{Order, Stopping};
 pub use tally::{
-    Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, RttTally,
-    SocketFacts, WallClock,
+    Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, ProbeSample,
+    RttTally, SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
 pub use traffic::{PlanTraffic, TrafficKind};

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Spec, Trial, Verdict, Why,
+    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, SizeCount, Spec, Trial, Verdict,
+    Why,
 };
 
 /// The record of one cell: its spec, its trials and their result.
@@ -63,6 +64,9 @@ pub struct Summary {
     /// Second and further copies of received datagrams, all trials. No other count includes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_duplicated: Option<u64>,
+    /// Of a mix of sizes, the datagrams of each size, ascending, all trials; absent for one size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeCount>,
     /// Jitter of the arriving datagrams (RFC 3550), ns: mean over the trials of the largest of the two directions; null if the
     /// datagrams carry no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
-use crate::{CaptureSpec, Engine, HostSettings, ModelError, Observe, StackRule, TransportFacts};
+use crate::{
+    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, StackRule, TransportFacts,
+};
 
 /// The socket and thread options of one end. Null means the kernel's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -108,8 +110,11 @@ pub struct Spec {
     pub transport_facts: Option<TransportFacts>,
     /// The pattern, by its name in the engine's registry.
     pub pattern: Name,
-    /// Bytes of one application send; the request of a transaction.
+    /// Bytes of one application send; the request of a transaction; of a mix the largest payload.
     pub block: u64,
+    /// The sequence of datagram sizes that each flow repeats, for a mix of sizes; absent for one size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<MixStep>,
     /// Bytes of a transaction's response; null means the same as `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<u64>,
@@ -141,6 +146,10 @@ pub struct Spec {
     /// Requests per second of the probe: round trips of 8 bytes over a separate connection during the stream; null for no probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<u32>,
+    /// Whether responsiveness under working conditions is measured (draft-ietf-ippm-responsiveness): the flows start one after the
+    /// other, [`RAMP_NS`](Spec::RAMP_NS) apart, and each request of the probe has a connection of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub responsiveness: bool,
     /// Most outstanding requests on a connection of rr with a rate; null means one, so that each request is sent after the
     /// previous answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,6 +213,7 @@ impl Spec {
             transport_facts: None,
             pattern: pattern.into(),
             block: 128 << 10,
+            mix: Vec::new(),
             reply: None,
             flows: 1,
             threads: None,
@@ -215,6 +225,7 @@ impl Spec {
             rate_bps: None,
             no_loss: false,
             probe: None,
+            responsiveness: false,
             outstanding: None,
             burst: None,
             paced_to_receiver: false,
@@ -272,17 +283,75 @@ impl Spec {
         self.reply.unwrap_or(self.block)
     }
 
+    /// Whether connections are opened during a trial.
+    #[must_use]
+    pub fn renews_connections(&self) -> bool {
+        self.pattern == "crr" || self.responsiveness
+    }
+
+    /// Whether the trial's connection `link` is one that is opened again and again: with a load, the probe's come last.
+    #[must_use]
+    pub fn renews_link(&self, link: u32) -> bool {
+        let width = if self.direction == Direction::Both { 2 } else { 1 };
+        self.pattern == "crr" || (self.responsiveness && link >= self.flows.saturating_mul(width))
+    }
+
+    /// How long after the trial's start this flow starts, ns. The flows of a probe with several share its rate evenly.
+    #[must_use]
+    pub fn flow_starts_ns(&self, flow: u32) -> u64 {
+        match (self.responsiveness, self.rate_bps) {
+            (false, _) => 0,
+            (true, Some(bps)) => u64::from(flow).saturating_mul(self.block * 8_000_000_000 / bps.max(1)),
+            (true, None) => u64::from(flow).saturating_mul(Self::RAMP_NS),
+        }
+    }
+
+    /// Payload bytes of the first `count` blocks of a flow.
+    #[must_use]
+    pub fn bytes_of(&self, count: u64) -> u64 {
+        let of = |step: &MixStep, times: u64| step.payload_bytes.saturating_mul(times);
+        let period: u64 = self.mix.iter().map(|step| u64::from(step.count)).sum();
+        let Some(mut rest) = count.checked_rem(period) else { return count.saturating_mul(self.block) };
+        let whole: u64 = self.mix.iter().map(|step| of(step, step.count.into())).sum();
+        let mut bytes = whole.saturating_mul(count / period);
+        for step in &self.mix {
+            let some = rest.min(step.count.into());
+            bytes = bytes.saturating_add(of(step, some));
+            rest -= some;
+        }
+        bytes
+    }
+
+    /// Mean payload of its blocks, bytes.
+    #[must_use]
+    pub fn mean_block(&self) -> u64 {
+        let period: u64 = self.mix.iter().map(|step| u64::from(step.count)).sum();
+        self.bytes_of(period).checked_div(period).unwrap_or(self.block)
+    }
+
+    /// The size of its blocks in words: `128 KiB`, or `imix`.
+    #[must_use]
+    pub fn block_words(&self) -> String {
+        if self.mix.is_empty() { ByteSize(self.block).to_string() } else { Mix::of(&self.mix).to_string() }
+    }
+
     /// The spec of the probe: paced requests and responses of 8 bytes, while the stream runs.
     #[must_use]
     pub fn probing(&self) -> Option<Self> {
         let per_second = self.probe?;
         // A datagram's sequence number has 8 bytes.
         let block = 8;
+        let (pattern, flows, outstanding) = match self.responsiveness {
+            // Each waits for its connection and its response, which take long under load.
+            true => ("crr", per_second.min(Self::MAX_CALLERS), None),
+            false => ("rr", 1, Some(Self::PROBES_OUTSTANDING)),
+        };
         Some(Self {
-            pattern: "rr".into(),
+            pattern: pattern.into(),
             block,
+            mix: Vec::new(),
             reply: None,
-            flows: 1,
+            flows,
             threads: None,
             processes: 1,
             direction: Direction::Send,
@@ -290,7 +359,7 @@ impl Spec {
             rate_bps: Some(u64::from(per_second) * block * 8),
             burst: None,
             probe: None,
-            outstanding: Some(Self::PROBES_OUTSTANDING),
+            outstanding,
             near: EndOptions { drain_bps: None, ..self.near.clone() },
             far: EndOptions { drain_bps: None, ..self.far.clone() },
             paced_to_receiver: false,
@@ -314,6 +383,7 @@ impl Spec {
                 "use at most 1GiB",
             );
         }
+        self.check_mix()?;
         if self.flows == 0 || self.flows > Self::MAX_FLOWS {
             return refuse(format!("`flows {}`", self.flows), "use 1 to 16384 flows");
         }
@@ -340,6 +410,21 @@ impl Spec {
         }
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("`probe={}`", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
+        }
+        if self.responsiveness && self.pattern != "crr" {
+            if self.probe.is_none() || self.rate_bps.is_some() || self.no_loss || self.warmup_ns > 0 {
+                return refuse(
+                    "`responsiveness` with a rate, a search or a warm-up".into(),
+                    "the load takes what the path carries: leave `rate`, `find-no-loss` and `warmup` out",
+                );
+            }
+            if !matches!(self.stop, Stop::TimeNs(ns) if ns >= u64::from(self.flows) * Self::RAMP_NS) {
+                let what = format!("`responsiveness` with {} flows, which start 1 s apart", self.flows);
+                return refuse(what, "use `time` with a second for each flow, or fewer `flows`");
+            }
+            if self.interval_ns > Self::RAMP_NS / 2 {
+                return refuse("`responsiveness` with a long `interval`".into(), "use `interval` 500ms or less");
+            }
         }
         if let Some(outstanding) = self.outstanding.filter(|most| !(1..=Self::PROBES_OUTSTANDING).contains(most)) {
             return refuse(format!("{outstanding} requests at a time"), "use 1 to 8 on a connection");
@@ -383,12 +468,31 @@ impl Spec {
         }
     }
 
+    /// Refuses a mix that is none of [`Mix`], or that does not agree with the block.
+    fn check_mix(&self) -> Result<(), ModelError> {
+        let largest = self.mix.iter().map(|step| step.payload_bytes).max();
+        let count = self.mix.iter().map(|step| u64::from(step.count)).sum::<u64>();
+        let wrong = self.mix.len() > MixStep::MAX_STEPS
+            || count > u64::from(MixStep::MAX_COUNT)
+            || self.mix.iter().any(|step| step.count == 0 || step.payload_bytes < MixStep::MIN_PAYLOAD)
+            || largest.is_some_and(|largest| largest != self.block);
+        if wrong {
+            let what = format!("a mix of {} sizes and {count} datagrams for a block of {}", self.mix.len(), self.block);
+            return Err(ModelError::Spec { what, remedy: "use `block imix`".into() });
+        }
+        Ok(())
+    }
+
     /// The transport of a curve's memory ceiling: a reference, not a result.
     pub const CEILING: &str = crate::transport::MEMCPY.name;
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// Most outstanding probes: they fit into TCP's initial window of 10 segments (RFC 6928).
     pub const PROBES_OUTSTANDING: u32 = 8;
+    /// Time between the starts of two flows when responsiveness is measured, and the interval at which it is judged, ns.
+    pub const RAMP_NS: u64 = 1_000_000_000;
+    /// Most connections of a probe at a time, if each request has its own.
+    pub const MAX_CALLERS: u32 = 16;
     /// Most probes per second.
     pub const MAX_PROBES: u32 = 10_000;
     /// Shortest interval of the series, ns.
@@ -420,12 +524,41 @@ mod tests {
             Spec { outstanding: Some(0), ..good.clone() },
             Spec { outstanding: Some(u32::MAX), ..good.clone() },
             Spec { warmup_ns: 1_000_000_000, ..good.clone() },
+            Spec { mix: "imix".parse::<Mix>().unwrap().steps(false), ..good.clone() },
+            Spec { responsiveness: true, ..good.clone() },
+            Spec { responsiveness: true, probe: Some(100), flows: 2, ..good.clone() },
+            Spec { responsiveness: true, probe: Some(100), warmup_ns: 1, ..good.clone() },
             Spec { capture: Some(CaptureSpec { snaplen: 20, folder: None, fetch_bytes: None }), ..good.clone() },
         ];
         for spec in bad {
             let message = spec.check().expect_err("must be refused").to_string();
             assert!(message.contains("use") || message.contains("make"), "{message}");
         }
+    }
+
+    #[test]
+    fn the_bytes_of_a_mix_follow_its_sequence() {
+        let mix = "imix:64*2,1518".parse::<Mix>().unwrap().steps(false);
+        let spec = Spec { block: 1472, mix, ..Spec::new("udp", "stream") };
+        assert_eq!(spec.check(), Ok(()));
+        assert_eq!([0, 1, 3, 4, 6, 8].map(|count| spec.bytes_of(count)), [0, 18, 1508, 1526, 3016, 3052]);
+        assert_eq!((spec.mean_block(), spec.block_words().as_str()), (502, "imix:64*2,1518"));
+        let plain = Spec { block: 1000, mix: Vec::new(), ..spec };
+        assert_eq!((plain.bytes_of(3), plain.mean_block(), plain.block_words()), (3000, 1000, "1000 B".into()));
+    }
+
+    #[test]
+    fn a_load_that_grows_has_probes_with_connections_of_their_own() {
+        let stop = Stop::TimeNs(4 * Spec::RAMP_NS);
+        let load = Spec { responsiveness: true, probe: Some(100), flows: 4, stop, ..Spec::new("tcp", "stream") };
+        assert_eq!(load.check(), Ok(()));
+        let probe = load.probing().unwrap();
+        assert_eq!((probe.pattern.as_str(), probe.flows, probe.check()), ("crr", 16, Ok(())));
+        assert_eq!([0, 3].map(|flow| load.flow_starts_ns(flow)), [0, 3 * Spec::RAMP_NS]);
+        assert_eq!([0, 3].map(|flow| probe.flow_starts_ns(flow)), [0, 30_000_000], "they share the rate evenly");
+        assert!(!load.renews_link(3) && load.renews_link(4) && probe.renews_link(0));
+        let both = Spec { direction: Direction::Both, ..load };
+        assert!(!both.renews_link(7) && both.renews_link(8));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::count::Count;
 pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
-use crate::{AnatomyTally, Histogram, Spent, Stamps, TcpSample};
+use crate::{AnatomyTally, Histogram, SizeCount, Spent, Stamps, TcpSample};
 
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
@@ -67,12 +67,18 @@ pub struct EndTally {
     /// Round trips of the probe, at the end that sends the requests; up to 8 were outstanding at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<RttTally>,
+    /// The requests of a probe that has a connection for each, in the order in which they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeSample>,
     /// How evenly a paced end sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingTally>,
     /// Sequence counts, for transports with loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramTally>,
+    /// Of a mix of sizes, the datagrams of each size, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeCount>,
     /// One-way delays of each direction, at the end that measures round trips with a reflector that reports its times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
@@ -193,6 +199,17 @@ impl RttTally {
     }
 }
 
+/// A request on a connection of its own, beside a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeSample {
+    /// When the connection was begun, ns since this end started.
+    pub at_ns: u64,
+    /// From then until it was established, ns.
+    pub connect_ns: u64,
+    /// From then until the response was complete, ns.
+    pub request_ns: u64,
+}
+
 /// How evenly a paced sender sent: the absolute difference of the times between its sends from the requested time, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacingTally {
@@ -288,6 +305,9 @@ pub struct FlowTally {
     /// First and last arrival of payload, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiving_ns: Option<[u64; 2]>,
+    /// Of a mix of sizes, the datagrams of each size, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeCount>,
     /// The kernel's values of the socket.
     pub socket: SocketFacts,
     /// TCP_INFO over the trial, from its start to its end, for the first 64 connections of a process; not for connections of a

@@ -2,7 +2,7 @@
 
 use comfy_table::LineStyle;
 use jiff::Timestamp;
-use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Trust, Verdict, units};
+use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
 
 /// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
@@ -112,6 +112,11 @@ pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
 pub(crate) fn block(bytes: u64) -> String {
     let name = ByteSize(bytes).to_string();
     if name.contains('.') { format!("{bytes} B") } else { name }
+}
+
+/// The size of a spec's blocks in a table.
+pub(crate) fn blocks(spec: &Spec) -> String {
+    if spec.mix.is_empty() { block(spec.block) } else { spec.block_words() }
 }
 
 /// The style of every table: one line under the head.

@@ -33,7 +33,7 @@ pub(crate) fn estimate_words(estimate: &Estimate) -> String {
 
 /// What a spec measures, without its target: `tcp stream 128 KiB, 4 flows, both`.
 pub(crate) fn label(spec: &Spec) -> String {
-    let mut label = format!("{} {} {}", spec.transport, spec.pattern, model::ByteSize(spec.block));
+    let mut label = format!("{} {} {}", spec.transport, spec.pattern, spec.block_words());
     if let Some(reply) = spec.reply.filter(|reply| *reply != spec.block) {
         label.push_str(&format!(" for {}", model::ByteSize(reply)));
     }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
-use model::{BitRate, Engine, Setting, StackRule};
+use model::{BitRate, ByteSize, Engine, Mix, Setting, StackRule};
 
 use crate::failure::Failure;
 
@@ -49,6 +49,33 @@ impl<T, F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static> Value<
 /// A value, parsed by its type.
 pub fn any<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// The size of blocks, or a mix of datagram sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockFlag {
+    /// All blocks have this size.
+    One(ByteSize),
+    /// Datagrams have these sizes in turn.
+    Mix(Mix),
+}
+
+impl FromStr for BlockFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if Mix::is_named(text) { text.parse().map(Self::Mix) } else { above_zero::<ByteSize>(text).map(Self::One) }
+    }
+}
+
+/// One size of blocks, where a mix has no meaning.
+pub fn one_block(text: &str) -> Result<ByteSize, String> {
+    if Mix::is_named(text) {
+        return Err(format!(
+            "'{text}' is a mix of datagram sizes, for `thru stream` and `thru transfer`: write a size"
+        ));
+    }
+    above_zero(text)
 }
 
 /// A whole number in a range.

@@ -87,9 +87,9 @@ pub struct Load {
     #[arg(short, long)]
     pub udp: bool,
 
-    /// Number of connections; with --both, in each direction.
-    #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = whole(1..=Spec::MAX_FLOWS))]
-    pub flows: u32,
+    /// Number of connections; with --both, in each direction [default: 1].
+    #[arg(short = 'P', long, value_name = "N", value_parser = whole(1..=Spec::MAX_FLOWS))]
+    pub flows: Option<u32>,
 
     /// Measuring threads at each end. Flows that share a thread share an epoll set or an io_uring [default: one per flow, at
     /// most 64].
@@ -292,7 +292,7 @@ impl Load {
     pub fn fill(&self, draft: &mut SpecDraft) {
         draft.transport.clone_from(&self.transport);
         draft.udp = self.udp;
-        draft.flows = Some(self.flows);
+        draft.flows = self.flows;
         draft.threads = self.threads;
         draft.processes = Some(self.processes);
         draft.reverse = self.reverse;

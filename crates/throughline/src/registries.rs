@@ -85,7 +85,10 @@ pub fn block_help() -> String {
         }
     }
     let datagram = names(|entry| entry.capabilities().datagram);
-    format!("Bytes per send, which is the datagram size on {datagram} [default: {defaults}]")
+    format!(
+        "Bytes per send, which is the datagram size on {datagram}; on udp also imix, or its frames such as \
+         imix:64*7,594*4,1518, for datagrams of several sizes in this order [default: {defaults}]"
+    )
 }
 
 /// Help of --speak of a command that measures.

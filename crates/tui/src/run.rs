@@ -250,8 +250,7 @@ impl RunView {
             let [low, median, high] =
                 cell.spread().map_or([const { String::new() }; 3], |all| all.map(|value| cell.text(value, self.look)));
             let range = if cell.values.len() > 1 { format!("{low} to {high}") } else { String::new() };
-            let label =
-                if cell.label.is_empty() { model::ByteSize(cell.spec.block).to_string() } else { cell.label.clone() };
+            let label = if cell.label.is_empty() { cell.spec.block_words() } else { cell.label.clone() };
             Row::new([model::plain(&label).into_owned(), cell.values.len().to_string(), median, range])
         });
         let widths = [Constraint::Fill(1), Constraint::Length(6), Constraint::Length(13), Constraint::Length(28)];

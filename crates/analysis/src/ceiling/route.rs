@@ -1,6 +1,6 @@
 //! The interfaces of the data and their rates.
 
-use model::{Framing, Interface, Spec};
+use model::{Framing, Interface, MixStep, Spec};
 
 use super::frame::{self, Network};
 use crate::direction::{Side, local, owner};
@@ -64,7 +64,13 @@ impl Route {
         Some(match spec.transport_facts()?.framing? {
             Framing::Tcp => tcp(),
             Framing::Tls => tcp() * frame::tls_share(spec.block),
-            Framing::Udp => self.network.udp_share(spec.block),
+            Framing::Udp if spec.mix.is_empty() => self.network.udp_share(spec.block),
+            Framing::Udp => {
+                // Each size takes its own time on the line.
+                let bytes = |step: &MixStep| step.payload_bytes as f64 * f64::from(step.count);
+                let on_line = |step: &MixStep| bytes(step) / self.network.udp_share(step.payload_bytes);
+                spec.mix.iter().map(bytes).sum::<f64>() / spec.mix.iter().map(on_line).sum::<f64>()
+            }
             Framing::Quic => self.network.quic_share(),
         })
     }

@@ -3,6 +3,7 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{
     BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary,
+    WorkingConditions,
 };
 
 use super::wording;
@@ -35,7 +36,8 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
 
 fn headline(outcome: &Outcome) -> Finding {
     let spec = &outcome.spec;
-    let subject = format!("{} {} with blocks of {}", spec.transport, spec.pattern, wording::size(spec.block));
+    let size = if spec.mix.is_empty() { wording::size(spec.block) } else { spec.block_words() };
+    let subject = format!("{} {} with blocks of {size}", spec.transport, spec.pattern);
     let figure = match &outcome.estimate {
         None => format!("{subject} gave no value."),
         Some(estimate) => {
@@ -129,6 +131,9 @@ fn delayed_reads(outcome: &Outcome) -> Option<String> {
 /// The probe's RTT with and without load.
 fn probed(outcome: &Outcome) -> Option<Finding> {
     let probe = outcome.summary.probe.as_ref()?;
+    if !probe.working.is_empty() {
+        return Some(Finding { statement: working(probe), ..note(outcome) });
+    }
     let figures = |rtt: &model::RttTally| {
         let tail = rtt.p99_ns.map_or(String::new(), |ns| format!(" ({} at the 99th percentile)", seconds(ns as f64)));
         format!("{}{tail}", seconds(rtt.p50_ns as f64))
@@ -140,14 +145,46 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         added(probe),
         model::units::three_digits(probe.rpm)
     );
-    Some(Finding {
+    Some(Finding { statement, ..note(outcome) })
+}
+
+/// A note on an outcome, without its statement.
+fn note(outcome: &Outcome) -> Finding {
+    Finding {
         kind: FindingKind::Note,
-        statement,
+        statement: String::new(),
         estimate: None,
         comparison: None,
         block: None,
         cells: vec![outcome.cell],
-    })
+    }
+}
+
+/// Responsiveness under working conditions, and what each kind of probe took; of several trials each one.
+fn working(probe: &Responsiveness) -> String {
+    let idle = probe.idle.as_ref().map_or(String::new(), |idle| {
+        format!(" Without load the median from request to response is {}.", seconds(idle.p50_ns as f64))
+    });
+    let trial = |one: &WorkingConditions| {
+        format!(
+            "Responsiveness under working conditions is {} round trips per minute (RPM, draft-ietf-ippm-responsiveness without \
+             TLS), confidence {}: {} on new connections (handshake {}, request to response {}), {} on the loaded ones (TCP's RTT \
+             {}). The goodput was {} with {}, its confidence is {}; these are means over {} to {} s of the trial.",
+            model::units::three_digits(one.rpm),
+            one.confidence.name(),
+            model::units::three_digits(one.foreign_rpm),
+            seconds(one.connect_ns),
+            seconds(one.request_ns),
+            model::units::three_digits(one.loaded_rpm),
+            seconds(one.rtt_ns),
+            model::units::bits_per_second(one.goodput_bps),
+            wording::plural(one.flows as usize, "flow"),
+            one.goodput_confidence.name(),
+            one.from_ns / 1_000_000_000,
+            one.to_ns / 1_000_000_000,
+        )
+    };
+    probe.working.iter().map(trial).collect::<Vec<_>>().join(" ") + &idle
 }
 
 /// What the load added to the RTT, if it exceeds the interquartile range without load and there are enough samples.

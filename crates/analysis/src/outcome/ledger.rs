@@ -1,6 +1,6 @@
 //! The ledger: the byte counts of the two ends compared.
 
-use model::{EndTally, Ledger, Spec};
+use model::{EndTally, Ledger, SizeCount, Spec};
 
 use super::headline::Headline;
 
@@ -50,6 +50,14 @@ fn lost_between(sender: &EndTally, receiver: &EndTally) -> u64 {
     sent.saturating_sub(receiver.datagrams.map_or(0, |tally| tally.received))
 }
 
+/// What `sender` sent of a mix and `receiver` got of it, by size.
+pub(crate) fn by_size(sender: &EndTally, receiver: &EndTally) -> Vec<SizeCount> {
+    let mut sizes: Vec<SizeCount> = Vec::new();
+    SizeCount::add(&mut sizes, &sender.sizes.iter().map(|size| SizeCount { received: 0, ..*size }).collect::<Vec<_>>());
+    SizeCount::add(&mut sizes, &receiver.sizes.iter().map(|size| SizeCount { sent: 0, ..*size }).collect::<Vec<_>>());
+    sizes
+}
+
 /// Payload bytes that arrived, without duplicates.
 fn distinct_received(end: &EndTally, block: u64) -> u64 {
     match end.datagrams {
@@ -61,6 +69,9 @@ fn distinct_received(end: &EndTally, block: u64) -> u64 {
 /// Bytes of the datagrams lost from `sender` to `receiver`. Each is a block, but the last one of a flow may be shorter, so the
 /// difference of the byte counts is used if it fits. Never more than was sent.
 fn bytes_lost(sender: &EndTally, receiver: &EndTally, received: u64, block: u64, flows: u64) -> u64 {
+    if !sender.sizes.is_empty() {
+        return by_size(sender, receiver).iter().map(|size| size.lost().saturating_mul(size.payload_bytes)).sum();
+    }
     let datagrams = lost_between(sender, receiver);
     let most = datagrams.saturating_mul(block);
     let least = datagrams.saturating_sub(flows).saturating_mul(block);
@@ -103,6 +114,22 @@ mod tests {
     fn one_ended_copies_balance() {
         let near = EndTally { bytes_sent: 77, bytes_received: 77, ..EndTally::default() };
         assert!(ledger(&Spec::new("memcpy", "stream"), &near, &EndTally::default()).balanced);
+    }
+
+    #[test]
+    fn losses_of_a_mix_have_the_bytes_of_their_sizes() {
+        let mix = "imix:64,1518".parse::<model::Mix>().unwrap().steps(false);
+        let spec = Spec { block: 1472, mix: mix.clone(), ..Spec::new("udp", "stream") };
+        let of = |sent: [u64; 2], received: [u64; 2]| -> Vec<SizeCount> {
+            let sizes = SizeCount::of(&mix).into_iter().enumerate();
+            sizes.map(|(at, size)| SizeCount { sent: sent[at], received: received[at], ..size }).collect()
+        };
+        let near = EndTally { sizes: of([10, 10], [0, 0]), ..sender(10 * 1490, 20) };
+        let far = EndTally { sizes: of([0, 0], [9, 7]), ..receiver(9 * 18 + 7 * 1472, 16, 0) };
+        let found = ledger(&spec, &near, &far);
+        assert_eq!((found.lost, found.in_flight, found.balanced), (18 + 3 * 1472, 0, true));
+        let lost: Vec<u64> = by_size(&near, &far).iter().map(SizeCount::lost).collect();
+        assert_eq!(lost, [1, 3]);
     }
 
     #[test]

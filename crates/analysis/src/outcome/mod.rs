@@ -15,6 +15,7 @@ mod tcp;
 mod testing;
 mod trial;
 mod verdicts;
+mod working;
 
 use std::borrow::Cow;
 
@@ -78,7 +79,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
     summary.cost = cost::cost(&cell.spec, &counted);
     summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns));
-    summary.probe = probe::responsiveness(&counted, idle.as_ref());
+    summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let known = [

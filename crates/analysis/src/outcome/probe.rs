@@ -1,12 +1,14 @@
 //! The figures of a probe during a stream.
 
-use model::{Histogram, Responsiveness, RttTally, Trial};
+use model::{Histogram, Responsiveness, RttTally, Spec, Trial};
+
+use super::working::conditions;
 
 /// Share of the round trips, fastest first, over which the mean is taken (draft-ietf-ippm-responsiveness trims its means so).
 const TRIMMED: f64 = 0.95;
 
 /// The responsiveness under load by the trials' probes, with `idle` measured before them; `None` without a probe.
-pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Option<Responsiveness> {
+pub(crate) fn responsiveness(spec: &Spec, trials: &[Trial], idle: Option<&RttTally>) -> Option<Responsiveness> {
     let (mut all, mut count) = (Histogram::new(), 0);
     for probe in trials.iter().flat_map(|trial| [&trial.near.probe, &trial.far.probe]).flatten() {
         probe.histogram.iter().for_each(|histogram| all.merge(histogram));
@@ -14,6 +16,8 @@ pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Optio
     }
     let trimmed = trimmed_mean(&all)?;
     let loaded = RttTally::weighted(all, count)?;
+    let working: Vec<_> = trials.iter().filter_map(|trial| conditions(spec, trial)).collect();
+    let rpm = crate::stats::mean(&working.iter().map(|conditions| conditions.rpm).collect::<Vec<_>>());
     let enough = |tally: &RttTally| tally.count >= Responsiveness::MIN_SAMPLES;
     Some(Responsiveness {
         idle: idle.cloned(),
@@ -21,7 +25,8 @@ pub(crate) fn responsiveness(trials: &[Trial], idle: Option<&RttTally>) -> Optio
             .filter(|idle| enough(idle) && enough(&loaded))
             .map(|idle| (loaded.p50_ns as f64 - idle.p50_ns as f64).max(0.0)),
         loaded,
-        rpm: 60e9 / trimmed,
+        rpm: rpm.unwrap_or(60e9 / trimmed),
+        working,
     })
 }
 
@@ -55,24 +60,29 @@ mod tests {
         Trial { near, ..crate::outcome::testing::stream_trial(&spec, 80) }
     }
 
+    fn plain() -> Spec {
+        Spec::new("tcp", "stream")
+    }
+
     #[test]
     fn loaded_and_idle_round_trips_are_compared() {
         // 19 round trips of 1 µs and one of 1 s: the slowest 5 % are not in the mean.
         let mut rtts = vec![1_000; 19];
         rtts.push(1_000_000_000);
-        let found = responsiveness(&[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400; 10]))).unwrap();
+        let found =
+            responsiveness(&plain(), &[trial(&rtts[..10]), trial(&rtts[10..])], Some(&probe(&[400; 10]))).unwrap();
         assert_eq!((found.loaded.count, found.bufferbloat_ns, found.rpm), (20, Some(600.0), 60e6));
         assert!(found.loaded.max_ns >= 1_000_000_000);
     }
 
     #[test]
     fn a_load_that_does_not_slow_adds_nothing() {
-        let found = responsiveness(&[trial(&[300; 10])], Some(&probe(&[400; 10]))).unwrap();
+        let found = responsiveness(&plain(), &[trial(&[300; 10])], Some(&probe(&[400; 10]))).unwrap();
         assert_eq!(found.bufferbloat_ns, Some(0.0));
         for (loaded, idle) in [(10, 9), (9, 10)] {
-            let found = responsiveness(&[trial(&vec![300; loaded])], Some(&probe(&vec![400; idle]))).unwrap();
+            let found = responsiveness(&plain(), &[trial(&vec![300; loaded])], Some(&probe(&vec![400; idle]))).unwrap();
             assert_eq!(found.bufferbloat_ns, None, "{loaded} and {idle} are too few");
         }
-        assert_eq!(responsiveness(&[], None), None);
+        assert_eq!(responsiveness(&plain(), &[], None), None);
     }
 }

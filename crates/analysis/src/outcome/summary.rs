@@ -1,7 +1,8 @@
 //! The flat figures of an outcome.
 
 use model::{
-    Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, Spec, Summary, TcpSample, Trial,
+    Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, SizeCount, Spec, Summary, TcpSample,
+    Trial,
 };
 
 use super::Headline;
@@ -48,6 +49,7 @@ pub(crate) fn summary(
         packets_sent: datagrams(trials, |tally| tally.sent),
         packets_reordered: datagrams(trials, |tally| tally.reordered),
         packets_duplicated: datagrams(trials, |tally| tally.duplicates),
+        sizes: sizes(trials),
         jitter_ns: each(&jitter_ns),
         retransmits: tcp::total(trials, |socket| socket.retransmits),
         bytes_retransmitted: tcp::total(trials, |socket| socket.bytes_retransmitted),
@@ -55,8 +57,9 @@ pub(crate) fn summary(
         cwnd_bytes: if bulk { tcp::typical(spec, trials, cwnd_bytes) } else { None },
         ci95_low: estimate.and_then(|estimate| estimate.low),
         ci95_high: estimate.and_then(|estimate| estimate.high),
-        fairness: each(&fairness),
-        shares: spread(trials),
+        // Flows that start one after the other have no equal shares.
+        fairness: if spec.responsiveness { None } else { each(&fairness) },
+        shares: if spec.responsiveness { None } else { spread(trials) },
         one_way: OneWay::merged(&trials.iter().filter_map(|trial| trial.near.one_way.as_ref()).collect::<Vec<_>>()),
         calls_sent: total(Count::CallsSent),
         calls_received: total(Count::CallsReceived),
@@ -119,6 +122,13 @@ fn quantile(
 fn datagrams(trials: &[Trial], count: impl Fn(DatagramTally) -> u64) -> Option<u64> {
     let tallies = trials.iter().flat_map(|trial| [trial.near.datagrams, trial.far.datagrams]).flatten();
     tallies.map(count).reduce(u64::saturating_add)
+}
+
+/// The datagrams of a mix by size, over all trials and both directions.
+fn sizes(trials: &[Trial]) -> Vec<SizeCount> {
+    let mut sum = Vec::new();
+    trials.iter().flat_map(|trial| [&trial.near.sizes, &trial.far.sizes]).for_each(|one| SizeCount::add(&mut sum, one));
+    sum
 }
 
 /// Distinct datagrams received per second, summed over the directions.

@@ -118,7 +118,7 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
         Headline::Goodput => receivers(spec, near, far).into_iter().any(|end| {
             let unknown = end.reported(Count::CallsReceived).is_none();
             // A paced block is one arrival, however many calls it takes.
-            let blocks = spec.rate_bps.map_or(u64::MAX, |_| end.bytes_received / spec.block.max(1));
+            let blocks = spec.rate_bps.map_or(u64::MAX, |_| end.bytes_received / spec.mean_block().max(1));
             let few = (end.calls_received < MIN_ARRIVALS && !unknown) || blocks < MIN_ARRIVALS;
             few || end.arrivals().ns < MIN_NS
         }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::tally::Window;
-use model::{DatagramTally, EndTally, Interval, RttTally, Spec};
+use model::{DatagramTally, EndTally, Interval, RttTally, SizeCount, Spec};
 
 use crate::proto::message::WorkerDone;
 
@@ -90,9 +90,11 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
     sum.stalled |= part.stalled;
     sum.cut_short |= part.cut_short;
     let flows = [sum.flows.len() as u64, part.flows.len() as u64];
+    SizeCount::add(&mut sum.sizes, &part.sizes);
     sum.flows.extend(part.flows);
     sum.rtt = add_rtt(sum.rtt.take(), part.rtt);
     sum.probe = sum.probe.take().or(part.probe);
+    sum.probes.extend(part.probes);
     sum.pacing = match (sum.pacing, part.pacing) {
         (Some(own), Some(other)) => Some(own.worse(other)),
         (own, other) => own.or(other),

@@ -446,7 +446,7 @@ impl Session {
             && self.shared.port.is_some()
             && covered
             && !far.needs_own_listener()
-            && spec.pattern != "crr")
+            && !spec.renews_connections())
     }
 
     /// Handles a worker's message; an error ends the trial.

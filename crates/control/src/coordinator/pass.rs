@@ -10,7 +10,7 @@ use super::End;
 use super::common_start::CommonStart;
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
-use crate::proto::{ANATOMY, DELAYED_READS, OVERLAP_CLOSE};
+use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -167,12 +167,15 @@ impl Pair {
         for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
             end.check_congestion_control(options)?;
             let requested = [
-                (options.drain_bps.is_some(), "drain"),
-                (spec.delayed_reads, DELAYED_READS),
-                (spec.overlap_close, OVERLAP_CLOSE),
-                (spec.anatomy, ANATOMY),
+                (options.drain_bps.is_some(), "drain", "drain"),
+                (spec.delayed_reads, DELAYED_READS, DELAYED_READS),
+                (spec.overlap_close, OVERLAP_CLOSE, OVERLAP_CLOSE),
+                (spec.anatomy, ANATOMY, ANATOMY),
+                (!spec.mix.is_empty(), MIX, "block imix"),
+                (spec.responsiveness, RESPONSIVENESS, RESPONSIVENESS),
             ];
-            if let Some((_, flag)) = requested.into_iter().find(|(requested, flag)| *requested && !end.can(flag)) {
+            let missing = |(requested, name, _): &(bool, &str, &str)| *requested && !end.can(name);
+            if let Some((.., flag)) = requested.into_iter().find(missing) {
                 let reason =
                     format!("thru {} there does not support --{flag}: update it, or leave --{flag} out", end.version);
                 return Err(ControlError::Refused { address: end.name.clone(), reason });

@@ -41,6 +41,8 @@ pub const CAPABILITIES: &[&str] = &[
     OVERLAP_CLOSE,
     ANATOMY,
     JOIN,
+    MIX,
+    RESPONSIVENESS,
 ];
 /// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
@@ -60,6 +62,10 @@ pub const OVERLAP_CLOSE: &str = "overlap-close";
 pub const ANATOMY: &str = "anatomy";
 /// Grants the machine with a ticket, with which further connections join.
 pub const JOIN: &str = "join";
+/// Sends datagrams of several sizes (`mix` of a spec).
+pub const MIX: &str = "mix";
+/// Implements `responsiveness`.
+pub const RESPONSIVENESS: &str = "responsiveness";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 

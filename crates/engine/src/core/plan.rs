@@ -57,20 +57,28 @@ impl TrialPlan {
                 (direction, _) => links.push(LinkPlan { flow, index: flow, direction }),
             }
         }
-        // The probe's connection comes last, in the process that has the first flow.
-        if self.probe().is_some() {
-            let before = if self.spec.direction == Direction::Both { 2 } else { 1 } * self.spec.flows;
-            links.push(LinkPlan { flow: self.spec.flows, index: before, direction: Direction::Send });
-        }
+        // The probe's connections come last, in the process that has the first flow.
+        let before = if self.spec.direction == Direction::Both { 2 } else { 1 } * self.spec.flows;
+        let of_probe = self.probe().map_or(0, |probe| probe.spec.flows);
+        links.extend((0..of_probe).map(|at| LinkPlan {
+            flow: self.spec.flows + at,
+            index: before + at,
+            direction: Direction::Send,
+        }));
         links
     }
 
-    /// The plan of this worker's last link, if a probe runs beside the stream.
+    /// The plan of this worker's last links, if a probe runs beside the stream.
     #[must_use]
     pub fn probe(&self) -> Option<Self> {
         let spec = self.spec.probing().filter(|_| self.flows.start == 0)?;
         let legs = self.legs.iter().map(|leg| Leg { block: spec.block, reply: spec.block, ..*leg }).collect();
-        Some(Self { spec, flows: 0..1, legs, ..self.clone() })
+        Some(Self { flows: 0..spec.flows, spec, legs, ..self.clone() })
+    }
+
+    /// Payload of a flow's first `count` blocks of `leg`. A mix has one leg, its block is the spec's.
+    fn bytes_of(&self, leg: &Leg, count: u64) -> u64 {
+        if self.spec.mix.is_empty() { count.saturating_mul(leg.block) } else { self.spec.bytes_of(count) }
     }
 
     /// When `flow` ends its part of `leg`. `per_exchange_ns` is the expected time of one block or round trip, for legs
@@ -79,7 +87,7 @@ impl TrialPlan {
     pub fn leg_stop(&self, leg: &Leg, flow: u32, per_exchange_ns: f64) -> LegStop {
         let stream = self.spec.is_stream();
         let exchanges = |count: u64| {
-            if stream { LegStop::Bytes(count.saturating_mul(leg.block)) } else { LegStop::Transactions(count) }
+            if stream { LegStop::Bytes(self.bytes_of(leg, count)) } else { LegStop::Transactions(count) }
         };
         match leg.stop {
             Stop::TimeNs(_) => LegStop::Clock,

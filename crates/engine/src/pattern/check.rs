@@ -1,6 +1,6 @@
 //! Whether this build can run a spec.
 
-use model::{Direction, Engine, Io, ReceiveBy, Spec, Strategy};
+use model::{Direction, Engine, Framing, Io, ReceiveBy, SendBy, Spec, Strategy};
 
 use super::registry::pattern;
 use super::strategy::strategy;
@@ -34,6 +34,14 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     transport.check(spec)?;
     (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
     check_engine(spec, transport)?;
+    check_mix(spec)?;
+    if spec.responsiveness && !capabilities.reconnects {
+        let able = names(|other| other.capabilities().reconnects);
+        return Err(EngineError::unsupported(
+            format!("`responsiveness` on {}", spec.transport),
+            format!("its probes open connections under TCP's load: use {able}"),
+        ));
+    }
     let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
@@ -61,6 +69,28 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         check_anatomy(spec, &capabilities, strategy)?;
     }
     if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
+}
+
+/// Refuses a mix of sizes where a size is no packet's, and where a call sends several datagrams of one size.
+fn check_mix(spec: &Spec) -> Result<(), EngineError> {
+    if spec.mix.is_empty() {
+        return Ok(());
+    }
+    let what = |beside: String| format!("`block {}` {beside}", spec.block_words());
+    if !spec.is_stream() {
+        let remedy = "a mix of sizes is for streams and transfers: use one size";
+        return Err(EngineError::unsupported(what(format!("with {}", spec.pattern)), remedy));
+    }
+    if spec.transport_facts().and_then(|facts| facts.framing) != Some(Framing::Udp) {
+        let able = names(|other| other.facts().framing == Some(Framing::Udp));
+        let remedy = format!("a block is a packet over {able} only: use it, or one size");
+        return Err(EngineError::unsupported(what(format!("on {}", spec.transport)), remedy));
+    }
+    if spec.engine.auto || spec.engine.send != SendBy::Copy {
+        let remedy = "a call of it sends datagrams of one size: leave `engine` out";
+        return Err(EngineError::unsupported(what(format!("with `engine {}`", spec.engine)), remedy));
+    }
+    Ok(())
 }
 
 /// Refuses the anatomy of round trips other than those of one connection, one at a time, by plain calls that the kernel stamps.

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use model::{Direction, Spec, Strategy};
+use model::{Direction, ProbeSample, Spec, Strategy};
 
 use super::definition::{Pattern, refuse_rate};
 use super::machine::{Env, Machine, Part, QUANTUM};
+use super::pacer::Pacer;
 use crate::core::{EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, names};
 
@@ -13,7 +14,9 @@ pub(crate) const PATTERN: Pattern = Pattern {
     name: "crr",
     about: "connect, request, response, close: one connection for each transaction",
     check: |spec, capabilities| {
-        refuse_rate(spec)?;
+        if !spec.responsiveness {
+            refuse_rate(spec)?;
+        }
         if !capabilities.reconnects {
             let others = names(|other| other.capabilities().reconnects);
             return Err(EngineError::unsupported(format!("`connect` on {}", spec.transport), format!("use {others}")));
@@ -71,7 +74,14 @@ struct Caller {
     done: u64,
     /// The connection being opened carries no request: it tells the other end that it was the last.
     last: bool,
+    /// Of a probe, which has a rate: when the next connection is due, and each connection's times.
+    pacer: Pacer,
+    connected_ns: u64,
+    probes: Option<Vec<ProbeSample>>,
 }
+
+/// Round trips of a caller of a probe for which there is room; further ones are in the histogram only.
+const MAX_PROBES: usize = 16_384;
 
 impl Caller {
     fn new(part: &Part, overlaps: bool) -> Self {
@@ -85,6 +95,9 @@ impl Caller {
             started_ns: 0,
             done: 0,
             last: false,
+            pacer: Pacer::new(part.pace),
+            connected_ns: 0,
+            probes: part.pace.map(|_| Vec::with_capacity(MAX_PROBES)),
         }
     }
 
@@ -92,6 +105,16 @@ impl Caller {
         match self.stop {
             LegStop::Transactions(count) => self.done >= count,
             LegStop::Clock | LegStop::Bytes(_) => env.signals.stopping(),
+        }
+    }
+
+    /// Records a round trip that is complete: of a probe the time from the request to the response.
+    fn record(&mut self, now: u64, env: &mut Env<'_>) {
+        let Some(probes) = &mut self.probes else { return env.rtt.record(now - self.started_ns) };
+        let (connect_ns, request_ns) = (self.connected_ns - self.started_ns, now - self.connected_ns);
+        env.rtt.record(request_ns);
+        if probes.len() < MAX_PROBES {
+            probes.push(ProbeSample { at_ns: self.started_ns, connect_ns, request_ns });
         }
     }
 }
@@ -102,6 +125,12 @@ impl<C: Channel> Machine<C> for Caller {
             let result = match self.step {
                 Step::Open => {
                     self.last = self.over(env);
+                    if !self.last
+                        && let Some(until) = self.pacer.hold(env.pace)
+                    {
+                        return Ok(Turn::Sleep(until));
+                    }
+                    self.pacer.sent(1.0);
                     self.started_ns = now_ns();
                     if self.last {
                         env.counters.stop_sending(self.started_ns);
@@ -133,7 +162,12 @@ impl<C: Channel> Machine<C> for Caller {
                     channel.finish_sending()?;
                     self.step = Step::CloseHandshake;
                 }
-                Step::Connect => (self.step, self.at) = (Step::Request, 0),
+                Step::Connect => {
+                    (self.step, self.at) = (Step::Request, 0);
+                    if self.probes.is_some() {
+                        self.connected_ns = now_ns();
+                    }
+                }
                 Step::Request => {
                     env.counters.sent(count);
                     if self.at == self.request {
@@ -148,12 +182,17 @@ impl<C: Channel> Machine<C> for Caller {
                     env.counters.received(count);
                     if self.at == self.reply {
                         self.step = Step::Close;
+                        if self.probes.is_some() {
+                            self.record(now_ns(), env);
+                        }
                     }
                 }
                 Step::CloseHandshake => return Ok(Turn::Done),
                 Step::Open | Step::Close => {
                     let now = now_ns();
-                    env.rtt.record(now - self.started_ns);
+                    if self.probes.is_none() {
+                        self.record(now, env);
+                    }
                     if self.done == 0 {
                         env.counters.arrived(now);
                     }
@@ -168,6 +207,10 @@ impl<C: Channel> Machine<C> for Caller {
             }
         }
         Ok(Turn::Again)
+    }
+
+    fn take_probes(&mut self) -> Vec<ProbeSample> {
+        self.probes.take().unwrap_or_default()
     }
 }
 

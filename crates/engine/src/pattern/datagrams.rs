@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::Role;
+use model::{Role, SizeCount, Spec};
 
 use super::close_handshake::{CloseHandshake, answer_signal};
 use super::credit::{Credit, Grant, Grants};
@@ -10,6 +10,7 @@ use super::jitter::Jitter;
 use super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS, UNCLOCKED_READS};
 use super::pacer::Pacer;
 use super::sequence::{Arrival, Sequence};
+use super::size_counts::SizeCounts;
 use crate::core::{Counters, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, SIGNAL_BYTES, Signal};
 
@@ -36,13 +37,15 @@ pub(super) struct DatagramSender {
     burst: usize,
     /// Payload bytes of the last call.
     last: usize,
+    /// The sizes of a mix, which a call sends one of; `block` is the largest.
+    sizes: Option<SizeCounts>,
 }
 
 impl DatagramSender {
-    pub(super) fn new(part: &Part) -> Self {
+    pub(super) fn new(spec: &Spec, part: &Part) -> Self {
         let left = match part.stop {
             LegStop::Bytes(bytes) => Some(bytes),
-            LegStop::Transactions(count) => Some(count.saturating_mul(part.block as u64)),
+            LegStop::Transactions(count) => Some(spec.bytes_of(count)),
             LegStop::Clock => None,
         };
         Self {
@@ -56,6 +59,7 @@ impl DatagramSender {
             credit: part.to_receiver.then(|| Credit::new(part.leg)),
             burst: 0,
             last: 0,
+            sizes: SizeCounts::new(&spec.mix),
         }
     }
 
@@ -125,7 +129,13 @@ impl DatagramSender {
     fn count(&mut self, bytes: usize, datagrams: u64, counters: &Counters) {
         counters.sent(bytes);
         add(&counters.datagrams_sent, datagrams);
-        add(&counters.blocks_sent, (bytes / self.block) as u64);
+        match &mut self.sizes {
+            Some(sizes) => {
+                (self.number..self.number + datagrams).for_each(|number| sizes.sent(number));
+                add(&counters.blocks_sent, datagrams);
+            }
+            None => add(&counters.blocks_sent, (bytes / self.block) as u64),
+        }
         self.number += datagrams;
         self.left = self.left.map(|left| left - bytes as u64);
         self.pacer.sent(bytes as f64 / self.block as f64);
@@ -152,13 +162,14 @@ impl<C: Channel> Machine<C> for DatagramSender {
                 return Ok(Turn::Sleep(until));
             }
             if self.burst == 0 {
-                self.burst = self.pacer.burst(channel.datagrams_per_call(self.block));
+                let most = if self.sizes.is_some() { 1 } else { channel.datagrams_per_call(self.block) };
+                self.burst = self.pacer.burst(most);
             }
             let burst = match self.allowed(channel, env.rx)? {
                 Ok(burst) => burst,
                 Err(turn) => return Ok(turn),
             };
-            let room = self.block * burst;
+            let room = self.sizes.as_ref().map_or(self.block * burst, |sizes| sizes.payload(self.number));
             let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
             // Datagrams smaller than the rest of the quota are sent one by one: the last may be shorter.
             let payload = if payload < self.block { payload } else { payload - payload % self.block };
@@ -170,6 +181,10 @@ impl<C: Channel> Machine<C> for DatagramSender {
             }
         }
         Ok(Turn::Again)
+    }
+
+    fn sizes(&self) -> Vec<SizeCount> {
+        self.sizes.as_ref().map_or_else(Vec::new, SizeCounts::counted)
     }
 }
 
@@ -192,13 +207,15 @@ pub(super) struct DatagramReceiver {
     bytes: u64,
     /// The sender keeps to a rate, so each arrival is timed.
     paced: bool,
+    /// The sizes of a mix.
+    sizes: Option<SizeCounts>,
 }
 
 /// How long late datagrams may arrive after the sender's last message.
 const STRAGGLERS_NS: u64 = 50_000_000;
 
 impl DatagramReceiver {
-    pub(super) fn new(part: &Part) -> Self {
+    pub(super) fn new(spec: &Spec, part: &Part) -> Self {
         Self {
             leg: part.leg,
             sequence: Sequence::new(),
@@ -213,6 +230,7 @@ impl DatagramReceiver {
             empties: part.role == Role::Passive,
             bytes: 0,
             paced: part.pace.is_some(),
+            sizes: SizeCounts::new(&spec.mix),
         }
     }
 
@@ -258,6 +276,9 @@ impl DatagramReceiver {
             Arrival::New => {}
         }
         self.distinct += 1;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.received(number);
+        }
         add(&counters.datagrams_received, 1);
         add(&counters.bytes_received, bytes.len() as u64);
         self.bytes += bytes.len() as u64;
@@ -350,5 +371,9 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             }
         }
         Ok(Turn::Again)
+    }
+
+    fn sizes(&self) -> Vec<SizeCount> {
+        self.sizes.as_ref().map_or_else(Vec::new, SizeCounts::counted)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::{Direction, Role};
+use model::{Direction, ProbeSample, Role, SizeCount};
 
 use super::pacer::Pace;
 use crate::core::{Counters, Interest, LegStop, RttRecorder, Signals, Turn, initiates, not_now};
@@ -76,6 +76,16 @@ pub(crate) trait Machine<C: Channel>: Send {
     /// Round trips between two clock reads.
     fn batch(&self) -> u64 {
         1
+    }
+
+    /// The round trips that had a connection each, with the times at which they began by the host's clock.
+    fn take_probes(&mut self) -> Vec<ProbeSample> {
+        Vec::new()
+    }
+
+    /// The datagrams of a mix of sizes, by size.
+    fn sizes(&self) -> Vec<SizeCount> {
+        Vec::new()
     }
 }
 

@@ -19,6 +19,7 @@ mod pingpong;
 mod registry;
 mod rr;
 mod sequence;
+mod size_counts;
 mod strategy;
 mod stream;
 mod transfer;

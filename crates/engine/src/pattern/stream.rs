@@ -34,11 +34,11 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     refuse_direction(spec, capabilities)
 }
 
-pub(crate) fn machine<C: Channel>(_: &Spec, part: &Part) -> Box<dyn Machine<C>> {
+pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     let sends = part.initiates();
     match C::KIND {
-        Kind::Datagram if sends => Box::new(DatagramSender::new(part)),
-        Kind::Datagram => Box::new(DatagramReceiver::new(part)),
+        Kind::Datagram if sends => Box::new(DatagramSender::new(spec, part)),
+        Kind::Datagram => Box::new(DatagramReceiver::new(spec, part)),
         _ if sends => Box::new(Sender::new(part, part.shares && C::SHOWS_ALL)),
         _ => Box::new(Receiver {
             block: part.block,

@@ -27,6 +27,8 @@ struct FlowOf<C: Channel> {
     opened: Option<SocketFacts>,
     /// Time of one exchange in the last leg, and that leg's block.
     pace: (f64, u64),
+    /// When a flow that starts later than its trial does so; known from its first turn on.
+    starts_ns: Option<u64>,
 }
 
 impl<C: Channel> BoxFlow for C {
@@ -63,6 +65,7 @@ impl<C: Channel> FlowOf<C> {
             block: 1,
             opened: None,
             pace: (0.0, 1),
+            starts_ns: None,
         })
     }
 
@@ -70,6 +73,18 @@ impl<C: Channel> FlowOf<C> {
     fn receives_beside_sending(&self) -> bool {
         let FlowSetup { plan, link_plan, .. } = &self.setup;
         plan.role == Role::Passive && plan.spec.direction == Direction::Both && link_plan.direction == Direction::Send
+    }
+
+    /// Until when a flow that starts later has to wait; `None` if it is to begin or has begun.
+    fn waits_until(&mut self, signals: &Signals) -> Option<u64> {
+        let FlowSetup { plan, link_plan, .. } = &self.setup;
+        let after_ns = plan.spec.flow_starts_ns(link_plan.flow);
+        if after_ns == 0 || !initiates(link_plan.direction, plan.role) || signals.stopping() {
+            return None;
+        }
+        let now = now_ns();
+        let starts_ns = *self.starts_ns.get_or_insert(now + after_ns);
+        (now < starts_ns).then_some(starts_ns)
     }
 
     fn counters(&self) -> &Counters {
@@ -190,6 +205,11 @@ impl<C: Channel> Flow for FlowOf<C> {
     }
 
     fn advance(&mut self, scratch: &mut Scratch, signals: &Signals) -> io::Result<Turn> {
+        if self.setup.plan.spec.responsiveness
+            && let Some(until) = self.waits_until(signals)
+        {
+            return Ok(Turn::Sleep(until));
+        }
         let Some(machine) = self.machine.as_mut() else { return Ok(Turn::Done) };
         let counters = &self.setup.counters[self.setup.slot];
         let Scratch { tx, rx, marks, rtt, pace } = scratch;
@@ -227,7 +247,10 @@ impl<C: Channel> Flow for FlowOf<C> {
         if let Some(last) = &last {
             facts.agree_with(last);
         }
-        let batch = self.machine.take().map_or(1, |machine| machine.batch());
+        let machine = self.machine.take();
+        let batch = machine.as_ref().map_or(1, |machine| machine.batch());
+        let sizes = machine.as_ref().map_or_else(Vec::new, |machine| machine.sizes());
+        let probes = machine.map_or_else(Vec::new, |mut machine| machine.take_probes());
         FlowLeg {
             flow: self.setup.link_plan.flow,
             slot: self.setup.slot,
@@ -238,6 +261,8 @@ impl<C: Channel> Flow for FlowOf<C> {
             socket_drops: self.channel.socket_drops(),
             datagram: C::KIND == Kind::Datagram,
             batch,
+            sizes,
+            probes,
             stamps: self.channel.take_stamps(),
         }
     }

@@ -1,7 +1,10 @@
 //! Adds up the counts of the threads.
 
 use model::tally::Window;
-use model::{DatagramTally, EndTally, FlowTally, Histogram, PacingTally, RttTally, Spec, TcpSample, ThreadTime};
+use model::{
+    DatagramTally, EndTally, FlowTally, Histogram, PacingTally, ProbeSample, RttTally, SizeCount, Spec, TcpSample,
+    ThreadTime,
+};
 
 use super::tcp;
 use crate::core::{Snapshot, TrialPlan};
@@ -25,19 +28,22 @@ pub(super) struct Series {
 type ThreadLeg = (Vec<FlowLeg>, Histogram, Histogram);
 
 impl ThreadLegs {
-    /// The probe's round trips of all legs.
-    pub(super) fn round_trips(self) -> Option<RttTally> {
-        let (mut all, mut count) = (Histogram::new(), 0);
-        for (flows, rtt, _) in &self.legs {
-            all.merge(rtt);
-            count += flows.iter().map(|flow| flow.counts.transactions).sum::<u64>();
-        }
-        RttTally::weighted(all, count)
-    }
-
     pub(super) fn push(&mut self, flows: Vec<FlowLeg>, rtt: Histogram, pace: Histogram) {
         self.legs.push((flows, rtt, pace));
     }
+}
+
+/// The probe's round trips of all its threads and legs, and those that had connections of their own.
+pub(super) fn round_trips(threads: Vec<ThreadLegs>, start_ns: u64) -> (Option<RttTally>, Vec<ProbeSample>) {
+    let (mut all, mut count, mut singles) = (Histogram::new(), 0, Vec::new());
+    for (mut flows, rtt, _) in threads.into_iter().flat_map(|thread| thread.legs) {
+        all.merge(&rtt);
+        count += flows.iter().map(|flow| flow.counts.transactions).sum::<u64>();
+        singles.extend(flows.iter_mut().flat_map(|flow| std::mem::take(&mut flow.probes)));
+    }
+    singles.iter_mut().for_each(|sample: &mut ProbeSample| sample.at_ns = sample.at_ns.saturating_sub(start_ns));
+    singles.sort_by_key(|sample| sample.at_ns);
+    (RttTally::weighted(all, count), singles)
 }
 
 /// One tally for each leg that any thread began, and its first and last send and arrival.
@@ -81,6 +87,8 @@ fn leg(
         jitter_ns: jitter(&flows),
         ..DatagramTally::default()
     });
+    let mut sizes = Vec::new();
+    flows.iter().for_each(|flow| SizeCount::add(&mut sizes, &flow.sizes));
     let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
     let tally = EndTally {
         bytes_sent: sum.bytes_sent,
@@ -96,6 +104,7 @@ fn leg(
         rtt: RttTally::from_histogram(rtt, batch),
         pacing: PacingTally::from_histogram(pace),
         datagrams,
+        sizes,
         stamps: flows.iter_mut().find_map(|flow| flow.stamps.take()),
         bytes_unsent: flows.iter().map(|flow| flow.unsent).sum(),
         flows: series.map_or_else(Vec::new, |series| flows.into_iter().map(|flow| flow_tally(flow, series)).collect()),
@@ -145,17 +154,22 @@ pub(super) fn side_by_side(flows: impl Iterator<Item = Window>) -> Option<Window
 }
 
 fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
-    let readings = series.tcp.get_mut(flow.slot).map(std::mem::take).unwrap_or_default();
+    let mut readings = series.tcp.get_mut(flow.slot).map(std::mem::take).unwrap_or_default();
     let since = |(first, last): (u64, u64)| {
         (first > 0).then(|| [first, last.max(first)].map(|ns| ns.saturating_sub(series.start_ns)))
     };
+    let sending_ns = since(flow.counts.sent_ns);
+    if let Some([begun, _]) = sending_ns {
+        tcp::begin(&mut readings, begun);
+    }
     FlowTally {
         flow: flow.flow,
-        sending_ns: since(flow.counts.sent_ns),
+        sending_ns,
         receiving_ns: since(flow.counts.arrival_ns),
         bytes_sent: flow.counts.bytes_sent,
         bytes_received: flow.counts.bytes_received,
         transactions: flow.counts.transactions,
+        sizes: flow.sizes,
         socket: flow.facts,
         tcp: tcp::end(readings, flow.last, series.start_ns),
     }

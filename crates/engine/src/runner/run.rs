@@ -23,7 +23,8 @@ pub fn run(
     let capabilities = transport.capabilities();
     let strategy = strategy(&plan.spec, transport, links.len())?;
     let probe = plan.probe();
-    let count = links.len() - usize::from(probe.is_some());
+    let probes = probe.as_ref().map_or(0, |probe| probe.spec.flows as usize);
+    let count = links.len() - probes;
     let threads = match strategy {
         Strategy::Blocking => count,
         _ => plan.spec.threads.map_or(MAX_THREADS, |threads| threads as usize).min(count),
@@ -33,24 +34,24 @@ pub fn run(
     let mut groups: Vec<Threads> = (0..threads).map(|_| new_group(plan, strategy)).collect();
     let mut breakers = Vec::with_capacity(links.len());
     for (slot, (link, link_plan)) in links.into_iter().zip(plan.links()).enumerate() {
+        let group = if slot >= count { threads + slot - count } else { slot % threads };
         let flow = match &probe {
-            // The probe has its own counters and its own thread, so that it neither appears in the stream's figures
-            // nor waits for its flows.
-            Some(probe) if slot == count => {
+            // Each flow of the probe has its own counters and its own thread, so that it neither appears in the stream's
+            // figures nor waits for its flows.
+            Some(probe) if slot >= count => {
                 groups.push(new_group(probe, crate::pattern::strategy(&probe.spec, transport, 1)?));
-                let link_plan = LinkPlan { flow: 0, ..link_plan };
-                groups[threads].setup(link_plan, Arc::new(vec![Counters::default()]), 0)
+                let link_plan = LinkPlan { flow: (slot - count) as u32, ..link_plan };
+                groups[group].setup(link_plan, Arc::new(vec![Counters::default()]), 0)
             }
-            _ => groups[slot % threads].setup(link_plan, shared.clone(), slot),
+            _ => groups[group].setup(link_plan, shared.clone(), slot),
         };
-        let group = if slot == count { threads } else { slot % threads };
         let flow = link.into_flow(flow)?;
         breakers.push(flow.breaker());
         groups[group].flows.push(flow);
     }
     clock_cost_ns();
     let trial = Trial { plan, shared: &shared, breakers: &breakers, signals };
-    let mut outcome = trial.run(groups, probe.is_some(), live)?;
+    let mut outcome = trial.run(groups, probes, live)?;
     if capabilities.single_ended {
         outcome.legs.iter_mut().zip(&mut outcome.spans).for_each(|(tally, span)| merge::mirror(tally, span));
     }

@@ -97,6 +97,13 @@ fn thin(series: &mut Vec<TcpSample>) {
     });
 }
 
+/// Begins a series with the last reading before the flow's first send: a connection that waits for its start is not idle for a
+/// reason of its own.
+pub(super) fn begin(series: &mut Vec<TcpSample>, sent_ns: u64) {
+    let before = series.iter().take_while(|sample| sample.at_ns < sent_ns).count();
+    series.drain(..before.saturating_sub(1));
+}
+
 /// Ends a series with the flow's own last reading, which it took before it closed.
 pub(super) fn end(mut series: Vec<TcpSample>, last: Option<TcpSample>, start_ns: u64) -> Vec<TcpSample> {
     if let Some(mut last) = last {
@@ -158,6 +165,18 @@ mod tests {
         let readings = Readings::start(&plan("stream", 1), &breakers, 0);
         assert_eq!(readings.due_ns(), u64::MAX);
         assert_eq!(readings.finish(), Vec::<Vec<TcpSample>>::new());
+    }
+
+    #[test]
+    fn a_series_begins_with_the_last_reading_before_the_first_send() {
+        let times = |sent_ns| {
+            let at = |at_ns| TcpSample { at_ns, ..TcpSample::default() };
+            let mut series = vec![at(1), at(10), at(30)];
+            begin(&mut series, sent_ns);
+            series.iter().map(|sample| sample.at_ns).collect::<Vec<_>>()
+        };
+        assert_eq!([times(0), times(5), times(10)], [vec![1, 10, 30], vec![1, 10, 30], vec![1, 10, 30]]);
+        assert_eq!([times(11), times(99)], [vec![10, 30], vec![30]]);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Trial<'_> {
     pub(super) fn run(
         &self,
         groups: Vec<Threads>,
-        probed: bool,
+        probes: usize,
         live: &mut dyn FnMut(Live),
     ) -> Result<LegTally, EngineError> {
         let gate = Gate::default();
@@ -104,13 +104,13 @@ impl Trial<'_> {
             }
             let elapsed_ns = now_ns() - start_ns;
             let mut spent = meter.finish();
-            let probe = if probed { threads.pop() } else { None };
+            let probe = threads.split_off(threads.len().saturating_sub(probes));
             let times = || threads.iter().filter_map(|thread| thread.time);
             (spent.threads, spent.busiest) = (times().reduce(ThreadTime::together), times().reduce(ThreadTime::busier));
             let series = merge::Series { tcp: std::mem::take(&mut watched.tcp), start_ns };
             let (mut legs, spans) = merge::merge(self.plan, threads, series);
-            if let (Some(leg), Some(probe)) = (legs.last_mut(), probe) {
-                leg.probe = probe.round_trips();
+            if let Some(leg) = legs.last_mut() {
+                (leg.probe, leg.probes) = merge::round_trips(probe, start_ns);
             }
             let warm = watched.warm.iter().map(|one| [one.bytes_sent, one.bytes_received]).collect();
             self.finish(&mut legs, watched, failure.is_some());

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{ReceiveBy, SendBy, SocketFacts, Stamps, Strategy, TcpSample};
+use model::{ProbeSample, ReceiveBy, SendBy, SizeCount, SocketFacts, Stamps, Strategy, TcpSample};
 
 use super::breaker::Breaker;
 use super::delayed_reads::DELAYED_READ_BYTES;
@@ -110,6 +110,10 @@ pub(crate) struct FlowLeg {
     pub(crate) socket_drops: u64,
     pub(crate) datagram: bool,
     pub(crate) batch: u64,
+    /// The datagrams of a mix of sizes, by size.
+    pub(crate) sizes: Vec<SizeCount>,
+    /// Round trips with a connection each, by the host's clock.
+    pub(crate) probes: Vec<ProbeSample>,
     /// The kernel's time stamps, if the spec requests them.
     pub(crate) stamps: Option<Stamps>,
 }

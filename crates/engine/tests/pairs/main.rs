@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "it says what it skips")]
 //! Every pattern on every transport that has it, both ends in one process: counts agree to the byte.
 
+mod loads;
 mod pair;
 
 use engine::transport::{ListenOptions, transport};

@@ -107,8 +107,10 @@ impl Serialize for EndTally {
             measured,
             rtt,
             probe,
+            probes,
             pacing,
             datagrams,
+            sizes,
             one_way,
             stamps,
             anatomy,
@@ -124,7 +126,8 @@ impl Serialize for EndTally {
         let more =
             [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
         let windows = [after_first.is_some(), before_last.is_some(), stamps.is_some(), anatomy.is_some()];
-        let optional = present.iter().chain(&more).chain(&windows).filter(|present| **present).count();
+        let lists = [!sizes.is_empty(), !probes.is_empty()];
+        let optional = present.iter().chain(&more).chain(&windows).chain(&lists).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
         document.serialize_field("bytes_sent", &self.reported(Count::BytesSent))?;
         document.serialize_field("bytes_received", &self.reported(Count::BytesReceived))?;
@@ -139,8 +142,14 @@ impl Serialize for EndTally {
         measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
         rtt.iter().try_for_each(|rtt| document.serialize_field("rtt", rtt))?;
         probe.iter().try_for_each(|probe| document.serialize_field("probe", probe))?;
+        if !probes.is_empty() {
+            document.serialize_field("probes", probes)?;
+        }
         pacing.iter().try_for_each(|pacing| document.serialize_field("pacing", pacing))?;
         datagrams.iter().try_for_each(|datagrams| document.serialize_field("datagrams", datagrams))?;
+        if !sizes.is_empty() {
+            document.serialize_field("sizes", sizes)?;
+        }
         one_way.iter().try_for_each(|one_way| document.serialize_field("one_way", one_way))?;
         stamps.iter().try_for_each(|stamps| document.serialize_field("stamps", stamps))?;
         anatomy.iter().try_for_each(|anatomy| document.serialize_field("anatomy", anatomy))?;

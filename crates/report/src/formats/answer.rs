@@ -1,7 +1,7 @@
 //! The answer of a stream, a transfer or a round-trip test: at most ten lines with what says of whom the run is. Everything else is
 //! in the whole report.
 
-use model::{Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Verdict, units};
+use model::{Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Verdict, WorkingConditions, units};
 
 use crate::limiter::hanging;
 use crate::{labels, one_way, outcome_line, sides};
@@ -66,19 +66,23 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let summary = &outcome.summary;
     let why = summary.why.as_ref().map(|why| analysis::limiter::first_cause(&why.statement).to_owned());
     // A run that is not stored cannot be asked about.
-    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run));
+    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run, outcome));
     let remedies = summary.why.iter().flat_map(|why| &why.remedies).enumerate();
     let remedies = remedies.map(|(index, remedy)| match index {
         0 => ("Remedy", Some(remedy.statement.clone()), WRAPPED),
         _ => ("Then", Some(next_remedy(remedy)), 1),
     });
     let mut rows: Vec<(&'static str, Option<String>, usize)> = vec![
+        ("RPM", responsiveness(outcome), WRAPPED),
+        ("Latency", working_latency(outcome), WRAPPED),
+        ("Carried", working_goodput(outcome), WRAPPED),
         (headline_title(outcome), Some(headline(outcome)), 1),
-        ("RTT", round_trips(outcome), 1),
+        ("RTT", if working(outcome).is_some() { None } else { round_trips(outcome) }, 1),
         ("Transferred", transferred(outcome), 1),
         ("Ledger", ledger(outcome), WRAPPED),
         ("Retransmits", retransmits(outcome), 1),
         ("Lost", lost(outcome), 1),
+        ("By size", by_size(outcome), WRAPPED),
         ("Flows", flows(outcome), 1),
         ("Under load", under_load(outcome), WRAPPED),
         ("Outbound", one_way(run, "outbound: "), WRAPPED),
@@ -192,15 +196,74 @@ fn lost(outcome: &Outcome) -> Option<String> {
     Some(text)
 }
 
+/// The datagrams of a mix by the size of their frames.
+fn by_size(outcome: &Outcome) -> Option<String> {
+    let sizes = &outcome.summary.sizes;
+    let of = |size: &model::SizeCount| {
+        format!("{} of {} frames of {} B", labels::lost(size.lost(), Some(size.sent)), size.sent, size.frame_bytes)
+    };
+    let list: Vec<String> = sizes.iter().map(of).collect();
+    (!list.is_empty()).then(|| format!("lost {}", list.join(", ")))
+}
+
 fn flows(outcome: &Outcome) -> Option<String> {
     let (index, shares) = (outcome.summary.fairness?, outcome.summary.shares?);
     let range = format!("{:.2} to {:.2} of an equal share", shares.min, shares.max);
     Some(format!("{} flows, {range} (Jain's index {index:.3})", outcome.spec.flows))
 }
 
+/// The working conditions of each trial.
+fn working(outcome: &Outcome) -> Option<&[WorkingConditions]> {
+    let probe = outcome.summary.probe.as_ref()?;
+    (!probe.working.is_empty()).then_some(probe.working.as_slice())
+}
+
+/// The mean of a figure over the trials.
+fn of_trials(trials: &[WorkingConditions], figure: fn(&WorkingConditions) -> f64) -> f64 {
+    trials.iter().map(figure).sum::<f64>() / trials.len() as f64
+}
+
+/// The responsiveness with the lowest confidence of the trials.
+fn responsiveness(outcome: &Outcome) -> Option<String> {
+    let trials = working(outcome)?;
+    let rpm = units::three_digits(of_trials(trials, |one| one.rpm));
+    let lowest = trials.iter().map(|one| one.confidence).min()?;
+    let why = match lowest {
+        Confidence::High => "it was stable",
+        Confidence::Medium => "it still varied by more than 5 %",
+        Confidence::Low => "it had too little time",
+    };
+    let both = if outcome.spec.direction == Direction::Both { "both directions at once, " } else { "" };
+    Some(format!("{rpm} round trips per minute under load ({both}confidence {}: {why})", lowest.name()))
+}
+
+/// What round trips took without load and in the working conditions.
+fn working_latency(outcome: &Outcome) -> Option<String> {
+    let trials = working(outcome)?;
+    let idle = outcome.summary.probe.as_ref().and_then(|probe| probe.idle.as_ref());
+    let idle = idle.map_or(String::new(), |idle| format!("{} idle; under load ", units::seconds(idle.p50_ns as f64)));
+    let of = |figure| units::seconds(of_trials(trials, figure));
+    Some(format!(
+        "{idle}{} to connect, {} to answer on a new connection, {} on the loaded ones (TCP)",
+        of(|one| one.connect_ns),
+        of(|one| one.request_ns),
+        of(|one| one.rtt_ns)
+    ))
+}
+
+/// The goodput in the working conditions.
+fn working_goodput(outcome: &Outcome) -> Option<String> {
+    let trials = working(outcome)?;
+    let lowest = trials.iter().map(|one| one.goodput_confidence).min()?;
+    let flows = trials.iter().map(|one| one.flows).max()?;
+    let rate = units::bits_per_second(of_trials(trials, |one| one.goodput_bps));
+    let count = if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") };
+    Some(format!("{rate} meanwhile, with {count} (confidence {})", lowest.name()))
+}
+
 /// A probe's median RTT without and with load.
 fn under_load(outcome: &Outcome) -> Option<String> {
-    let probe = outcome.summary.probe.as_ref()?;
+    let probe = outcome.summary.probe.as_ref().filter(|probe| probe.working.is_empty())?;
     let idle =
         probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without, ", units::seconds(idle.p50_ns as f64)));
     let loaded = units::seconds(probe.loaded.p50_ns as f64);
@@ -220,9 +283,17 @@ fn caveats(outcome: &Outcome) -> Option<String> {
 }
 
 /// Commands that follow.
-fn next(run: &Run) -> String {
+fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
     match &run.header.target {
+        Some(target) if working(outcome).is_some() => {
+            let (reverse, of) = match outcome.spec.direction {
+                Direction::Send => (" --reverse", "the other direction"),
+                Direction::Reverse => ("", "the other direction"),
+                Direction::Both => (" --reverse", "one direction"),
+            };
+            format!("{why}, `thru stream {target} --responsiveness{reverse}` ({of})")
+        }
         Some(target) => format!("{why}, `thru advise {target}` (settings)"),
         None => why,
     }
@@ -343,11 +414,65 @@ mod tests {
             model::RttTally::weighted(all, 100).unwrap()
         };
         let (idle, loaded) = (Some(rtt(20_000_000)), rtt(200_000_000));
-        run.outcomes[0].summary.probe = Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 300.0 });
+        run.outcomes[0].summary.probe =
+            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 300.0, working: Vec::new() });
         let text = shown(&run, 100);
         let said =
             "Under load   RTT of the probe 20.0 ms without, 200 ms with load (median); 300 round trips per minute";
         assert!(text.replace("\n             ", " ").contains(said), "{text}");
+    }
+
+    #[test]
+    fn responsiveness_comes_first_with_its_confidence_and_the_other_direction_next() {
+        let mut run = sample::stream();
+        let rtt = |ns: u64| {
+            let mut all = model::Histogram::new();
+            all.record(ns);
+            model::RttTally::weighted(all, 100).unwrap()
+        };
+        let one = |rpm, confidence| WorkingConditions {
+            rpm,
+            foreign_rpm: rpm,
+            loaded_rpm: rpm,
+            confidence,
+            goodput_confidence: Confidence::High,
+            goodput_bps: 19e6,
+            flows: 12,
+            from_ns: 8_000_000_000,
+            to_ns: 12_000_000_000,
+            connect_ns: 170e6,
+            request_ns: 160e6,
+            rtt_ns: 150e6,
+            probes: 180,
+            intervals: Vec::new(),
+        };
+        let working = vec![one(350.0, Confidence::High), one(370.0, Confidence::Medium)];
+        let (idle, loaded) = (Some(rtt(20_000_000)), rtt(160_000_000));
+        run.header.target = Some("beta".into());
+        run.outcomes[0].summary.why = Some(sample::why("link rate (strong): a standing queue"));
+        run.outcomes[0].summary.probe =
+            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 360.0, working });
+        let text = shown(&run, 130);
+        let first = "RPM          360 round trips per minute under load (confidence medium: it still varied by more than 5 %)\n\
+                     Latency      20.0 ms idle; under load 170 ms to connect, 160 ms to answer on a new connection, 150 ms on the";
+        assert!(text.starts_with(first), "{text}");
+        assert!(
+            text.contains("\nCarried      19.0 Mbit/s meanwhile, with 12 flows (confidence high)\nGoodput "),
+            "{text}"
+        );
+        assert!(text.contains("`thru stream beta --responsiveness --reverse` (the other direction)"), "{text}");
+    }
+
+    #[test]
+    fn a_mix_of_sizes_has_its_losses_by_size() {
+        let mut run = sample::stream();
+        let size = |frame_bytes, sent, received| model::SizeCount { frame_bytes, payload_bytes: 1, sent, received };
+        run.outcomes[0].summary.sizes = vec![size(64, 700, 700), size(1518, 100, 98)];
+        let text = shown(&run, 100);
+        assert!(
+            text.contains("By size      lost 0 of 700 frames of 64 B, 2 (2.00 %) of 100 frames of 1518 B\n"),
+            "{text}"
+        );
     }
 
     #[test]

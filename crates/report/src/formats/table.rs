@@ -21,7 +21,7 @@ type Value = fn(&Outcome) -> Option<String>;
 
 /// Title, whether the column is numeric, and the value. A column that is empty for all outcomes is left out.
 const COLUMNS: &[(&str, bool, Value)] = &[
-    ("block", true, |o| Some(labels::block(o.spec.block))),
+    ("block", true, |o| Some(labels::blocks(&o.spec))),
     ("reply", true, |o| o.spec.reply.map(labels::block)),
     ("goodput", true, |o| o.summary.goodput_bps.map(units::bits_per_second)),
     ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),

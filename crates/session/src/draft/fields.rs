@@ -8,7 +8,7 @@ use super::spec_draft::Pattern::{Curve, Rr, Stream, Transfer};
 use super::spec_draft::{End, Pattern, SpecDraft};
 use super::unknown::unknown;
 use crate::values::{
-    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, whole, within,
+    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, one_block, whole, within,
 };
 
 /// A key of a draft. Its name is that of its flag.
@@ -70,6 +70,7 @@ pub const FIELDS: &[Field] = &[
     Field::of("unpaced", ONE_WAY, |draft, _, text| switch(&mut draft.unpaced, text)),
     Field::of("find-no-loss", &[Stream], |draft, _, text| switch(&mut draft.find_no_loss, text)),
     Field::of("probe", &[Stream], |draft, _, text| put(&mut draft.probe, whole(1..=Spec::MAX_PROBES), text)),
+    Field::of("responsiveness", &[Stream], |draft, _, text| switch(&mut draft.responsiveness, text)),
     Field::of("connect", &[Rr], |draft, _, text| switch(&mut draft.connect, text)),
     Field::of("overlap-close", &[Rr], |draft, _, text| switch(&mut draft.overlap_close, text)),
     Field::of("anatomy", &[Rr], |draft, _, text| switch(&mut draft.anatomy, text)),
@@ -207,10 +208,11 @@ fn switch(place: &mut bool, text: &str) -> Result<(), String> {
 
 /// One size, or those of a curve.
 fn block(draft: &mut SpecDraft, _: Option<End>, text: &str) -> Result<(), String> {
-    if draft.pattern != Curve {
-        return put(&mut draft.block, above_zero::<ByteSize>, text);
+    match draft.pattern {
+        Stream | Transfer => draft.set_block(text.parse()?),
+        Rr => draft.block = Some(one_block(text)?),
+        Curve => draft.sizes = text.split(',').map(|size| one_block(size.trim())).collect::<Result<_, _>>()?,
     }
-    draft.sizes = text.split(',').map(|size| above_zero::<ByteSize>(size.trim())).collect::<Result<_, _>>()?;
     Ok(())
 }
 

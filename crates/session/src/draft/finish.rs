@@ -1,7 +1,10 @@
 //! A draft becomes specs: the defaults.
 
 use engine::transport::Transport;
-use model::{ByteSize, CaptureSpec, Direction, Family, HostSettings, Name, Observe, Spec, Stop, Strategy};
+use model::{
+    ByteSize, CaptureSpec, Direction, Family, Framing, HostSettings, MixStep, Name, Nanos, Observe, Spec, Stop,
+    Strategy,
+};
 
 use super::error::FieldError;
 use super::spec_draft::{Pattern, SpecDraft};
@@ -10,6 +13,14 @@ use crate::values::SetFlag;
 
 /// Default limit of what is copied of the far host's capture.
 const FETCH: ByteSize = ByteSize(64 << 20);
+
+/// Defaults when responsiveness is measured: draft-ietf-ippm-responsiveness has at most 16 connections (MNP) and 100 probes per second
+/// (MPS), and recommends about ten seconds for each of two stages.
+const RESPONSIVENESS_TIME: Nanos = Nanos(20_000_000_000);
+const RESPONSIVENESS_FLOWS: u32 = 16;
+const RESPONSIVENESS_PROBES: u32 = 100;
+/// TCP_NOTSENT_LOWAT of its flows, bytes: a block.
+const RESPONSIVENESS_UNSENT: u32 = 128 << 10;
 
 impl SpecDraft {
     /// The spec, or one for each size of a curve, with the defaults of the pattern.
@@ -46,15 +57,25 @@ impl SpecDraft {
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
             (_, Some(count)) => Stop::Blocks(count),
+            _ if self.responsiveness => Stop::TimeNs(self.time.unwrap_or(RESPONSIVENESS_TIME).0),
             _ => self.time.map_or(spec.stop, |time| Stop::TimeNs(time.0)),
         };
+        if let (Stop::TimeNs(ns), true) = (spec.stop, self.responsiveness) {
+            spec.responsiveness = true;
+            // As the draft wants it: what waits in the sender is not the path's, and delays the end of the trial.
+            for end in [&mut spec.near, &mut spec.far] {
+                end.notsent_lowat.get_or_insert(RESPONSIVENESS_UNSENT);
+            }
+            let fit = u32::try_from(ns / Spec::RAMP_NS).unwrap_or(u32::MAX).max(1);
+            spec.flows = self.flows.unwrap_or(RESPONSIVENESS_FLOWS.min(fit));
+        }
         spec.warmup_ns = self.warmup.map_or(spec.warmup_ns, |time| time.0);
         let drain = self.drain.map(|rate| rate.0);
         // The limit applies to the receiving end.
         spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
         spec.near.drain_bps = drain.filter(|_| spec.direction != Direction::Send);
         spec.no_loss = self.find_no_loss;
-        spec.probe = self.probe;
+        spec.probe = self.probe.or(self.responsiveness.then_some(RESPONSIVENESS_PROBES));
         spec.paced_to_receiver &= !self.find_no_loss;
         Ok(vec![spec])
     }
@@ -71,13 +92,15 @@ impl SpecDraft {
     /// What a stream and a transfer have in common.
     fn sending(&self, pattern: &str, transport: &dyn Transport) -> Result<Spec, FieldError> {
         let mut spec = self.base(transport, pattern);
-        let over_ipv6 = self.data.map_or(self.host_is_ipv6, |address| address.is_ipv6());
+        let over_ipv6 = self.data.map_or(self.host_is_ipv6 || self.ipv6, |address| address.is_ipv6());
         let theirs = match &self.speak {
             Some(name) => program(name)?.default_block(spec.transport.as_str(), over_ipv6),
             None => None,
         };
         let default = || theirs.unwrap_or_else(|| transport.default_block(over_ipv6));
-        spec.block = self.block.map_or_else(default, |block| block.0);
+        spec.mix = self.mix_of_sizes(transport, over_ipv6)?;
+        let largest = spec.mix.iter().map(|step| step.payload_bytes).max();
+        spec.block = largest.or(self.block.map(|block| block.0)).unwrap_or_else(default);
         spec.rate_bps = self.rate.map(|rate| rate.0);
         spec.interval_ns = self.interval.map_or(spec.interval_ns, |time| time.0);
         spec.burst = self.burst.map(|burst| burst.0);
@@ -86,6 +109,23 @@ impl SpecDraft {
         spec.capture = self.captured();
         spec.paced_to_receiver = self.is_paced_to_receiver(transport)?;
         Ok(spec)
+    }
+
+    /// The sequence of sizes of a mix; empty for one size.
+    fn mix_of_sizes(&self, transport: &dyn Transport, over_ipv6: bool) -> Result<Vec<MixStep>, FieldError> {
+        let Some(mix) = &self.mix else { return Ok(Vec::new()) };
+        let refuse = |why: String| Err(FieldError::of_key("block", format!("`block {mix}` {why}")));
+        if transport.facts().framing != Some(Framing::Udp) {
+            let able = engine::transport::names(|other| other.facts().framing == Some(Framing::Udp));
+            let name = transport.name();
+            return refuse(format!(
+                "is a mix of packet sizes, and a block on {name} is no packet: use {able}, or one size"
+            ));
+        }
+        if let Some(program) = &self.speak {
+            return refuse(format!("has no effect with `speak {program}`, which sends one size: omit one of them"));
+        }
+        Ok(mix.steps(over_ipv6))
     }
 
     fn rr(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {

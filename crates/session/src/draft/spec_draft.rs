@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use model::{BitRate, ByteSize, Io, Nanos, Observe, Strategy};
+use model::{BitRate, ByteSize, Io, Mix, Nanos, Observe, Strategy};
 
-use crate::values::{Congestion, Cores, EngineFlag, PerEnd, RequestRate, Rules, SetFlag, Switch};
+use crate::values::{BlockFlag, Congestion, Cores, EngineFlag, PerEnd, RequestRate, Rules, SetFlag, Switch};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -86,6 +86,8 @@ pub struct SpecDraft {
     pub host_is_ipv6: bool,
 
     pub block: Option<ByteSize>,
+    /// `block` as a mix of datagram sizes.
+    pub mix: Option<Mix>,
     pub reply: Option<ByteSize>,
     pub time: Option<Nanos>,
     pub bytes: Option<ByteSize>,
@@ -101,6 +103,7 @@ pub struct SpecDraft {
     pub unpaced: bool,
     pub find_no_loss: bool,
     pub probe: Option<u32>,
+    pub responsiveness: bool,
     pub connect: bool,
     pub overlap_close: bool,
     pub anatomy: bool,
@@ -141,6 +144,14 @@ impl SpecDraft {
     /// A draft without options.
     pub fn new(pattern: Pattern) -> Self {
         Self { pattern, ..Self::default() }
+    }
+
+    /// Sets the size of blocks, or their mix; each replaces the other.
+    pub fn set_block(&mut self, block: BlockFlag) {
+        (self.block, self.mix) = match block {
+            BlockFlag::One(size) => (Some(size), None),
+            BlockFlag::Mix(mix) => (None, Some(mix)),
+        };
     }
 
     /// The transport's name.

@@ -18,12 +18,13 @@ const MAX_NAME: usize = 32;
 /// The keys of a group that are no options of a measurement.
 const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
 /// Options that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
-const COMMON: [(&str, &str); 6] = [
+const COMMON: [(&str, &str); 7] = [
     ("time", "write `stop`, the end of the group"),
     ("set", "the settings of a host apply to all groups: give it to the command"),
     ("speak", "another program has no groups"),
     ("ipv4", "give it to the command"),
     ("ipv6", "give it to the command"),
+    ("responsiveness", "its load has the path for itself"),
     ("find-no-loss", "a search for the highest rate cannot share the path with other groups"),
 ];
 
@@ -335,6 +336,16 @@ mod tests {
         assert_eq!((specs[0].flows, of_ends(&specs[0])), (2, ["fast:alpha=200,gamma=0.3"; 2].map(str::to_owned)));
         assert_eq!(of_ends(&specs[1]), ["cubic", "reno"]);
         assert_eq!(of_ends(&specs[2]), ["cubic", "reno"]);
+    }
+
+    #[test]
+    fn a_group_may_have_a_mix_of_sizes_or_one_size_in_its_place() {
+        let mut common = SpecDraft { udp: true, ..common() };
+        common.set("block", "imix").unwrap();
+        let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
+        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let words: Vec<String> = specs.iter().map(Spec::block_words).collect();
+        assert_eq!((specs[0].flows, words), (2, vec!["imix:64*2,594".into(), "1 KiB".into(), "imix".into()]));
     }
 
     #[test]

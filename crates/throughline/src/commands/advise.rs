@@ -6,7 +6,7 @@ use clap::Args;
 use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Ratio, Spec};
 use session::draft::{Pattern, SpecDraft};
-use session::values::{above_zero, at_least, whole};
+use session::values::{above_zero, at_least, one_block, whole};
 use session::{Failure, files, searching};
 
 use crate::flags::{self, Load, Output, Peer, Sockets};
@@ -57,7 +57,7 @@ pub struct AdviseArgs {
     seed: Option<u64>,
 
     /// Fixed bytes per send, excluded from the search [default: searched]. With --goal latency: bytes of a request [default: 1].
-    #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
+    #[arg(long, value_name = "SIZE", value_parser = one_block)]
     block: Option<ByteSize>,
 
     /// Write the sysctl lines of the best configuration for this host to FILE, and those of the far host to FILE.far.

@@ -7,7 +7,7 @@ use control::coordinator::{CurvePlan, Schedule};
 use model::{BitRate, ByteSize, Nanos, Spec};
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
-use session::values::{above_zero, whole};
+use session::values::{above_zero, one_block, whole};
 
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
 use crate::job::{Job, Shape};
@@ -37,7 +37,7 @@ pub struct CurveArgs {
     last: Option<ByteSize>,
 
     /// List of sizes, separated by commas, instead of NetPIPE's.
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = above_zero::<ByteSize>)]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = one_block)]
     block: Vec<ByteSize>,
 
     /// Length of one trial of one size, at least 3 exchanges [default: computed from --budget].

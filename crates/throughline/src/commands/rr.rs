@@ -5,7 +5,7 @@ use control::coordinator::Schedule;
 use model::{ByteSize, Nanos, Spec};
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
-use session::values::{RequestRate, above_zero, whole};
+use session::values::{RequestRate, above_zero, one_block, whole};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
@@ -24,7 +24,7 @@ pub struct RrArgs {
     load: Load,
 
     /// Bytes of a request.
-    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = above_zero::<ByteSize>)]
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = one_block)]
     block: ByteSize,
 
     /// Bytes of a response [default: the size of the request].

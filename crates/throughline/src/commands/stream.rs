@@ -28,9 +28,9 @@ pub struct StreamArgs {
     #[command(flatten)]
     bulk: Bulk,
 
-    /// Length of one trial.
-    #[arg(short, long, value_name = "TIME", default_value = "1s")]
-    time: Nanos,
+    /// Length of one trial [default: 1s; with --responsiveness 20s].
+    #[arg(short, long, value_name = "TIME")]
+    time: Option<Nanos>,
 
     /// Exclude this time at the start of each trial from the rates. Byte counts include it.
     #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -50,6 +50,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true,
           value_parser = whole(1..=Spec::MAX_PROBES))]
     probe: Option<u32>,
+
+    /// Measure responsiveness under working conditions (RPM, draft-ietf-ippm-responsiveness): one flow more each second, up to
+    /// --flows [default: 16], and --probe [default: 100] requests per second, each on a new connection.
+    #[arg(long, conflicts_with_all = ["group", "speak", "find_no_loss", "rate", "rate_of_flow", "bytes", "count", "drain"])]
+    responsiveness: bool,
 
     /// A group of flows with these options, as KEY=VALUE,... May be repeated: all groups are measured at the same time, each with
     /// its own result. Keys are names of flags without dashes, and name, direction (send, reverse, both), start and stop (times
@@ -77,13 +82,14 @@ impl StreamArgs {
     /// The options that the flags give.
     fn draft(&self) -> SpecDraft {
         let mut draft = SpecDraft {
-            time: Some(self.time),
+            time: self.time,
+            responsiveness: self.responsiveness,
             warmup: Some(self.warmup),
             drain: self.drain,
             find_no_loss: self.find_no_loss,
             probe: self.probe,
             speak: self.speak.clone(),
-            host_is_ipv6: self.bulk.block.is_none() && self.peer.is_ipv6(),
+            host_is_ipv6: (self.bulk.sizes_by_family() || !self.group.is_empty()) && self.peer.is_ipv6(),
             stall: Some(self.precision.stall),
             ..SpecDraft::new(Pattern::Stream)
         };

@@ -43,7 +43,7 @@ impl TransferArgs {
     fn draft(&self) -> SpecDraft {
         let mut draft = SpecDraft {
             speak: self.speak.clone(),
-            host_is_ipv6: self.bulk.block.is_none() && self.peer.is_ipv6(),
+            host_is_ipv6: self.bulk.sizes_by_family() && self.peer.is_ipv6(),
             stall: Some(self.precision.stall),
             ..SpecDraft::new(Pattern::Transfer)
         };

@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{BitRate, ByteSize, Nanos, Spec};
 use session::draft::SpecDraft;
-use session::values::{EngineFlag, above_zero, at_least, whole};
+use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, whole};
 
 use super::{CALLS, Load};
 use crate::job::{Lines, Shape};
@@ -12,8 +12,8 @@ use crate::registries;
 /// How bytes are sent in bulk.
 #[derive(Debug, Clone, Args)]
 pub struct Bulk {
-    #[arg(short = 'l', long, value_name = "SIZE", help = registries::block_help(), value_parser = above_zero::<ByteSize>)]
-    pub block: Option<ByteSize>,
+    #[arg(short = 'l', long, value_name = "SIZE", help = registries::block_help(), value_parser = any::<BlockFlag>)]
+    pub block: Option<BlockFlag>,
 
     /// End a trial after this many payload bytes instead of --time.
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
@@ -63,8 +63,10 @@ impl Bulk {
     /// Adds them to a draft with this load.
     pub fn fill(&self, load: &Load, draft: &mut SpecDraft) {
         // Of all flows of a direction.
-        let of_flows = |rate: BitRate| BitRate(rate.0.saturating_mul(load.flows.into()));
-        draft.block = self.block;
+        let of_flows = |rate: BitRate| BitRate(rate.0.saturating_mul(load.flows.unwrap_or(1).into()));
+        if let Some(block) = self.block.clone() {
+            draft.set_block(block);
+        }
         draft.bytes = self.bytes;
         draft.count = self.count;
         draft.rate = self.rate.or(self.rate_of_flow.map(of_flows));
@@ -73,6 +75,11 @@ impl Bulk {
         draft.burst = self.burst;
         draft.engine = Some(self.engine);
         draft.delayed_reads = self.delayed_reads;
+    }
+
+    /// Whether the size of datagrams depends on the IP version.
+    pub fn sizes_by_family(&self) -> bool {
+        !matches!(self.block, Some(BlockFlag::One(_)))
     }
 
     /// How the run is shown.

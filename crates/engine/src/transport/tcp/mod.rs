@@ -98,7 +98,7 @@ impl Transport for Tcp {
             .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
         let socket = dial(spec, target, Some(hello.link))?;
         exchange_hello(&socket, hello, &target.to_string())?;
-        if spec.pattern != "crr" {
+        if !spec.renews_link(hello.link) {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
         let renewal_spec = spec.clone();
@@ -112,7 +112,7 @@ impl Transport for Tcp {
     }
 
     fn connect_all(&self, spec: &Spec, to: &Rendezvous, hellos: &[FlowHello]) -> Result<Vec<Link>, EngineError> {
-        let Some(target) = to.address.filter(|_| spec.pattern != "crr") else {
+        let Some(target) = to.address.filter(|_| !spec.renews_connections()) else {
             return hellos.iter().map(|hello| self.connect(spec, to, hello)).collect();
         };
         let name = target.to_string();
@@ -256,7 +256,7 @@ impl Listener for TcpListener {
                 let Ok(Some(hello)) = hello else { return Ok(None) };
                 options::connected(socket.as_fd(), &spec.far, &spec, true)?;
                 welcome(&socket).map_err(failed)?;
-                Ok(Some((hello, Link::of(channel(socket, listener, &spec)))))
+                Ok(Some((hello, Link::of(channel(socket, listener, &spec, hello.link)))))
             });
             Ok(greeting)
         };
@@ -265,8 +265,8 @@ impl Listener for TcpListener {
 }
 
 /// The channel of an accepted connection; with a connection for each transaction, `listener` has the next ones.
-fn channel(socket: Socket, listener: Arc<Socket>, spec: &Spec) -> StreamChannel {
-    if spec.pattern != "crr" {
+fn channel(socket: Socket, listener: Arc<Socket>, spec: &Spec, link: u32) -> StreamChannel {
+    if !spec.renews_link(link) {
         return StreamChannel::new(socket.into(), spec.io);
     }
     let mut flags = SocketFlags::CLOEXEC;

@@ -37,7 +37,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
         (true, false) => "Total Datagrams",
         (false, _) => "Retr  Cwnd",
     }));
-    let block = test.spec().block;
+    let block = test.spec().mean_block();
     for line in lines(test, &directions) {
         let Line { direction, id, part } = line;
         let start =

@@ -142,7 +142,7 @@ fn interval(test: &Test<'_>, direction: &DirectionResult, part: &MergedInterval,
         sum.insert("retransmits".into(), json!(tcp.retransmits));
     }
     if udp && direction.outbound {
-        sum.insert("packets".into(), json!(part.bytes.div_ceil(test.spec().block)));
+        sum.insert("packets".into(), json!(part.bytes.div_ceil(test.spec().mean_block())));
     }
     sum
 }
