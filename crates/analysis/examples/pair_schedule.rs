@@ -4,7 +4,7 @@
 //! `cargo run --release -p throughline-analysis --example pair_schedule`
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use analysis::plan::{RoundRobin, steps, steps_sharing};
 
@@ -14,7 +14,7 @@ const PLANNED: usize = 1_000;
 const RACK: usize = 40;
 
 fn main() {
-    let start = Instant::now();
+    let start = Clock::now();
     let tournament = RoundRobin::new(HOSTS);
     let (mut pairs, mut sum) = (0_usize, 0_usize);
     for step in 0..tournament.steps() {
@@ -25,19 +25,19 @@ fn main() {
     }
     // Each host has a pair with each other one.
     assert_eq!((pairs, sum), (HOSTS * (HOSTS - 1) / 2, (HOSTS - 1) * HOSTS * (HOSTS - 1) / 2));
-    report(&format!("{pairs} pairs of {HOSTS} hosts in {} steps", tournament.steps()), start);
+    start.report(&format!("{pairs} pairs of {HOSTS} hosts in {} steps", tournament.steps()));
 
     let all: Vec<(usize, usize)> =
         (0..PLANNED).flat_map(|near| (0..PLANNED).map(move |far| (near, far))).filter(|(a, b)| a != b).collect();
-    let start = Instant::now();
+    let start = Clock::now();
     let made = steps(&all);
-    report(&format!("{} tests between {PLANNED} hosts in {} steps", all.len(), made.len()), start);
+    start.report(&format!("{} tests between {PLANNED} hosts in {} steps", all.len(), made.len()));
     for (what, uplink) in [("uplink", true), ("rack", false)] {
         let shared: Vec<Vec<usize>> = all.iter().map(|(near, far)| shared(near / RACK, far / RACK, uplink)).collect();
         let shared: Vec<&[usize]> = shared.iter().map(Vec::as_slice).collect();
-        let start = Instant::now();
+        let start = Clock::now();
         let made = steps_sharing(&all, &shared);
-        report(&format!("the same in {} racks, one test per {what}, in {} steps", PLANNED / RACK, made.len()), start);
+        start.report(&format!("the same in {} racks, one test per {what}, in {} steps", PLANNED / RACK, made.len()));
     }
 }
 
@@ -45,8 +45,21 @@ fn shared(near: usize, far: usize, uplink: bool) -> Vec<usize> {
     if near == far && uplink { Vec::new() } else { vec![near, far] }
 }
 
-fn report(what: &str, start: Instant) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
-    println!("{what}: {:?}; at most {peak} so far", start.elapsed());
+/// The wall clock, and the time that this process has had a processor: on a busy machine only the latter says what something costs.
+#[derive(Clone, Copy)]
+struct Clock(Instant, Duration);
+
+impl Clock {
+    fn now() -> Self {
+        let had = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+        let ns = had.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+        Self(Instant::now(), Duration::from_nanos(ns))
+    }
+
+    fn report(self, what: &str) {
+        let (wall, own) = (self.0.elapsed().as_secs_f64(), (Self::now().1 - self.1).as_secs_f64());
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
+        println!("{what}: {wall:.2} s, {own:.2} s of a processor; memory at most {peak} so far");
+    }
 }

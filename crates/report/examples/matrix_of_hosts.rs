@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{
     Cell, EndTally, Estimate, Ledger, Outcome, Pass, Plan, Run, RunHeader, Spec, SplitMix64, Stopping, Summary, Trial,
@@ -17,21 +17,21 @@ const STEP_NS: u64 = 6_000_000_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hosts: usize = std::env::args().nth(1).map_or(Ok(1_000), |text| text.parse())?;
     let folder = std::env::args_os().nth(2);
-    let start = Instant::now();
+    let start = Clock::now();
     let run = mesh(hosts);
     let cells = run.outcomes.len();
-    report(&format!("{cells} cells of {hosts} hosts in memory"), start);
+    start.report(&format!("{cells} cells of {hosts} hosts in memory"));
     let runs = [run];
-    let start = Instant::now();
+    let start = Clock::now();
     let table = (format("cells").ok_or("built without Parquet")?.render)(&View::new(&runs))?;
     let bytes = table[0].bytes.len();
-    report(&format!("the table: {bytes} bytes, {:.1} for each cell", bytes as f64 / cells as f64), start);
-    let start = Instant::now();
+    start.report(&format!("the table: {bytes} bytes, {:.1} for each cell", bytes as f64 / cells as f64));
+    let start = Clock::now();
     let figures = report::figures(&runs);
-    report("the matrix of the cells", start);
-    let start = Instant::now();
+    start.report("the matrix of the cells");
+    let start = Clock::now();
     let pictures = ["svg", "png"].map(|format| report::picture(&figures[0], format));
-    report("its heat map as SVG and PNG", start);
+    start.report("its heat map as SVG and PNG");
     for piece in table.into_iter().map(Ok).chain(pictures) {
         let piece = piece?;
         println!("{}: {} bytes", piece.name, piece.bytes.len());
@@ -117,8 +117,21 @@ fn mesh(hosts: usize) -> Run {
     Run { outcomes, passes, ..Run::new(header) }
 }
 
-fn report(what: &str, start: Instant) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
-    println!("{what}: {:.2} s; at most {peak} so far", start.elapsed().as_secs_f64());
+/// The wall clock, and the time that this process has had a processor: on a busy machine only the latter says what something costs.
+#[derive(Clone, Copy)]
+struct Clock(Instant, Duration);
+
+impl Clock {
+    fn now() -> Self {
+        let had = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+        let ns = had.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+        Self(Instant::now(), Duration::from_nanos(ns))
+    }
+
+    fn report(self, what: &str) {
+        let (wall, own) = (self.0.elapsed().as_secs_f64(), (Self::now().1 - self.1).as_secs_f64());
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
+        println!("{what}: {wall:.2} s, {own:.2} s of a processor; memory at most {peak} so far");
+    }
 }
