@@ -55,6 +55,13 @@ run_part() {
             THRU_MESH_HOSTS=32 THRU_TRAFFIC_HOSTS=16 cargo nextest run --workspace --locked --show-progress none \
                 --success-output final -E 'test(/^fleet::a_slow_host/) + test(/^traffic::a_port/)' </dev/null
             ;;
+        # Two thousand simulated hosts on a bus; a hundred kills of agents, bus and coordinator lose no result.
+        scale)
+            cargo run --quiet --release --locked -p throughline-analysis --example pair_schedule &&
+                cargo run --quiet --release --locked -p throughline-report --example matrix_of_hosts &&
+                cargo run --quiet --locked -p throughline-scale-tests -- run --hosts 2000 --share 0.0025 --kills 100 \
+                    --time-ms 200 --at-once 100
+            ;;
         # Agents by srun in a job of a real Slurm of one node.
         slurm) scripts/slurm.sh ;;
         # Two agents under a thousand clients, garbage and kills: an hour of it is `make soak`.
@@ -73,7 +80,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills mesh slurm soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills mesh scale slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh test || exit 1

@@ -87,11 +87,11 @@ impl Bus {
         match *self {}
     }
 
-    /// Appends a record of a run.
+    /// Appends records of a run.
     ///
     /// # Errors
     /// None: there is no bus.
-    pub async fn append(&self, _: &str, _: u64, _: &[u8]) -> Result<(), BusError> {
+    pub async fn append(&self, _: &str, _: &[(u64, Vec<u8>)]) -> Result<(), BusError> {
         match *self {}
     }
 

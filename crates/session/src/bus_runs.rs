@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bus::{Bus, Place};
@@ -22,13 +24,15 @@ use crate::setup::{self, open_store, recorder};
 
 /// Time between two attempts to deliver an event.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long the end of a run waits for the bus.
+/// Most events that are on their way to the bus at a time.
+const BATCH: usize = 64;
+/// How long the end of a run waits for a bus that takes nothing.
 const FLUSH_LIMIT: Duration = Duration::from_secs(10);
 /// Most bytes of an event, unpacked.
 const MAX_EVENT: u64 = 256 << 20;
 
 /// Delivers the events of one run.
-pub(crate) struct OnBus {
+pub struct OnBus {
     /// The first event of a run that has no result yet.
     pending_start: Option<Event>,
     /// The run was begun by an earlier command.
@@ -36,6 +40,8 @@ pub(crate) struct OnBus {
     next: u64,
     queue: mpsc::UnboundedSender<(u64, Vec<u8>)>,
     courier: JoinHandle<()>,
+    /// Number of events that the bus has taken.
+    delivered: Arc<AtomicU64>,
     place: Place,
 }
 
@@ -45,24 +51,24 @@ impl OnBus {
     ///
     /// # Errors
     /// The bus does not answer.
-    pub(crate) async fn begin(
-        bus: Bus,
-        place: Place,
-        id: &str,
-        earlier: Option<(&Run, &[Trial])>,
-    ) -> Result<Self, Failure> {
+    pub async fn begin(bus: Bus, place: Place, id: &str, earlier: Option<(&Run, &[Trial])>) -> Result<Self, Failure> {
         let known = if earlier.is_some() { events(&bus, id).await? } else { Vec::new() };
         let (queue, mut waiting) = mpsc::unbounded_channel::<(u64, Vec<u8>)>();
         let run = id.to_owned();
+        let delivered: Arc<AtomicU64> = Arc::default();
+        let taken = delivered.clone();
         let courier = tokio::spawn(async move {
-            while let Some((number, bytes)) = waiting.recv().await {
-                while bus.append(&run, number, &bytes).await.is_err() {
+            let mut batch = Vec::new();
+            while waiting.recv_many(&mut batch, BATCH).await > 0 {
+                while bus.append(&run, &batch).await.is_err() {
                     tokio::time::sleep(RETRY).await;
                 }
+                taken.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                batch.clear();
             }
         });
         let (continued, next) = (earlier.is_some(), known.len() as u64);
-        let mut begun = Self { pending_start: None, continued, next, queue, courier, place };
+        let mut begun = Self { pending_start: None, continued, next, queue, courier, delivered, place };
         if let Some((run, trials)) = earlier {
             let known: BTreeSet<String> = known.iter().filter_map(key).collect();
             let header = [Event::Run(run.header.clone())].into_iter();
@@ -75,7 +81,7 @@ impl OnBus {
     }
 
     /// Takes an event that is stored.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub fn event(&mut self, event: &Event) {
         match event {
             Event::Run(_) if self.continued => {}
             Event::Run(_) => self.pending_start = Some(event.clone()),
@@ -98,15 +104,20 @@ impl OnBus {
     }
 
     /// Waits until the bus has everything. Returns a line for the user if it does not.
-    pub(crate) async fn finish(self) -> Option<String> {
+    pub async fn finish(mut self) -> Option<String> {
         drop(self.queue);
-        tokio::time::timeout(FLUSH_LIMIT, self.courier).await.err().map(|_| {
-            format!(
-                "the bus {} did not take all of this run within {} s; the store of this host has all of it",
-                self.place.bus,
-                FLUSH_LIMIT.as_secs()
-            )
-        })
+        let mut before = None;
+        while before != Some(self.delivered.load(Ordering::Relaxed)) {
+            before = Some(self.delivered.load(Ordering::Relaxed));
+            if tokio::time::timeout(FLUSH_LIMIT, &mut self.courier).await.is_ok() {
+                return None;
+            }
+        }
+        Some(format!(
+            "the bus {} took no more of this run for {} s; the store of this host has all of it",
+            self.place.bus,
+            FLUSH_LIMIT.as_secs()
+        ))
     }
 }
 
@@ -136,7 +147,11 @@ fn unpacked(bytes: &[u8]) -> std::io::Result<Event> {
 async fn events(bus: &Bus, run: &str) -> Result<Vec<Event>, Failure> {
     let records = bus.records(run).await.map_err(ControlError::from)?;
     let events = records.iter().map(|record| unpacked(record)).collect::<Result<Vec<_>, _>>();
-    events.map_err(|error| Failure::other(format!("run {run} on the bus cannot be read: {error}")))
+    let mut events = events.map_err(|error| Failure::other(format!("run {run} on the bus cannot be read: {error}")))?;
+    // What a command delivered although it did not learn of it, the next one has delivered again.
+    let mut known = BTreeSet::new();
+    events.retain(|event| key(event).is_none_or(|key| known.insert(key)));
+    Ok(events)
 }
 
 /// Copies the run called `id` from a bus into the store, if the store does not have it. Nothing happens if the bus does not have it either.
@@ -151,11 +166,8 @@ pub fn bring(id: &str, place: &Place, store: Option<&Path>) -> Result<(), Failur
         let bus = setup::buses()?.to(place).await.map_err(ControlError::from)?;
         events(&bus, id).await
     })?;
-    let mut recorder = recorder(store)?;
-    for event in &fetched {
-        recorder.record(event).map_err(|error| Failure::other(error.to_string()))?;
-    }
-    Ok(())
+    // All of it or nothing: a part would pass for the run the next time.
+    recorder(store)?.record_all(&fetched).map_err(|error| Failure::other(error.to_string()))
 }
 
 #[cfg(test)]

@@ -92,10 +92,23 @@ impl Recorder {
     /// # Errors
     /// As [`record`](Self::record).
     pub fn record_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.at_once(|recorder| recorder.append_run(run))
+    }
+
+    /// Appends the events of a run, or of a part of it, in one transaction: all of them or none, as [`record_run`](Self::record_run).
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_all<'e>(&mut self, events: impl IntoIterator<Item = &'e Event>) -> Result<(), StoreError> {
+        self.at_once(|recorder| events.into_iter().try_for_each(|event| recorder.record(event)))
+    }
+
+    /// Does this in one transaction.
+    fn at_once(&mut self, append: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let doing = "append a whole run";
         self.wait_for_disk(false)?;
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|source| self.failed(doing, source))?;
-        let done = self.append_run(run);
+        let done = append(self);
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.connection.execute_batch(end).map_err(|source| self.failed(doing, source));
         if done.is_err() {

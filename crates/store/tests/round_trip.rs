@@ -239,4 +239,11 @@ fn a_whole_run_is_stored_or_nothing_of_it() {
     "third".clone_into(&mut first.header.id);
     recorder.record_run(&first).unwrap();
     assert_eq!(store.load("third").unwrap().run, first);
+    // The same holds for the events of a part of a run.
+    let part = |id: &str| [Event::Run(header(id)), Event::Pass(pass(0)), Event::Pass(pass(1))];
+    recorder.record_all(&part("fourth")).unwrap();
+    assert_eq!(store.load("fourth").unwrap().run.passes.len(), 2);
+    let twice: Vec<Event> = part("fifth").into_iter().chain(part("second")).collect();
+    assert!(matches!(recorder.record_all(&twice), Err(StoreError::IdTaken { .. })));
+    assert!(store.load("fifth").is_err());
 }

@@ -31,12 +31,12 @@ pub use knee::{Fall, Knee};
 pub use order::{Slot, round, size_order};
 pub use retest::{Comparison, MOST_COMPARISONS, MOST_SUSPECTS, Suspect, pair_name, suspects};
 pub use sample::{LEAST_PARTNERS, sample};
-pub use steps::{steps, steps_sharing};
+pub use steps::{RoundRobin, steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};
 pub use traffic::doubling;
 pub use traffic_steps::{Completion, TrafficCurve, TrafficStep, traffic_curves};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use model::{Cell, Factor, FactorKind, Plan, Trial, Verdict};
 
@@ -66,7 +66,8 @@ pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
             .map(|factor| factor.levels.clone())
             .unwrap_or_default(),
     };
-    written.into_iter().filter(|level| cells.iter().any(|cell| cell.levels.get(name) == Some(level))).collect()
+    let met: HashSet<&String> = cells.iter().filter_map(|cell| cell.levels.get(name)).collect();
+    written.into_iter().filter(|level| met.contains(level)).collect()
 }
 
 /// Whether a factor's levels are the block sizes of curves.
@@ -92,6 +93,10 @@ pub(crate) fn of_kind(cells: &[Cell], kind: Headline) -> Vec<&Cell> {
 /// The factors whose levels have different headline statistics, such as round trips and streams: cells that differ in nothing else
 /// are compared by their goodput.
 pub(crate) fn across_kinds(plan: &Plan, cells: &[Cell]) -> Vec<String> {
+    let kinds: Vec<Headline> = cells.iter().map(|cell| Headline::of(&cell.spec)).collect();
+    if kinds.windows(2).all(|two| two[0] == two[1]) {
+        return Vec::new();
+    }
     let cells: Vec<&Cell> = cells.iter().collect();
     let names = dimensions(plan, &cells);
     let is_across = |name: &String| {

@@ -1,6 +1,6 @@
 //! A plan's outcomes as tables: two factors as rows and columns, one table for each combination of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
@@ -73,9 +73,12 @@ pub fn trial_measure(measure: &str, spec: &Spec, trial: &Trial) -> Option<f64> {
 pub fn tables(header: &RunHeader, outcomes: &[Outcome]) -> Vec<PlanTable> {
     let Some(plan) = &header.plan else { return Vec::new() };
     let mut tables = Vec::new();
-    let across = across_kinds(plan, &header.cells).into_iter().next().filter(|_| !is_matrix(plan, &header.cells));
+    let across =
+        if is_matrix(plan, &header.cells) { None } else { across_kinds(plan, &header.cells).into_iter().next() };
+    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+    sorted.sort_by_key(|outcome| outcome.cell);
     let mut add = |cells: &[&Cell], measure: &'static str, unit: &'static str, columns: Option<&str>| {
-        let means = means(cells, outcomes, measure, &header.stopping);
+        let means = means(cells, &sorted, measure, &header.stopping);
         tables.extend(of_measure(plan, cells, &means, columns).into_iter().map(|table| PlanTable {
             measure,
             unit,
@@ -111,13 +114,14 @@ fn is_matrix(plan: &Plan, cells: &[Cell]) -> bool {
     [Factor::FROM, Factor::TO].iter().all(|name| names.iter().any(|other| other == name))
 }
 
-/// The mean of each cell's trials. For the headline value this equals the outcome's estimate.
-fn means(cells: &[&Cell], outcomes: &[Outcome], measure: &str, rule: &Stopping) -> BTreeMap<u32, CellMean> {
-    let mut means = BTreeMap::new();
+/// The mean of each cell's trials. For the headline value this equals the outcome's estimate. `outcomes` are in the order of their cells.
+fn means(cells: &[&Cell], outcomes: &[&Outcome], measure: &str, rule: &Stopping) -> HashMap<u32, CellMean> {
+    let mut means = HashMap::with_capacity(cells.len());
     for cell in cells {
-        let own = outcomes.iter().filter(|outcome| outcome.cell == cell.id).flat_map(|outcome| &outcome.trials);
-        let values: Vec<f64> =
-            own.filter(|trial| complete(trial)).filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect();
+        let first = outcomes.partition_point(|outcome| outcome.cell < cell.id);
+        let own = outcomes[first..].iter().take_while(|outcome| outcome.cell == cell.id);
+        let trials = own.flat_map(|outcome| &outcome.trials).filter(|trial| complete(trial));
+        let values: Vec<f64> = trials.filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect();
         if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
             means.insert(cell.id, CellMean { value, low, high, trials: values.len(), cell: cell.id });
         }
@@ -126,7 +130,7 @@ fn means(cells: &[&Cell], outcomes: &[Outcome], measure: &str, rule: &Stopping) 
 }
 
 /// Tables of these means, with the factor `columns` as columns if one is given.
-fn of_measure(plan: &Plan, cells: &[&Cell], means: &BTreeMap<u32, CellMean>, columns: Option<&str>) -> Vec<PlanTable> {
+fn of_measure(plan: &Plan, cells: &[&Cell], means: &HashMap<u32, CellMean>, columns: Option<&str>) -> Vec<PlanTable> {
     let mut names = dimensions(plan, cells);
     if let Some(at) = names.iter().position(|name| Some(name.as_str()) == columns)
         && names.len() > 1
@@ -152,20 +156,29 @@ fn of_measure(plan: &Plan, cells: &[&Cell], means: &BTreeMap<u32, CellMean>, col
     let table = |(held, group): (BTreeMap<&str, &str>, Vec<&Cell>)| {
         let rows = levels(plan, &row_factor, &group);
         let columns = if column_factor.is_empty() { vec![String::new()] } else { levels(plan, &column_factor, &group) };
-        let at = |row: &String, column: &String| {
-            let fits = |cell: &&&Cell| {
-                cell.levels.get(&row_factor) == Some(row)
-                    && (column_factor.is_empty() || cell.levels.get(&column_factor) == Some(column))
-            };
-            group.iter().find(fits).and_then(|cell| means.get(&cell.id).copied())
-        };
-        let cells = rows.iter().map(|row| columns.iter().map(|column| at(row, column)).collect()).collect();
+        let mut first: Vec<Vec<Option<u32>>> = vec![vec![None; columns.len()]; rows.len()];
+        let [row_of, column_of] = [&rows, &columns].map(|names| places(names));
+        for cell in &group {
+            let level = |factor: &String| cell.levels.get(factor).map(String::as_str);
+            let column = if column_factor.is_empty() { Some("") } else { level(&column_factor) };
+            let place = |of: &HashMap<&str, usize>, level: Option<&str>| of.get(level?).copied();
+            if let Some((row, column)) = place(&row_of, level(&row_factor)).zip(place(&column_of, column)) {
+                first[row][column].get_or_insert(cell.id);
+            }
+        }
+        let mean = |cell: Option<u32>| means.get(&cell?).copied();
+        let cells = first.into_iter().map(|row| row.into_iter().map(mean).collect()).collect();
         let name = |name: &String| Some((name.clone(), (*held.get(name.as_str())?).to_owned()));
         let held = rest.iter().filter_map(name).collect();
         let (row_factor, column_factor) = (row_factor.clone(), column_factor.clone());
         PlanTable { measure: "", unit: "", confidence: 0.0, held, row_factor, column_factor, rows, columns, cells }
     };
     groups.into_iter().map(table).collect()
+}
+
+/// The first place of each name.
+fn places(names: &[String]) -> HashMap<&str, usize> {
+    names.iter().enumerate().rev().map(|(place, name)| (name.as_str(), place)).collect()
 }
 
 #[cfg(test)]

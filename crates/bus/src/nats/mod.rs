@@ -91,12 +91,14 @@ struct Connected {
     servers: Vec<String>,
     client: Client,
     jetstream: jetstream::Context,
-    /// Random, in the subjects of its streams.
+    /// Random, in the subjects of its streams, and the writer of its records.
     client_number: String,
     streams: Switchboard,
     /// Subscribed to the subjects of its streams.
     subscribed: OnceCell<()>,
     agents: OnceCell<jetstream::kv::Store>,
+    /// The stream of runs is there.
+    kept: OnceCell<()>,
 }
 
 impl Bus {
@@ -124,6 +126,7 @@ impl Bus {
             streams: Switchboard::default(),
             subscribed: OnceCell::new(),
             agents: OnceCell::new(),
+            kept: OnceCell::new(),
         })))
     }
 

@@ -1,8 +1,10 @@
 //! What runs have measured, as a stream of JetStream.
 //!
-//! A record that is longer than a message may be goes as several messages. A record with a number that is there already is dropped by
-//! the server, as long as it remembers it: so what is not known to have arrived is sent again.
+//! A record that is longer than a message may be goes as several messages. A record of the same writer with a number that is there
+//! already is dropped by the server, as long as it remembers it: so what is not known to have arrived is sent again. A writer is a
+//! connection to the bus: one that has died in the middle of a record takes nothing from those after it.
 
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -28,34 +30,45 @@ const PART: usize = 512 << 10;
 const MORE: &str = "Thru-More";
 /// In a message's header: the number of its record.
 const RECORD: &str = "Thru-Record";
+/// In a message's header: who wrote it.
+const WRITER: &str = "Thru-Writer";
 /// Time limit for a record that is read.
 const READ_LIMIT: Duration = Duration::from_secs(10);
 
 impl Bus {
-    /// Appends the record with that number to those of a run. It is on the bus when this returns.
+    /// Appends records, each with its number among those of this connection, to those of a run. They are on the bus when this returns.
     ///
     /// # Errors
-    /// The bus does not answer, or has no room.
-    pub async fn append(&self, run: &str, record: u64, bytes: &[u8]) -> Result<(), BusError> {
+    /// The bus does not answer, or has no room. Some of them may be there; all may be sent again.
+    pub async fn append(&self, run: &str, records: &[(u64, Vec<u8>)]) -> Result<(), BusError> {
         let failed = |what: String| self.failed("keep a run", what);
-        self.runs().await?;
-        let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
-        for (part, bytes) in parts.iter().enumerate() {
-            let mut headers = HeaderMap::new();
-            headers.insert(NATS_MESSAGE_ID, format!("{run}.{record}.{part}"));
-            headers.insert(RECORD, record.to_string());
-            if part + 1 < parts.len() {
-                headers.insert(MORE, "1");
+        let writer = &self.0.client_number;
+        self.0.kept.get_or_try_init(async || self.runs().await.map(|_| ())).await?;
+        let mut sent = Vec::with_capacity(records.len());
+        for (record, bytes) in records {
+            let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
+            for (part, bytes) in parts.iter().enumerate() {
+                let mut headers = HeaderMap::new();
+                headers.insert(NATS_MESSAGE_ID, format!("{run}.{writer}.{record}.{part}"));
+                headers.insert(RECORD, record.to_string());
+                headers.insert(WRITER, writer.as_str());
+                if part + 1 < parts.len() {
+                    headers.insert(MORE, "1");
+                }
+                let subject = format!("{SUBJECTS}.runs.{run}");
+                let payload = Bytes::copy_from_slice(bytes);
+                let sending = self.0.jetstream.publish_with_headers(subject, headers, payload).await;
+                sent.push(sending.map_err(|error| failed(error.to_string()))?);
             }
-            let subject = format!("{SUBJECTS}.runs.{run}");
-            let payload = Bytes::copy_from_slice(bytes);
-            let sent = self.0.jetstream.publish_with_headers(subject, headers, payload).await;
-            sent.map_err(|error| failed(error.to_string()))?.await.map_err(|error| failed(error.to_string()))?;
+        }
+        for acknowledged in sent {
+            acknowledged.await.map_err(|error| failed(error.to_string()))?;
         }
         Ok(())
     }
 
-    /// The records of a run, by number. One whose number comes twice is the first of them.
+    /// The records of a run: those of one connection by their numbers, and before those of connections that came later. One that was
+    /// sent twice is the first of them.
     ///
     /// # Errors
     /// The bus does not answer.
@@ -70,23 +83,18 @@ impl Bus {
         let mut consumer = stream.create_consumer(config).await.map_err(|error| failed(error.to_string()))?;
         let mut waiting = consumer.info().await.map_err(|error| failed(error.to_string()))?.num_pending;
         let mut messages = consumer.messages().await.map_err(|error| failed(error.to_string()))?;
-        let mut records = std::collections::BTreeMap::new();
-        let mut begun = BytesMut::new();
+        let mut records = Records::default();
         while waiting > 0 {
             let message = tokio::time::timeout(READ_LIMIT, messages.next()).await;
             let Ok(Some(message)) = message else { return Err(failed("it does not answer".into())) };
             let message = message.map_err(|error| failed(error.to_string()))?;
             waiting -= 1;
             let header = |name: &str| message.headers.as_ref()?.get(name).map(ToString::to_string);
-            begun.extend_from_slice(&message.payload);
-            if header(MORE).is_none() {
-                let record = begun.split().freeze();
-                if let Some(number) = header(RECORD).and_then(|number| number.parse::<u64>().ok()) {
-                    records.entry(number).or_insert(record);
-                }
-            }
+            let number = header(RECORD).and_then(|number| number.parse().ok());
+            let writer = header(WRITER).unwrap_or_default();
+            records.part((writer, number.unwrap_or_default()), &message.payload, header(MORE).is_some());
         }
-        Ok(records.into_values().collect())
+        Ok(records.whole.into_values().collect())
     }
 
     /// The stream, made if there is none.
@@ -101,5 +109,56 @@ impl Bus {
         };
         let stream = self.0.jetstream.get_or_create_stream(config).await;
         stream.map_err(|error| self.failed("keep runs", error.to_string()))
+    }
+}
+
+/// Records that are put together of their parts.
+#[derive(Default)]
+struct Records {
+    /// By the writer's place among the writers, and the number.
+    whole: BTreeMap<(usize, u64), Bytes>,
+    /// The place of each writer, and the parts so far of the record that it is at.
+    writers: HashMap<String, (usize, u64, BytesMut)>,
+}
+
+impl Records {
+    /// Takes the next part of a record of a writer.
+    fn part(&mut self, (writer, number): (String, u64), bytes: &[u8], more: bool) {
+        let place = self.writers.len();
+        let (place, at, begun) = self.writers.entry(writer).or_insert_with(|| (place, number, BytesMut::new()));
+        if *at != number {
+            // The one before was never completed.
+            (*at, *begun) = (number, BytesMut::new());
+        }
+        begun.extend_from_slice(bytes);
+        if !more {
+            let record = begun.split().freeze();
+            self.whole.entry((*place, number)).or_insert(record);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_was_not_completed_takes_nothing_from_others() {
+        let mut records = Records::default();
+        let mut part = |writer: &str, number, bytes: &str, more| {
+            records.part((writer.into(), number), bytes.as_bytes(), more);
+        };
+        part("a", 0, "0", false);
+        part("a", 1, "half of ", true);
+        // Its writer died there; another one goes on with the same number.
+        part("b", 1, "1", false);
+        part("b", 2, "2", true);
+        part("b", 2, "2", false);
+        part("b", 2, "22", false);
+        part("b", 4, "4", false);
+        // Sent again after those behind it.
+        part("b", 3, "3", false);
+        let whole: Vec<Bytes> = records.whole.into_values().collect();
+        assert_eq!(whole, ["0", "1", "22", "3", "4"].map(Bytes::from));
     }
 }

@@ -27,6 +27,15 @@ const SCALE_HEIGHT: f64 = 46.0;
 const PANEL_TITLE: f64 = 22.0;
 /// Slope of texts that do not fit beside each other, degrees.
 const SLOPE: f64 = 35.0;
+/// A matrix with more rows or columns is drawn as an image, and not all of its names are written.
+const MOST_NAMES: usize = 128;
+/// Room for each of these names.
+const NAME: f64 = 18.0;
+
+/// Whether a figure is a matrix of so many hosts that each pair is a pixel.
+pub(crate) fn is_dense(figure: &Figure) -> bool {
+    figure.matrix.is_some() && figure.x.ticks.len().max(figure.y.ticks.len()) > MOST_NAMES
+}
 
 /// A legend entry: a series that looks so, its text and the left end of its sample line.
 pub(crate) struct Key {
@@ -91,7 +100,8 @@ impl Layout {
         let edge = head.edge;
         let (x, y) = spans(figure);
         let plot_height = (width * 0.42).clamp(230.0, 400.0);
-        let y_ticks = Ticks::new(&figure.y, &y, if y.scale == Scale::Log { 10 } else { (plot_height / 46.0) as usize });
+        let mut y_ticks =
+            Ticks::new(&figure.y, &y, if y.scale == Scale::Log { 10 } else { (plot_height / 46.0) as usize });
         let longest = if narrow { 110.0 } else { 220.0 };
         let widest = y_ticks.major.iter().map(|(_, text)| text_width(text, 12.5)).fold(0.0, f64::max).min(longest);
         // The axis' label, the ticks' texts with a margin for wider fonts, and the gap before the frame.
@@ -103,6 +113,10 @@ impl Layout {
         let mut x_ticks = Ticks::new(&figure.x, &x, room);
         if figure.x.scale != Scale::Names {
             apart(&mut x_ticks, &x, grid.cell_width);
+        }
+        if is_dense(figure) {
+            thin(&mut x_ticks, grid.cell_width / 1.5);
+            thin(&mut y_ticks, grid.cell_height);
         }
         let (slope, extra) = slope(figure, &x_ticks, grid.cell_width);
         let plots: Vec<Plot> = grid.frames().map(|frame| Plot { frame, x, y }).collect();
@@ -161,6 +175,10 @@ impl Grid {
         let columns = if figure.matrix.is_some() && figure.x.ticks.len() > 12 / most { 1 } else { columns };
         let cell_width = ((right - left) - Self::GAP * (columns - 1) as f64) / columns as f64;
         let cell_height = match (&figure.matrix, count) {
+            (Some(_), _) if is_dense(figure) => {
+                let square = figure.y.ticks.len() as f64 / figure.x.ticks.len().max(1) as f64 * cell_width;
+                square.clamp(60.0, 3.0 * cell_width)
+            }
             (Some(_), _) => {
                 let rows = figure.y.ticks.len().max(1) as f64;
                 (rows * (cell_width / figure.x.ticks.len().max(1) as f64).clamp(24.0, 56.0)).max(60.0)
@@ -189,6 +207,12 @@ impl Grid {
     fn bottom(&self) -> f64 {
         self.frames().map(|frame| frame.bottom).fold(0.0, f64::max)
     }
+}
+
+/// Keeps every k-th tick, so that a side of this length has room for their names.
+fn thin(ticks: &mut Ticks, length: f64) {
+    let every = (ticks.major.len() as f64 * NAME / length.max(NAME)).ceil().max(1.0) as usize;
+    ticks.major = std::mem::take(&mut ticks.major).into_iter().step_by(every).collect();
 }
 
 /// Takes the texts of ticks that would overlap the next one; their lines stay.

@@ -1,9 +1,12 @@
-//! A matrix: a colour and a number for each pair.
+//! A matrix: a colour and a number for each pair; of many hosts an image with a pixel for each pair.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use model::{Figure, Matrix, MatrixCell};
+use resvg::tiny_skia::{ColorU8, Pixmap};
 
-use super::layout::Layout;
-use super::plot::Plot;
+use super::layout::{Layout, is_dense};
+use super::plot::{Plot, Rect};
 use super::svg::{Svg, px};
 use super::text_width::text_width;
 use super::theme::LIGHT;
@@ -40,7 +43,16 @@ pub(crate) fn title(matrix: &Matrix) -> (f64, String) {
 pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Matrix, usage: Use) {
     let (low, high) = range(matrix);
     let (factor, title) = title(matrix);
-    for (panel, plot) in layout.plots.iter().enumerate() {
+    for (frame, pixels) in images(layout, figure, matrix) {
+        let Ok(png) = pixels.encode_png() else { continue };
+        let (x, y) = (px(frame.left), px(frame.top));
+        let (width, height) = (px(frame.right - frame.left), px(frame.bottom - frame.top));
+        let data = format!("data:image/png;base64,{}", STANDARD.encode(png));
+        let attributes = [("x", x.as_str()), ("y", &y), ("width", &width), ("height", &height)];
+        let look = [("preserveAspectRatio", "none"), ("image-rendering", "optimizeSpeed"), ("href", &data)];
+        svg.leaf("image", &[attributes.as_slice(), &look].concat());
+    }
+    for (panel, plot) in layout.plots.iter().enumerate().filter(|_| !is_dense(figure)) {
         let cells: Vec<&MatrixCell> = matrix.cells.iter().filter(|cell| cell.panel == panel).collect();
         let tips = if usage == Use::Inline { tips(plot, figure, matrix, &cells) } else { String::new() };
         let mut attributes = vec![("class", "series")];
@@ -58,6 +70,28 @@ pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Mat
     }
 }
 
+/// The frame of each panel of a matrix of many hosts, and what fills it: a pixel for each pair. Empty for other figures.
+pub(crate) fn images(layout: &Layout, figure: &Figure, matrix: &Matrix) -> Vec<(Rect, Pixmap)> {
+    if !is_dense(figure) {
+        return Vec::new();
+    }
+    let size = |axis: &model::Axis| u32::try_from(axis.ticks.len()).unwrap_or(0);
+    let (width, height) = (size(&figure.x), size(&figure.y));
+    let (low, high) = range(matrix);
+    let image = |(panel, plot): (usize, &Plot)| {
+        let mut pixels = Pixmap::new(width, height)?;
+        for cell in matrix.cells.iter().filter(|cell| cell.panel == panel && cell.value.is_finite()) {
+            let place = (cell.column < width as usize).then_some(cell.row * width as usize + cell.column);
+            if let Some(pixel) = place.and_then(|place| pixels.pixels_mut().get_mut(place)) {
+                let [red, green, blue] = rgb(share(cell.value, low, high));
+                *pixel = ColorU8::from_rgba(red, green, blue, u8::MAX).premultiply();
+            }
+        }
+        Some((plot.frame, pixels))
+    };
+    layout.plots.iter().enumerate().filter_map(image).collect()
+}
+
 fn share(value: f64, low: f64, high: f64) -> f64 {
     if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.3 }
 }
@@ -69,11 +103,15 @@ fn number(value: f64) -> String {
 
 /// The colour of a share of the range.
 fn colour(share: f64) -> String {
+    let [red, green, blue] = rgb(share);
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+fn rgb(share: f64) -> [u8; 3] {
     let at = share * (RAMP.len() - 1) as f64;
     let index = (at.floor() as usize).min(RAMP.len() - 2);
     let (from, to, part) = (RAMP[index], RAMP[index + 1], at - index as f64);
-    let mixed = [0, 1, 2].map(|n| (from[n] + part * (to[n] - from[n])).round() as u8);
-    format!("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2])
+    [0, 1, 2].map(|n| (from[n] + part * (to[n] - from[n])).round() as u8)
 }
 
 fn one(svg: &mut Svg, plot: &Plot, cell: &MatrixCell, share: f64, number: &str) {
@@ -134,5 +172,22 @@ mod tests {
         let all: Vec<u32> = (0..=20).map(|n| light(f64::from(n) / 20.0)).collect();
         assert!(all.windows(2).all(|pair| pair[0] > pair[1]), "{all:?}");
         assert_eq!(share(5.0, 5.0, 5.0), 0.3);
+    }
+
+    #[test]
+    fn many_hosts_are_an_image_with_a_pixel_for_each_pair() {
+        let figure = crate::draw::testing::matrix_of(300);
+        let layout = Layout::new(&figure, 960.0);
+        let (frame, pixels) = images(&layout, &figure, figure.matrix.as_ref().unwrap()).remove(0);
+        assert_eq!((pixels.width(), pixels.height()), (300, 300));
+        let at = |x, y| pixels.pixel(x, y).unwrap();
+        assert_eq!(at(7, 7).alpha(), 0, "no host measures to itself");
+        let [low, high] = [0.0, 1.0].map(rgb);
+        assert_eq!([at(0, 1).red(), at(0, 1).green(), at(0, 1).blue()], low);
+        assert_eq!([at(298, 299).red(), at(298, 299).green(), at(298, 299).blue()], high);
+        assert!((frame.right - frame.left - (frame.bottom - frame.top)).abs() < 1.0, "{frame:?}");
+        let svg = crate::draw::draw(&figure, Use::File, 960.0);
+        assert_eq!(svg.matches("<image ").count(), 1);
+        assert!(svg.matches("class=\"tick\"").count() < 120 && svg.len() < 1_000_000, "{}", svg.len());
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod ticks;
 mod tooltips;
 
 use model::Figure;
+use resvg::tiny_skia::Pixmap;
 
 use end_labels::{EndLabels, LEAD, LINE};
 use layout::SAMPLE;
@@ -29,9 +30,9 @@ use series::Place;
 use svg::{Svg, px};
 
 pub(crate) use exits::{Side, exits};
-pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH};
+pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH, is_dense};
 pub(crate) use look::{joined, look, shift};
-pub(crate) use plot::Plot;
+pub(crate) use plot::{Plot, Rect};
 pub(crate) use series::{FEW, MANY};
 #[cfg(test)]
 pub(crate) use text_width::text_width;
@@ -44,6 +45,16 @@ pub(crate) enum Use {
     File,
     /// A part of a page that has the style rules and a script for tooltips.
     Inline,
+}
+
+/// The images within a figure that is drawn for a place of this width, and where they are: of a matrix of many hosts.
+pub(crate) fn images(figure: &Figure, width: f64) -> Vec<(Rect, Pixmap)> {
+    let layout = || Layout::new(figure, width.clamp(NARROWEST, WIDTH));
+    figure
+        .matrix
+        .as_ref()
+        .filter(|_| is_dense(figure))
+        .map_or_else(Vec::new, |of| matrix::images(&layout(), figure, of))
 }
 
 /// Draws `figure`, laid out for a place of this width. Values that an axis cannot show (not finite; zero or below on a log axis) are
@@ -199,5 +210,27 @@ fn sample(svg: &mut Svg, figure: &Figure, index: usize, (left, right): (f64, f64
         let look = look(figure, index);
         let (class, path) = marker::marker(look.colour + 2 * look.dash, (left + right) / 2.0, y, 3.8);
         svg.leaf("path", &[("class", class), ("d", &path)]);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use model::{Axis, Figure, Matrix, MatrixCell};
+
+    /// The goodput from each of so many hosts to each other one, which grows with the numbers of both.
+    pub(crate) fn matrix_of(hosts: usize) -> Figure {
+        let names: Vec<String> = (0..hosts).map(|host| format!("n{host}")).collect();
+        let of =
+            |(row, column): (usize, usize)| MatrixCell { panel: 0, row, column, value: 1e9 + (row + column) as f64 };
+        let pairs = (0..hosts).flat_map(|row| (0..hosts).map(move |column| (row, column)));
+        let cells = pairs.filter(|(row, column)| row != column).map(of).collect();
+        Figure {
+            id: "plan-goodput-hosts".into(),
+            title: "Goodput from host to host".into(),
+            x: Axis::names("to", &names),
+            y: Axis::names("from", &names),
+            matrix: Some(Matrix { label: "goodput".into(), unit: "bit/s".into(), cells }),
+            ..Figure::default()
+        }
     }
 }

@@ -60,7 +60,7 @@ pub fn page_data(view: &View<'_>) -> Result<Vec<u8>, ReportError> {
 fn document(title: &str, more: &str, shown: &Markup, data: &Markup) -> (String, String) {
     let style = format!("{}{}{STYLE}", LIGHT.rules(".picture"), DARK.rules(".dark .picture"));
     let policy = format!(
-        "default-src 'none'; base-uri 'none'; form-action 'none'; script-src '{}'; style-src '{}'{more}",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src '{}'; style-src '{}'{more}",
         hash(SCRIPT),
         hash(&style)
     );

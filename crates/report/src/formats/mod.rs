@@ -2,6 +2,8 @@
 
 mod answer;
 mod braille;
+#[cfg(feature = "parquet")]
+mod cell_columns;
 mod csv;
 mod curve_screen;
 mod gnuplot;
@@ -101,6 +103,8 @@ pub const FORMATS: &[Format] = &[
     Format { name: "xlsx", extensions: &["xlsx"], is_page: false, options: &[], help: "a workbook with native charts: summary, outcomes, trials, figures, both hosts", program: None, takes: anything, render: xlsx::render },
     #[cfg(feature = "parquet")]
     Format { name: "parquet", extensions: &["parquet"], is_page: false, options: &[], help: "one row for each trial with typed columns, for DuckDB, Spark and pandas", program: None, takes: anything, render: parquet::render },
+    #[cfg(feature = "parquet")]
+    Format { name: "cells", extensions: &["cells"], is_page: false, options: &[], help: "as parquet, but only where, when and what value: a few bytes for each pair and round of a mesh", program: None, takes: anything, render: parquet::render_cells },
     Format { name: "np", extensions: &["out", "np"], is_page: false, options: &[], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
     Format { name: "np2", extensions: &["np2"], is_page: false, options: &[], help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
     Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, options: &[], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },

@@ -1,4 +1,4 @@
-//! One row for each trial in Apache Parquet, for questions over many runs.
+//! One row for each trial in Apache Parquet, for questions over many runs: with all that is known of it, or its value and its place only.
 //!
 //! Source of the layout: "Apache Parquet Format", version 2. Numbers with a fraction are split into streams of bytes, which compress
 //! better, and all pages are compressed with zstd. Counts are signed, so that differences of columns can be negative.
@@ -15,7 +15,8 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::{ColumnPath, Type};
 
-use super::trial_columns::{Kind, Row, TrialRows};
+use super::cell_columns;
+use super::trial_columns::{Kind, TrialRows};
 use super::value::Value;
 use crate::view::stem;
 use crate::{Piece, ReportError, View};
@@ -25,29 +26,48 @@ const GROUP: usize = 65_536;
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("parquet")?;
-    let bytes = file(&TrialRows::new(view.runs)).map_err(|error| ReportError::Parquet { why: error.to_string() })?;
+    let table = TrialRows::new(view.runs);
+    let rows = table.rows().map(|row| table.values(&row).collect());
+    piece(view, file("trials", &table.head(), rows))
+}
+
+/// The trials with their values and places only.
+pub(super) fn render_cells(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
+    view.some_run("cells")?;
+    piece(view, file("cells", &cell_columns::head(view.runs), cell_columns::rows(view.runs)))
+}
+
+fn piece(view: &View<'_>, bytes: Result<Vec<u8>, ParquetError>) -> Result<Vec<Piece>, ReportError> {
+    let bytes = bytes.map_err(|error| ReportError::Parquet { why: error.to_string() })?;
     Ok(vec![Piece::new(stem(view.runs), "parquet", bytes)])
 }
 
-fn file(table: &TrialRows<'_>) -> Result<Vec<u8>, ParquetError> {
-    let head = table.head();
+fn file(
+    name: &str,
+    head: &[(String, Kind)],
+    rows: impl Iterator<Item = Vec<Option<Value>>>,
+) -> Result<Vec<u8>, ParquetError> {
     let fields = head.iter().map(|(name, kind)| field(name, *kind).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("trials").with_fields(fields).build()?;
+    let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("throughline {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    for (name, _) in head.iter().filter(|(_, kind)| *kind == Kind::Number) {
+    for (name, kind) in head {
+        let encoding = match kind {
+            Kind::Number => Encoding::BYTE_STREAM_SPLIT,
+            // Times grow from row to row.
+            Kind::Time => Encoding::DELTA_BINARY_PACKED,
+            _ => continue,
+        };
         // A level's name may have dots: the path of a column is its name alone.
         let path = ColumnPath::new(vec![name.clone()]);
-        properties = properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
+        properties = properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
     }
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build()))?;
-    let mut rows = table.rows().peekable();
+    let mut rows = rows.peekable();
     while rows.peek().is_some() {
         let mut group = writer.next_row_group()?;
-        write_group(&mut group, table, &head, rows.by_ref().take(GROUP))?;
+        write_group(&mut group, head, rows.by_ref().take(GROUP))?;
         group.close()?;
     }
     writer.into_inner()
@@ -136,15 +156,14 @@ impl Column {
     }
 }
 
-fn write_group<'a>(
+fn write_group(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    table: &TrialRows<'a>,
     head: &[(String, Kind)],
-    rows: impl Iterator<Item = Row<'a>>,
+    rows: impl Iterator<Item = Vec<Option<Value>>>,
 ) -> Result<(), ParquetError> {
     let mut columns: Vec<Column> = head.iter().map(|(_, kind)| Column::new(*kind)).collect();
     for row in rows {
-        columns.iter_mut().zip(table.values(&row)).for_each(|(column, value)| column.push(value));
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
     }
     for column in &columns {
         let Some(mut writer) = group.next_column()? else { break };
@@ -188,6 +207,50 @@ mod tests {
         assert_eq!(of(&rows[0], "rtt_p50_ns"), Field::Null);
         assert_ne!(of(rows.last().unwrap(), "level_sndbuf"), Field::Null);
         assert_eq!(of(&rows[0], "level_sndbuf"), Field::Null);
+    }
+
+    #[test]
+    fn cells_read_back_in_the_order_of_their_rounds() {
+        let runs = [sample::between_hosts(), sample::stream()];
+        let rows = read(render_cells(&View::new(&runs)).unwrap().remove(0).bytes);
+        let of = |row: &[(String, Field)], name: &str| row.iter().find(|(head, _)| head == name).unwrap().1.clone();
+        let trials: usize = runs.iter().flat_map(|run| &run.outcomes).map(|outcome| outcome.trials.len()).sum();
+        assert_eq!(rows.len(), trials);
+        let first: Vec<String> = rows[0].iter().map(|(name, _)| name.clone()).collect();
+        assert_eq!(
+            first,
+            [
+                "run",
+                "round",
+                "started",
+                "from",
+                "to",
+                "transport",
+                "pattern",
+                "block_bytes",
+                "level_flows",
+                "value",
+                "unit",
+                "verdicts"
+            ]
+        );
+        let places = |name: &str| rows[..12].iter().map(|row| of(row, name)).collect::<Vec<_>>();
+        assert_eq!((&places("from")[0], &places("to")[0]), (&Field::Str("a".into()), &Field::Str("b".into())));
+        let round = |row: &Vec<(String, Field)>| match of(row, "round") {
+            Field::Long(round) => Some(round),
+            _ => None,
+        };
+        let of_mesh = rows.iter().filter(|row| of(row, "run") == Field::Str(runs[0].header.id.clone()));
+        let rounds: Vec<Option<i64>> = of_mesh.map(round).collect();
+        assert!(rounds.is_sorted(), "{rounds:?}");
+        let values: Vec<f64> = rows
+            .iter()
+            .filter_map(|row| match of(row, "value") {
+                Field::Double(value) => Some(value),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(values.len(), trials);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use model::Figure;
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{Pixmap, PixmapPaint, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
-use crate::draw::{Use, draw};
+use crate::draw::{Use, draw, images};
 use crate::{Piece, ReportError, View};
 
 /// The largest width, pixels; larger images would take gigabytes.
@@ -42,6 +42,13 @@ fn pixels(figure: &Figure, width: u32) -> Result<Vec<u8>, ReportError> {
     let height = (tree.size().height() * scale).round().max(1.0) as u32;
     let mut pixmap = Pixmap::new(width, height).ok_or_else(|| fail("not enough memory for the pixels".to_owned()))?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
+    // The renderer is built without images.
+    for (place, image) in images(figure, f64::from(width)) {
+        let [x, y] = [(place.right - place.left, image.width()), (place.bottom - place.top, image.height())]
+            .map(|(length, pixels)| length as f32 * scale / pixels as f32);
+        let at = Transform::from_row(x, 0.0, 0.0, y, place.left as f32 * scale, place.top as f32 * scale);
+        pixmap.draw_pixmap(0, 0, image.as_ref(), &PixmapPaint::default(), at, None);
+    }
     pixmap.encode_png().map_err(|error| fail(error.to_string()))
 }
 
@@ -92,6 +99,21 @@ mod tests {
         };
         // The title is in the first 40 pixels; without a font there would be none.
         assert!(dark(0..40) > 100, "{}", dark(0..40));
+    }
+
+    #[test]
+    fn a_matrix_of_many_hosts_has_its_pixels() {
+        let figure = crate::draw::testing::matrix_of(200);
+        let image = Pixmap::decode_png(&pixels(&figure, 600).unwrap()).unwrap();
+        let (place, _) = images(&figure, 600.0).remove(0);
+        let at = |x: f64, y: f64| {
+            let x = place.left + x * (place.right - place.left);
+            let y = place.top + y * (place.bottom - place.top);
+            image.pixel(x as u32, y as u32).unwrap().red()
+        };
+        // Higher values are darker; the diagonal is empty.
+        assert!(at(0.3, 0.1) > at(0.5, 0.3) && at(0.5, 0.3) > at(0.95, 0.9), "{} {}", at(0.3, 0.1), at(0.95, 0.9));
+        assert_eq!(at(0.5025, 0.5025), 255);
     }
 
     #[test]

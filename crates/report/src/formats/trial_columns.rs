@@ -63,15 +63,18 @@ impl<'a> TrialRows<'a> {
 }
 
 fn of_outcome<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = Row<'a>> {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let cell = of_number(&run.header.cells, outcome.cell, |cell| cell.id);
     let own = Cell::new(outcome.cell, outcome.spec.clone());
     outcome.trials.iter().map(move |trial| {
-        // Passes are in the order of their numbers, but for those of a damaged store.
-        let at = usize::try_from(trial.pass).ok().and_then(|at| run.passes.get(at));
-        let pass = at.filter(|pass| pass.index == trial.pass);
-        let pass = pass.or_else(|| run.passes.iter().find(|pass| pass.index == trial.pass));
+        let pass = of_number(&run.passes, trial.pass, |pass| pass.index);
         Row { run, outcome, trial, cell, pass, summary: trial_summary(&own, trial) }
     })
+}
+
+/// The cell or pass of this number. They are in the order of their numbers, but for those of a damaged store.
+fn of_number<T>(all: &[T], number: u32, of: impl Fn(&T) -> u32) -> Option<&T> {
+    let at = usize::try_from(number).ok().and_then(|at| all.get(at)).filter(|one| of(one) == number);
+    at.or_else(|| all.iter().find(|one| of(one) == number))
 }
 
 type Column = (&'static str, Kind, fn(&Row<'_>) -> Option<Value>);
@@ -164,7 +167,7 @@ fn far<'a>(row: &Row<'a>) -> &'a Inventory {
 }
 
 /// The wall-clock time of a pass.
-fn started(run: &Run, pass: &Pass) -> u64 {
+pub(super) fn started(run: &Run, pass: &Pass) -> u64 {
     pass.started_unix_ns.unwrap_or_else(|| run.header.started_unix_ns.saturating_add(pass.started_ns))
 }
 

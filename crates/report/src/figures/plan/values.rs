@@ -1,5 +1,7 @@
 //! A plan's values: over each factor, and between each pair of hosts.
 
+use std::collections::{HashMap, HashSet};
+
 use analysis::plan::{CellMean, PlanTable, tables};
 use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, RunHeader, Scale, Series};
 
@@ -10,27 +12,27 @@ use super::{file_name, subtitle};
 use crate::labels;
 
 /// One value of a measure, with its levels.
-struct Value {
-    levels: OwnLevels,
+struct Value<'a> {
+    levels: Vec<(&'a str, &'a str)>,
     mean: CellMean,
 }
 
-impl Value {
-    fn level(&self, factor: &str) -> Option<&str> {
-        self.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| level.as_str())
+impl<'a> Value<'a> {
+    fn level(&self, factor: &str) -> Option<&'a str> {
+        self.levels.iter().find(|(name, _)| *name == factor).map(|(_, level)| *level)
     }
 
     /// Its levels of all factors but these.
-    fn others(&self, but: &[&str]) -> OwnLevels {
-        self.levels.iter().filter(|(name, _)| !but.contains(&name.as_str())).cloned().collect()
+    fn others(&self, but: &[&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.levels.iter().filter(|(name, _)| !but.contains(name)).copied()
     }
 }
 
 /// All values of a measure.
-struct Measured {
+struct Measured<'a> {
     name: &'static str,
     unit: &'static str,
-    values: Vec<Value>,
+    values: Vec<Value<'a>>,
 }
 
 const HOSTS: [&str; 2] = [Factor::FROM, Factor::TO];
@@ -38,7 +40,8 @@ const HOSTS: [&str; 2] = [Factor::FROM, Factor::TO];
 /// The figures of each measure: a matrix if both ends vary, and lines over each other factor.
 pub(super) fn figures(run: &Run) -> Vec<Drawn> {
     let mut drawn = Vec::new();
-    for measured in all(run) {
+    let tables = tables(&run.header, &run.outcomes);
+    for measured in all(&tables) {
         let factors = factors(&measured);
         if HOSTS.iter().all(|host| factors.iter().any(|factor| factor == host)) {
             drawn.extend(matrix(run, &measured));
@@ -58,53 +61,51 @@ pub(super) fn figures(run: &Run) -> Vec<Drawn> {
     drawn
 }
 
-fn all(run: &Run) -> Vec<Measured> {
-    let mut all: Vec<Measured> = Vec::new();
-    for table in &tables(&run.header, &run.outcomes) {
+fn all(tables: &[PlanTable]) -> Vec<Measured<'_>> {
+    let mut all: Vec<Measured<'_>> = Vec::new();
+    for table in tables {
         let values = values(table);
         match all.iter_mut().find(|other| other.name == table.measure) {
             Some(other) => other.values.extend(values),
-            None => all.push(Measured { name: table.measure, unit: table.unit, values: values.collect() }),
+            None => all.push(Measured { name: table.measure, unit: table.unit, values }),
         }
     }
     all
 }
 
-fn values(table: &PlanTable) -> impl Iterator<Item = Value> + '_ {
-    let columns = |(row, cells): (&'_ String, &'_ Vec<Option<CellMean>>)| {
-        let of = |(column, mean): (&String, &Option<CellMean>)| {
-            let mut levels = vec![(table.row_factor.clone(), row.clone())];
-            if !table.column_factor.is_empty() {
-                levels.push((table.column_factor.clone(), column.clone()));
-            }
-            levels.extend(table.held.iter().cloned());
-            Some(Value { levels, mean: (*mean)? })
-        };
-        table.columns.iter().zip(cells).filter_map(of).collect::<Vec<Value>>()
-    };
-    table.rows.iter().zip(&table.cells).flat_map(columns)
+fn values(table: &PlanTable) -> Vec<Value<'_>> {
+    let held: Vec<(&str, &str)> = table.held.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect();
+    let has_columns = !table.column_factor.is_empty();
+    let mut values = Vec::new();
+    for (row, cells) in table.rows.iter().zip(&table.cells) {
+        for (column, mean) in table.columns.iter().zip(cells) {
+            let Some(mean) = *mean else { continue };
+            let mut levels = vec![(table.row_factor.as_str(), row.as_str())];
+            levels.extend(has_columns.then_some((table.column_factor.as_str(), column.as_str())));
+            levels.extend(&held);
+            values.push(Value { levels, mean });
+        }
+    }
+    values
 }
 
 /// The factors with several levels, in the order of the tables.
-fn factors(measured: &Measured) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+fn factors(measured: &Measured<'_>) -> Vec<String> {
+    let mut first: Vec<(&str, &str, bool)> = Vec::new();
     for (name, level) in measured.values.iter().flat_map(|value| &value.levels) {
-        let varies = |value: &Value| value.level(name).is_some_and(|other| other != level);
-        if !names.contains(name) && measured.values.iter().any(varies) {
-            names.push(name.clone());
+        match first.iter_mut().find(|(known, ..)| known == name) {
+            Some((_, other, varies)) => *varies |= other != level,
+            None => first.push((name, level, false)),
         }
     }
-    names
+    first.into_iter().filter(|(.., varies)| *varies).map(|(name, ..)| name.to_owned()).collect()
 }
 
 /// The levels of a factor in the plan's order.
-fn levels_of(run: &Run, measured: &Measured, factor: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for level in measured.values.iter().filter_map(|value| value.level(factor)) {
-        if !found.iter().any(|other| other == level) {
-            found.push(level.to_owned());
-        }
-    }
+fn levels_of(run: &Run, measured: &Measured<'_>, factor: &str) -> Vec<String> {
+    let mut known: HashSet<&str> = HashSet::new();
+    let met = measured.values.iter().filter_map(|value| value.level(factor));
+    let mut found: Vec<String> = met.filter(|level| known.insert(*level)).map(str::to_owned).collect();
     let plan = run.header.plan.as_deref();
     let written: &[String] = match (plan, factor) {
         (Some(plan), Factor::FROM) => &plan.from,
@@ -112,12 +113,16 @@ fn levels_of(run: &Run, measured: &Measured, factor: &str) -> Vec<String> {
         (Some(plan), name) => plan.factors.iter().find(|one| one.name == name).map_or(&[], |one| &one.levels),
         (None, _) => &[],
     };
-    found.sort_by_key(|level| written.iter().position(|other| other == level).unwrap_or(usize::MAX));
+    let mut places: HashMap<&String, usize> = HashMap::new();
+    written.iter().zip(0..).for_each(|(level, place)| {
+        places.entry(level).or_insert(place);
+    });
+    found.sort_by_key(|level| places.get(level).copied().unwrap_or(usize::MAX));
     found
 }
 
 /// The values over a factor, a line for each combination of the others; `None` if no line has two points.
-fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str, Drawn)> {
+fn lines<'a>(run: &Run, measured: &Measured<'_>, factor: &'a str) -> Option<(&'a str, Drawn)> {
     let plan_factor = run.header.plan.iter().flat_map(|plan| &plan.factors).find(|one| one.name == factor);
     let levels = Levels::new(factor, plan_factor, &levels_of(run, measured, factor));
     let mut groups: Vec<(OwnLevels, Vec<Point>)> = Vec::new();
@@ -125,7 +130,8 @@ fn lines<'a>(run: &Run, measured: &Measured, factor: &'a str) -> Option<(&'a str
         let Some(x) = value.level(factor).and_then(|level| levels.positions.get(level)) else { continue };
         let CellMean { value: y, low, high, .. } = value.mean;
         let point = Point { x: *x, y, low, high };
-        let others = value.others(&[factor]);
+        let others: OwnLevels =
+            value.others(&[factor]).map(|(name, level)| (name.to_owned(), level.to_owned())).collect();
         match groups.iter_mut().find(|(own, _)| *own == others) {
             Some((_, points)) => points.push(point),
             None => groups.push((others, vec![point])),
@@ -169,22 +175,23 @@ fn scale(unit: &str, series: &[Series]) -> Scale {
 }
 
 /// The values from each host to each other one; a panel for each combination of the other factors.
-fn matrix(run: &Run, measured: &Measured) -> Option<Drawn> {
+fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
     let (from, to) = (levels_of(run, measured, Factor::FROM), levels_of(run, measured, Factor::TO));
     let varied = factors(measured);
     let mut panels: Vec<String> = Vec::new();
     let mut cells = Vec::new();
+    let [rows, columns] =
+        [&from, &to].map(|levels| levels.iter().map(String::as_str).zip(0..).collect::<HashMap<_, usize>>());
     for value in &measured.values {
-        let others = value.others(&HOSTS);
-        let others = others.iter().filter(|(name, _)| varied.contains(name));
+        let others = value.others(&HOSTS).filter(|(name, _)| varied.iter().any(|varied| varied == name));
         let words: Vec<String> = others.map(|(name, level)| format!("{name} {level}")).collect();
         let words = words.join(", ");
         let panel = panels.iter().position(|other| *other == words).unwrap_or_else(|| {
             panels.push(words);
             panels.len() - 1
         });
-        let at = |levels: &[String], factor| levels.iter().position(|level| value.level(factor) == Some(level));
-        let (row, column) = (at(&from, Factor::FROM)?, at(&to, Factor::TO)?);
+        let at = |places: &HashMap<&str, usize>, factor| places.get(value.level(factor)?).copied();
+        let (row, column) = (at(&rows, Factor::FROM)?, at(&columns, Factor::TO)?);
         cells.push(MatrixCell { panel, row, column, value: value.mean.value });
     }
     if panels.iter().all(String::is_empty) {

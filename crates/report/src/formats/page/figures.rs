@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::columns::{Column, Columns};
 use super::tables::Table;
-use crate::draw::{NARROW, Use, WIDTH, draw, joined, look, shift};
+use crate::draw::{NARROW, Use, WIDTH, draw, is_dense, joined, look, shift};
 use crate::figures::Drawn;
 use crate::labels;
 
@@ -31,7 +31,8 @@ pub(super) struct FigurePart {
     matrix: Option<Matrix>,
     /// Index of the run of a matrix.
     owner: usize,
-    /// The picture for a wide and for a narrow place, of figures that the page does not draw: maps and stacked bars.
+    /// The picture for a wide and for a narrow place, of figures that the page does not draw: maps, stacked bars and matrices of
+    /// many hosts.
     pictures: Vec<String>,
     /// What a map says, as a table: a map has no points.
     table: Option<Table>,
@@ -88,7 +89,7 @@ pub(super) fn all(main: Vec<Drawn>, runs: &[Run], columns: &mut Columns) -> Vec<
 }
 
 fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -> FigurePart {
-    let drawn_here = figure.map.is_none() && figure.series.iter().all(|series| !series.stacked);
+    let drawn_here = figure.map.is_none() && !is_dense(&figure) && figure.series.iter().all(|series| !series.stacked);
     let pictures =
         if drawn_here { Vec::new() } else { [WIDTH, NARROW].map(|width| draw(&figure, Use::Inline, width)).to_vec() };
     let series = (0..figure.series.len()).map(|index| {
@@ -110,7 +111,7 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
         panels: figure.panels,
         context: figure.context,
         marks: figure.marks,
-        matrix: figure.matrix,
+        matrix: figure.matrix.filter(|_| drawn_here),
         owner: owners.first().copied().unwrap_or_default(),
     }
 }

@@ -37,9 +37,15 @@ struct TestPart {
 /// Its round (from 1), its value, the bytes sent and received, and its verdicts.
 type TrialPart = (u32, Option<f64>, Option<u64>, Option<u64>, String);
 
+/// The pairs of more hosts would be a page of hundreds of megabytes.
+const MOST: usize = 40_000;
+
 /// The pairs of a run with matrices of hosts, row by row; none of other runs.
 pub(super) fn all(run: &Run) -> Vec<PairPart> {
     let tables: Vec<PlanTable> = tables(&run.header, &run.outcomes).into_iter().filter(spread::is_of_hosts).collect();
+    if tables.iter().any(|table| table.rows.len() * table.columns.len() > MOST) {
+        return Vec::new();
+    }
     let outcomes: BTreeMap<u32, &Outcome> = run.outcomes.iter().map(|outcome| (outcome.cell, outcome)).collect();
     let rounds: BTreeMap<u32, u32> = run.passes.iter().filter_map(|pass| Some((pass.index, pass.round?))).collect();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();

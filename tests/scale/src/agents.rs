@@ -1,0 +1,87 @@
+//! Agents that stand for hosts: each has a connection and a name of its own on the bus.
+
+use std::io::{BufRead, Write};
+use std::time::Duration;
+
+use bus::{Bus, BusAccess, BusStream, Contact, Place, attend, place};
+use clap::Args;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::mesh::{Answer, Mesh, Question};
+
+/// Time between two attempts to reach the bus.
+const RETRY: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// The bus.
+    #[arg(long)]
+    url: String,
+    /// Number of the first host.
+    #[arg(long)]
+    first: usize,
+    /// Number of hosts of this process.
+    #[arg(long)]
+    count: usize,
+    #[command(flatten)]
+    mesh: Mesh,
+}
+
+/// Says `ready`, waits for a line, takes the names, says `leased`, and answers until it is killed.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    tell("ready")?;
+    std::io::stdin().lock().read_line(&mut String::new())?;
+    let place = place(&options.url)?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let hosts = options.first..options.first + options.count;
+        let leased = futures_util::future::join_all(hosts.map(|host| begin(&place, host, options.mesh))).await;
+        tell("leased")?;
+        // They are held for as long as the process lives.
+        futures_util::future::join_all(leased).await;
+        Ok(())
+    })
+}
+
+/// Takes a host's name, as soon as the bus is there and the name is free; what is returned answers for ever.
+async fn begin(place: &Place, host: usize, mesh: Mesh) -> impl Future<Output = ()> + use<> {
+    let name = Mesh::name(host);
+    let (attendance, mut arrived) = loop {
+        let contact = Contact { port: Some(6280), key: format!("key of {name}"), ..Contact::default() };
+        if let Ok(bus) = Bus::connect(place, &BusAccess::default()).await
+            && let Ok(begun) = attend(&bus, &name, contact, |_| {}).await
+        {
+            break begun;
+        }
+        tokio::time::sleep(RETRY).await;
+    };
+    let answering = tokio::spawn(async move {
+        while let Some(arrival) = arrived.recv().await {
+            tokio::spawn(answer(arrival.stream, host, mesh));
+        }
+    });
+    async move {
+        let _ = answering.await;
+        drop(attendance);
+    }
+}
+
+async fn answer(stream: BusStream, host: usize, mesh: Mesh) {
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let Ok(Question { cell, round, time_ms }) = serde_json::from_str(&line) else { return };
+        tokio::time::sleep(Duration::from_millis(time_ms)).await;
+        let Ok(mut answer) = serde_json::to_vec(&Answer { bytes: mesh.bytes(host, cell, round) }) else { return };
+        answer.push(b'\n');
+        if write.write_all(&answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells the process that started this one.
+pub(crate) fn tell(line: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
