@@ -415,7 +415,7 @@ impl Spec {
             if self.probe.is_none() || self.rate_bps.is_some() || self.no_loss || self.warmup_ns > 0 {
                 return refuse(
                     "`responsiveness` with a rate, a search or a warm-up".into(),
-                    "the load takes what the path carries: leave `rate`, `find-no-loss` and `warmup` out",
+                    "use it without `rate`, `find-no-loss` and `warmup`: its load takes what the path carries",
                 );
             }
             if !matches!(self.stop, Stop::TimeNs(ns) if ns >= u64::from(self.flows) * Self::RAMP_NS) {

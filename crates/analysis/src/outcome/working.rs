@@ -225,7 +225,7 @@ mod tests {
         assert_eq!((never.goodput_confidence, never.confidence), (Confidence::Medium, Confidence::Low));
         let short = of(&rising[..3], |_| 100, 100);
         assert_eq!((short.goodput_confidence, short.confidence), (Confidence::Low, Confidence::Low));
-        let wild = of(&[100; 20], |second| 50 + second * second * 10, 100);
+        let wild = of(&[100; 20], |second| 200 - 9 * second, 10_000);
         assert_eq!((wild.goodput_confidence, wild.confidence), (Confidence::High, Confidence::Medium));
         assert_eq!(wild.to_ns, 20_000 * MS, "the last interval's value");
         let early = of(&[100; 6], |_| 100, 100);

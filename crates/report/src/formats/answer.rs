@@ -287,12 +287,14 @@ fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
     match &run.header.target {
         Some(target) if working(outcome).is_some() => {
-            let (reverse, of) = match outcome.spec.direction {
-                Direction::Send => (" --reverse", "the other direction"),
-                Direction::Reverse => ("", "the other direction"),
-                Direction::Both => (" --reverse", "one direction"),
+            let (other, of) = match outcome.spec.direction {
+                Direction::Send => {
+                    (format!("`thru stream {target} --responsiveness --reverse`"), "the other direction")
+                }
+                Direction::Reverse => (format!("`thru stream {target} --responsiveness`"), "the other direction"),
+                Direction::Both => (format!("`thru stream {target} --responsiveness --reverse`"), "one direction"),
             };
-            format!("{why}, `thru stream {target} --responsiveness{reverse}` ({of})")
+            format!("{why}, {other} ({of})")
         }
         Some(target) => format!("{why}, `thru advise {target}` (settings)"),
         None => why,

@@ -21,6 +21,7 @@ pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
         ("responsiveness", draft.responsiveness, "rate", draft.rate.is_some()),
         ("responsiveness", draft.responsiveness, "find-no-loss", draft.find_no_loss),
         ("responsiveness", draft.responsiveness, "speak", draft.speak.is_some()),
+        ("responsiveness", draft.responsiveness, "drain", draft.drain.is_some()),
         ("connect", draft.connect, "rate", draft.request_rate.is_some()),
         ("block", listed, "first", draft.first.is_some()),
         ("block", listed, "to", draft.to.is_some()),

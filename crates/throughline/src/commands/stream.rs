@@ -52,7 +52,7 @@ pub struct StreamArgs {
     probe: Option<u32>,
 
     /// Measure responsiveness under working conditions (RPM, draft-ietf-ippm-responsiveness): one flow more each second, up to
-    /// --flows [default: 16], and --probe [default: 100] requests per second, each on a new connection.
+    /// 16 (--flows), and 100 requests per second (--probe), each on a new connection.
     #[arg(long, conflicts_with_all = ["group", "speak", "find_no_loss", "rate", "rate_of_flow", "bytes", "count", "drain"])]
     responsiveness: bool,
 
