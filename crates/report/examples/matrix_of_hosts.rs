@@ -3,9 +3,12 @@
 //! `cargo run --release -p throughline-report --example matrix_of_hosts -- [HOSTS [FOLDER]]` writes both pictures and the table to FOLDER.
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+#[path = "../../analysis/examples/clock/mod.rs"]
+mod clock;
 
+use std::path::Path;
+
+use clock::Clock;
 use model::{
     Cell, EndTally, Estimate, Ledger, Outcome, Pass, Plan, Run, RunHeader, Spec, SplitMix64, Stopping, Summary, Trial,
 };
@@ -115,23 +118,4 @@ fn mesh(hosts: usize) -> Run {
     }
     passes.sort_by_key(|pass| pass.index);
     Run { outcomes, passes, ..Run::new(header) }
-}
-
-/// The wall clock, and the time that this process has had a processor: on a busy machine only the latter says what something costs.
-#[derive(Clone, Copy)]
-struct Clock(Instant, Duration);
-
-impl Clock {
-    fn now() -> Self {
-        let had = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        let ns = had.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
-        Self(Instant::now(), Duration::from_nanos(ns))
-    }
-
-    fn report(self, what: &str) {
-        let (wall, own) = (self.0.elapsed().as_secs_f64(), (Self::now().1 - self.1).as_secs_f64());
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
-        println!("{what}: {wall:.2} s, {own:.2} s of a processor; memory at most {peak} so far");
-    }
 }
