@@ -28,7 +28,7 @@ impl BusAccess {
             None => None,
             Some(path) => {
                 let text = String::from_utf8(read(path)?).map_err(|_| wrong(path, "it is not text"))?;
-                if !is_credentials(&text) && seed(&text).is_none() && password(&text).is_none() {
+                if seed(&text).is_none() && password(&text).is_none() {
                     return Err(wrong(
                         path,
                         "it has neither the credentials that `nsc` writes, nor the seed of an nkey, nor a line USER:PASSWORD",
@@ -57,9 +57,11 @@ impl std::fmt::Debug for BusAccess {
     }
 }
 
-/// Whether it is a credentials file.
-pub(crate) fn is_credentials(text: &str) -> bool {
-    text.contains("BEGIN NATS USER JWT")
+/// The JWT of a credentials file, which stands on a line of its own.
+#[cfg(feature = "nats")]
+pub(crate) fn token(text: &str) -> Option<&str> {
+    let mut lines = text.lines().skip_while(|line| !line.contains("BEGIN NATS USER JWT")).skip(1);
+    lines.next().map(str::trim).filter(|token| !token.is_empty())
 }
 
 /// The seed of a user's nkey, on a line of its own.

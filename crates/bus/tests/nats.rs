@@ -8,7 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bus::{Arrival, Attendance, Bus, BusAccess, BusError, BusStream, Contact, attend, place};
+use nkeys::KeyPair;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -250,4 +253,50 @@ async fn passwords_and_missing_servers_are_told() {
     let nowhere = place(&format!("nats://127.0.0.1:{nobody}")).unwrap();
     let error = Bus::connect(&nowhere, &BusAccess::default()).await.unwrap_err().to_string();
     assert!(error.contains("cannot connect to the bus") && error.contains("check the address"), "{error}");
+}
+
+/// A token of NATS (a JWT, signed with `ed25519-nkey`) in which the issuer says `claims` of the subject.
+fn token(issuer: &KeyPair, subject: &KeyPair, claims: &str) -> String {
+    let part = |text: String| URL_SAFE_NO_PAD.encode(text);
+    let head = part(r#"{"typ":"JWT","alg":"ed25519-nkey"}"#.to_owned());
+    let body = part(format!(
+        r#"{{"jti":"1","iat":1,"iss":"{}","sub":"{}","name":"a test","nats":{claims}}}"#,
+        issuer.public_key(),
+        subject.public_key()
+    ));
+    let signed = issuer.sign(format!("{head}.{body}").as_bytes()).unwrap();
+    format!("{head}.{body}.{}", URL_SAFE_NO_PAD.encode(signed))
+}
+
+#[tokio::test]
+async fn credentials_files_are_signed_with() {
+    let (operator, account, user) = (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_user());
+    let limits = r#""limits":{"subs":-1,"data":-1,"payload":-1,"imports":-1,"exports":-1,"conn":-1,"leaf":-1}"#;
+    let trusted = token(&operator, &operator, r#"{"type":"operator","version":2}"#);
+    // A server with JetStream wants an account of its own.
+    let system = KeyPair::new_account();
+    let [allowed, own] =
+        [&account, &system].map(|of| token(&operator, of, &format!(r#"{{{limits},"type":"account","version":2}}"#)));
+    let identity = token(&account, &user, r#"{"subs":-1,"data":-1,"payload":-1,"type":"user","version":2}"#);
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config");
+    let [account, system] = [account, system].map(|of| of.public_key());
+    let preload = format!("resolver_preload: {{ {account}: {allowed}, {system}: {own} }}");
+    let lines = format!("operator: {trusted}\nsystem_account: {system}\nresolver: MEMORY\n{preload}\n");
+    std::fs::write(&config, lines).unwrap();
+    let Some(server) = Server::start(&["-c", config.to_str().unwrap()]) else { return };
+    let connect = async |key: &KeyPair| {
+        let file = folder.path().join("creds");
+        let credentials = format!(
+            "-----BEGIN NATS USER JWT-----\n{identity}\n------END NATS USER JWT------\n\n\
+             -----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
+            key.seed().unwrap()
+        );
+        std::fs::write(&file, credentials).unwrap();
+        let access = BusAccess::read(Some(&file), None).unwrap();
+        Bus::connect(&place(&server.url()).unwrap(), &access).await
+    };
+    connect(&user).await.unwrap();
+    let error = connect(&KeyPair::new_user()).await.unwrap_err().to_string();
+    assert!(error.contains("THRU_BUS_CREDS"), "{error}");
 }

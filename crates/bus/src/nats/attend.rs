@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream;
-use async_nats::jetstream::kv::{CreateErrorKind, Store, UpdateErrorKind};
-use async_nats::jetstream::stream;
 use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -12,14 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::line::{BusStream, Side, line};
+use super::names::{Names, NotWritten};
 use super::packet::Packet;
 use super::{Bus, SUBJECTS, number};
 use crate::{BusError, Contact};
 
-/// The bucket with the agents' names.
-const BUCKET: &str = "thru-agents";
 /// A name that is not renewed for so long is free.
-const LEASE: Duration = Duration::from_secs(10);
+pub(super) const LEASE: Duration = Duration::from_secs(10);
 /// Time between two renewals.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// Streams that wait until the agent takes them.
@@ -86,36 +82,6 @@ impl Entry {
     }
 }
 
-/// The bucket, made if there is none.
-pub(super) async fn bucket(jetstream: &jetstream::Context) -> Result<Store, String> {
-    if let Ok(store) = jetstream.get_key_value(BUCKET).await {
-        return Ok(store);
-    }
-    // The stream beneath a bucket, as the client makes it; its own call asks servers before 2.10 for what they do not tell.
-    let config = stream::Config {
-        name: format!("KV_{BUCKET}"),
-        description: Some("names of throughline's agents".into()),
-        subjects: vec![format!("$KV.{BUCKET}.>")],
-        max_messages_per_subject: 1,
-        max_age: LEASE,
-        discard: stream::DiscardPolicy::New,
-        allow_rollup: true,
-        deny_delete: true,
-        allow_direct: true,
-        ..Default::default()
-    };
-    jetstream.get_or_create_stream(config).await.map_err(|error| whole(&error))?;
-    jetstream.get_key_value(BUCKET).await.map_err(|error| whole(&error))
-}
-
-/// An error with its sources: the first line alone says little.
-fn whole(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) if !error.to_string().contains(&source.to_string()) => format!("{error}: {}", whole(source)),
-        _ => error.to_string(),
-    }
-}
-
 /// Takes the name `name` on the bus, where `contact` says how this agent is reached, and passes on the streams that are opened to it.
 /// An earlier agent with the same key loses the name. `log` gets a line when something of it changes later.
 ///
@@ -130,7 +96,7 @@ pub async fn attend(
     let (arrivals, arrived) = mpsc::channel(WAITING);
     let keeper = Keeper {
         bus: bus.clone(),
-        store: bus.agents().await?.clone(),
+        names: bus.agents().await?.clone(),
         name: name.to_owned(),
         entry: Entry { instance: number(), epoch: None, contact },
         arrivals,
@@ -162,7 +128,7 @@ impl Drop for Receiving {
 
 struct Keeper {
     bus: Bus,
-    store: Store,
+    names: Names,
     name: String,
     entry: Entry,
     arrivals: mpsc::Sender<Arrival>,
@@ -186,10 +152,10 @@ impl Keeper {
         let failed = |what: String| self.bus.failed("take a name", what);
         let first = Entry { epoch: None, ..self.entry.clone() };
         let epoch = loop {
-            match self.store.create(&self.name, first.encode()).await {
+            match self.names.create(&self.name, first.encode()).await {
                 Ok(revision) => break revision,
-                Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(whole(&error))),
+                Err(NotWritten::Revision) => {}
+                Err(NotWritten::Failed(what)) => return Err(failed(what)),
             }
             let Some(found) = self.found().await.map_err(failed)? else { continue };
             let (revision, holder) = found;
@@ -198,25 +164,24 @@ impl Keeper {
                     holder.contact.address.map_or_else(|| holder.contact.key.clone(), |address| address.to_string());
                 return Err(BusError::Taken { bus: self.bus.0.bus.clone(), name: self.name.clone(), holder: place });
             }
-            match self.store.update(&self.name, first.encode(), revision).await {
+            match self.names.update(&self.name, first.encode(), revision).await {
                 Ok(revision) => break revision,
-                // Another one was faster.
-                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => {}
-                Err(error) => return Err(failed(whole(&error))),
+                Err(NotWritten::Revision) => {}
+                Err(NotWritten::Failed(what)) => return Err(failed(what)),
             }
         };
         // Who reads the epoch must find somebody who listens.
         let receiving = vec![self.receive(epoch).await?];
         let complete = Entry { epoch: Some(epoch), ..self.entry.clone() };
-        let revision = self.store.update(&self.name, complete.encode(), epoch).await;
-        let revision = revision.map_err(|error| failed(whole(&error)))?;
+        let revision = self.names.update(&self.name, complete.encode(), epoch).await;
+        let revision = revision.map_err(|error| failed(error.to_string()))?;
         Ok(Held { revision, epoch, receiving })
     }
 
     /// The newest revision of the name, and who has it.
     async fn found(&self) -> Result<Option<(u64, Entry)>, String> {
-        let entry = self.store.entry(&self.name).await.map_err(|error| whole(&error))?;
-        Ok(entry.and_then(|entry| Some((entry.revision, Entry::decode(&entry.value)?))))
+        let found = self.names.get(&self.name).await?;
+        Ok(found.and_then(|found| Some((found.revision, Entry::decode(&found.bytes?)?))))
     }
 
     async fn receive(&self, epoch: u64) -> Result<Receiving, BusError> {
@@ -235,7 +200,7 @@ impl Keeper {
             tokio::select! {
                 () = tokio::time::sleep(RENEW_EVERY) => {}
                 _ = &mut left => {
-                    let _ = self.store.delete_expect_revision(&self.name, Some(held.revision)).await;
+                    let _ = self.names.delete(&self.name, held.revision).await;
                     return;
                 }
             }
@@ -269,7 +234,7 @@ impl Keeper {
 
     async fn renew(&self, held: &Held) -> Renewed {
         let entry = Entry { epoch: Some(held.epoch), ..self.entry.clone() };
-        match self.store.update(&self.name, entry.encode(), held.revision).await {
+        match self.names.update(&self.name, entry.encode(), held.revision).await {
             Ok(revision) => Renewed::Kept(revision),
             Err(_) => match self.found().await {
                 Ok(None) => Renewed::Forgotten,

@@ -11,6 +11,7 @@
 
 mod attend;
 mod line;
+mod names;
 mod packet;
 mod runs;
 mod switchboard;
@@ -22,8 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream;
-use async_nats::{Client, ConnectOptions, Subject};
+use async_nats::{AuthError, Client, ConnectOptions, Subject};
 use futures_util::StreamExt;
+use nkeys::KeyPair;
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -32,10 +34,11 @@ use tokio::sync::{Mutex, OnceCell, oneshot};
 pub use attend::{Arrival, Attendance, attend};
 pub use line::BusStream;
 
-use crate::access::{is_credentials, password, seed};
+use crate::access::{password, seed, token};
 use crate::{BusAccess, BusError, Contact, Place, Present};
 use attend::Entry;
 use line::{Side, line};
+use names::Names;
 use switchboard::Switchboard;
 
 /// Time limit for a connection to a server.
@@ -96,7 +99,7 @@ struct Connected {
     streams: Switchboard,
     /// Subscribed to the subjects of its streams.
     subscribed: OnceCell<()>,
-    agents: OnceCell<jetstream::kv::Store>,
+    agents: OnceCell<Names>,
     /// The stream of runs is there.
     kept: OnceCell<()>,
 }
@@ -150,28 +153,12 @@ impl Bus {
     /// # Errors
     /// The bus does not answer.
     pub async fn present(&self) -> Result<Vec<Present>, BusError> {
-        let agents = self.agents().await?;
-        let failed = |what: String| self.failed("list its agents", what);
-        let stream =
-            self.0.jetstream.get_stream(&agents.stream_name).await.map_err(|error| failed(error.to_string()))?;
-        if stream.cached_info().state.messages == 0 {
-            return Ok(Vec::new());
-        }
-        let mut entries = agents.watch_with_history(">").await.map_err(|error| failed(error.to_string()))?;
-        let mut found = Vec::new();
-        loop {
-            let entry = tokio::time::timeout(CONNECT_LIMIT, entries.next()).await;
-            let Ok(Some(entry)) = entry else { return Err(failed("it does not answer".into())) };
-            let entry = entry.map_err(|error| failed(error.to_string()))?;
-            if let Some(agent) = Entry::decode(&entry.value).filter(|agent| agent.epoch.is_some()) {
-                found.push(Present { name: entry.key, contact: agent.contact });
-            }
-            if entry.delta == 0 {
-                break;
-            }
-        }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
+        let names = self.agents().await?.all().await.map_err(|what| self.failed("list its agents", what))?;
+        let present = |(name, value): (String, bytes::Bytes)| {
+            let agent = Entry::decode(&value).filter(|agent| agent.epoch.is_some())?;
+            Some(Present { name, contact: agent.contact })
+        };
+        Ok(names.into_iter().filter_map(present).collect())
     }
 
     /// A stream to the agent called `name`, and what it says of itself.
@@ -181,8 +168,8 @@ impl Bus {
     pub async fn open(&self, name: &str) -> Result<(BusStream, Contact), BusError> {
         let failed = |what: String| self.failed("reach an agent", what);
         let absent = || BusError::Absent { bus: self.0.bus.clone(), name: name.to_owned() };
-        let found = self.agents().await?.entry(name).await.map_err(|error| failed(error.to_string()))?;
-        let found = found.and_then(|entry| Entry::decode(&entry.value)).ok_or_else(absent)?;
+        let found = self.agents().await?.get(name).await.map_err(failed)?;
+        let found = found.and_then(|found| Entry::decode(&found.bytes?)).ok_or_else(absent)?;
         let epoch = found.epoch.ok_or_else(absent)?;
         self.subscribe().await?;
         let stream = number();
@@ -224,11 +211,12 @@ impl Bus {
     }
 
     /// The bucket with the names of agents.
-    async fn agents(&self) -> Result<&jetstream::kv::Store, BusError> {
-        let bucket = async || {
-            attend::bucket(&self.0.jetstream).await.map_err(|what| self.failed("keep its agents' names", what))
+    async fn agents(&self) -> Result<&Names, BusError> {
+        let open = async || {
+            let names = Names::open(&self.0.jetstream, attend::LEASE).await;
+            names.map_err(|what| self.failed("keep its agents' names", what))
         };
-        self.0.agents.get_or_try_init(bucket).await
+        self.0.agents.get_or_try_init(open).await
     }
 
     fn failed(&self, operation: &'static str, what: impl Into<String>) -> BusError {
@@ -255,8 +243,13 @@ fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
         .subscription_capacity(WAITING)
         .custom_inbox_prefix(format!("{SUBJECTS}.inbox.{}", number()));
     if let Some(text) = &access.credentials {
-        options = if is_credentials(text) {
-            options.credentials(text).map_err(|error| error.to_string())?
+        options = if let (Some(token), Some(seed)) = (token(text), seed(text)) {
+            let key = KeyPair::from_seed(seed).map_err(|error| format!("the seed of the credentials: {error}"))?;
+            let key = Arc::new(key);
+            options.jwt(token.to_owned(), move |nonce| {
+                let signed = key.sign(&nonce).map_err(AuthError::new);
+                async { signed }
+            })
         } else if let Some(seed) = seed(text) {
             options.nkey(seed.to_owned())
         } else {

@@ -1,0 +1,170 @@
+//! The names of agents: the key-value bucket `thru-agents`, as `nats kv` shows it.
+//!
+//! A bucket is a stream that keeps the newest message of each subject (NATS ADR-8). A key's revision is the number of its message in
+//! the stream. This is the part of it that leases need; all of it would bring a library of regular expressions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
+use async_nats::jetstream;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::stream::{self, LastRawMessageErrorKind, Stream};
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use super::CONNECT_LIMIT;
+
+/// The bucket.
+const BUCKET: &str = "thru-agents";
+/// In a message's header: what became of the key, if it is not a value.
+const OPERATION: &str = "KV-Operation";
+/// A key that was given back.
+const DELETED: &str = "DEL";
+
+/// The names on a bus, each with a value that its holder wrote.
+#[derive(Clone)]
+pub(super) struct Names {
+    jetstream: jetstream::Context,
+    stream: Stream,
+}
+
+/// What a name has.
+pub(super) struct Value {
+    /// The number of its newest message.
+    pub(super) revision: u64,
+    /// `None` if the name was given back.
+    pub(super) bytes: Option<Bytes>,
+}
+
+/// Why a value was not written.
+pub(super) enum NotWritten {
+    /// The name has another revision.
+    Revision,
+    /// The bus does not answer, or refuses.
+    Failed(String),
+}
+
+impl Names {
+    /// The bucket, made if there is none; a name that is not written again for `lease` is free.
+    pub(super) async fn open(jetstream: &jetstream::Context, lease: Duration) -> Result<Self, String> {
+        let config = stream::Config {
+            name: format!("KV_{BUCKET}"),
+            description: Some("names of throughline's agents".into()),
+            subjects: vec![subject(">")],
+            max_messages_per_subject: 1,
+            max_age: lease,
+            discard: stream::DiscardPolicy::New,
+            allow_rollup: true,
+            deny_delete: true,
+            allow_direct: true,
+            ..Default::default()
+        };
+        let stream = jetstream.get_or_create_stream(config).await.map_err(|error| whole(&error))?;
+        Ok(Self { jetstream: jetstream.clone(), stream })
+    }
+
+    /// Takes a name that nobody has, and tells its revision.
+    pub(super) async fn create(&self, name: &str, bytes: Bytes) -> Result<u64, NotWritten> {
+        match self.write(name, HeaderMap::new(), bytes.clone(), 0).await {
+            Err(NotWritten::Revision) => {}
+            done => return done,
+        }
+        // A name that was given back has a revision until it is forgotten.
+        match self.get(name).await.map_err(NotWritten::Failed)? {
+            Some(Value { revision, bytes: None }) => self.write(name, HeaderMap::new(), bytes, revision).await,
+            _ => Err(NotWritten::Revision),
+        }
+    }
+
+    /// Replaces the value of that revision, and tells the new one.
+    pub(super) async fn update(&self, name: &str, bytes: Bytes, revision: u64) -> Result<u64, NotWritten> {
+        self.write(name, HeaderMap::new(), bytes, revision).await
+    }
+
+    /// Gives a name of that revision back.
+    pub(super) async fn delete(&self, name: &str, revision: u64) -> Result<u64, NotWritten> {
+        let mut headers = HeaderMap::new();
+        headers.insert(OPERATION, DELETED);
+        self.write(name, headers, Bytes::new(), revision).await
+    }
+
+    async fn write(&self, name: &str, headers: HeaderMap, bytes: Bytes, replaced: u64) -> Result<u64, NotWritten> {
+        let mut headers = headers;
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, replaced.to_string());
+        let written = async { self.jetstream.publish_with_headers(subject(name), headers, bytes).await?.await };
+        written.await.map(|written| written.sequence).map_err(|error| match error.kind() {
+            PublishErrorKind::WrongLastSequence => NotWritten::Revision,
+            _ => NotWritten::Failed(whole(&error)),
+        })
+    }
+
+    /// What a name has; `None` if the bus does not know it.
+    pub(super) async fn get(&self, name: &str) -> Result<Option<Value>, String> {
+        match self.stream.get_last_raw_message_by_subject(&subject(name)).await {
+            Ok(message) => Ok(Some(Value {
+                revision: message.sequence,
+                bytes: is_value(&message.headers).then_some(message.payload),
+            })),
+            Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
+            Err(error) => Err(whole(&error)),
+        }
+    }
+
+    /// All names with their values.
+    pub(super) async fn all(&self) -> Result<BTreeMap<String, Bytes>, String> {
+        let config = OrderedConfig {
+            filter_subject: subject(">"),
+            deliver_policy: DeliverPolicy::LastPerSubject,
+            ..OrderedConfig::default()
+        };
+        let mut consumer = self.stream.create_consumer(config).await.map_err(|error| whole(&error))?;
+        let mut waiting = consumer.info().await.map_err(|error| whole(&error))?.num_pending;
+        let mut messages = consumer.messages().await.map_err(|error| whole(&error))?;
+        let mut found = BTreeMap::new();
+        while waiting > 0 {
+            let message = tokio::time::timeout(CONNECT_LIMIT, messages.next()).await;
+            let Ok(Some(message)) = message else { return Err("it does not answer".into()) };
+            let message = message.map_err(|error| whole(&error))?;
+            // Names that are renewed meanwhile come a second time: the message tells how many are still to come.
+            waiting = message.info().map_err(|error| error.to_string())?.pending;
+            let name = message.subject.strip_prefix(&subject("")).unwrap_or_default().to_owned();
+            if message.headers.as_ref().is_none_or(is_value) {
+                found.insert(name, message.payload.clone());
+            } else {
+                found.remove(&name);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The subject of a name's messages.
+fn subject(name: &str) -> String {
+    format!("$KV.{BUCKET}.{name}")
+}
+
+fn is_value(headers: &HeaderMap) -> bool {
+    headers.get(OPERATION).is_none()
+}
+
+/// An error with its sources: the first line alone says little.
+pub(super) fn whole(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) if !error.to_string().contains(&source.to_string()) => format!("{error}: {}", whole(source)),
+        _ => error.to_string(),
+    }
+}
+
+impl fmt::Display for NotWritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Revision => f.write_str("another agent was faster"),
+            Self::Failed(what) => f.write_str(what),
+        }
+    }
+}
