@@ -4,7 +4,7 @@ use model::Figure;
 
 use super::layout::{Head, Layout};
 use super::plot::Plot;
-use super::svg::{Svg, px};
+use super::svg::{Svg, TextAt, px};
 use super::text_width::fit;
 use super::{line, text};
 
@@ -13,8 +13,8 @@ pub(super) fn head(svg: &mut Svg, head: &Head) {
     let (left, size) = (px(head.edge), px(head.size));
     for (row, content) in head.title.iter().enumerate() {
         let y = px(36.0 + 21.0 * row as f64);
-        let attributes = [("class", "title"), ("x", left.as_str()), ("y", &y), ("font-size", &size)];
-        svg.with_text("text", &attributes, content);
+        let at = TextAt { class: "title", x: &left, y: &y, anchor: "start" };
+        svg.text(at, &[("font-size", &size)], content);
     }
     let first = 38.0 + 21.0 * head.title.len() as f64;
     for (row, content) in head.subtitle.iter().enumerate() {
@@ -53,9 +53,9 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
     let bottom = layout.plots.iter().map(|plot| plot.frame.bottom).fold(0.0, f64::max);
     let (x, y) = (px(layout.head.edge + 10.0), px((top + bottom) / 2.0));
     let turn = format!("rotate(-90 {x} {y})");
-    let attributes = [("class", "axis"), ("x", x.as_str()), ("y", y.as_str()), ("text-anchor", "middle")];
+    let at = TextAt { class: "axis", x: &x, y: &y, anchor: "middle" };
     let title = fit(&layout.y_ticks.title, 13.5 * 1.1, (bottom - top).max(150.0));
-    svg.with_text("text", &[attributes.as_slice(), &[("transform", &turn)]].concat(), &title);
+    svg.text(at, &[("transform", &turn)], &title);
 }
 
 /// The positions of ticks within a plot.
@@ -94,11 +94,11 @@ fn x_texts(svg: &mut Svg, layout: &Layout, plot: &Plot) {
             text(svg, "tick", &px(x), &px(bottom + 20.0), "middle", content);
             continue;
         };
-        let (at, y) = (px(x + 4.0), px(bottom + 16.0));
-        let turn = format!("rotate({} {at} {y})", px(-slope));
-        let attributes = [("class", "tick"), ("x", at.as_str()), ("y", y.as_str()), ("text-anchor", "end")];
+        let (x, y) = (px(x + 4.0), px(bottom + 16.0));
+        let turn = format!("rotate({} {x} {y})", px(-slope));
+        let at = TextAt { class: "tick", x: &x, y: &y, anchor: "end" };
         let content = fit(content, 12.5 * 1.1, Layout::SLOPED);
-        svg.with_text("text", &[attributes.as_slice(), &[("transform", &turn)]].concat(), &content);
+        svg.text(at, &[("transform", &turn)], &content);
     }
 }
 

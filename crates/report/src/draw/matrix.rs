@@ -7,7 +7,7 @@ use resvg::tiny_skia::{ColorU8, Pixmap};
 
 use super::layout::{Layout, is_dense};
 use super::plot::{Plot, Rect};
-use super::svg::{Svg, px};
+use super::svg::{Svg, TextAt, px};
 use super::text_width::text_width;
 use super::theme::LIGHT;
 use super::ticks::prefix;
@@ -126,9 +126,7 @@ fn one(svg: &mut Svg, plot: &Plot, cell: &MatrixCell, share: f64, number: &str) 
         // A rule of the page's style would be above an attribute.
         let style = format!("fill:{}", if share > DARK { "#ffffff" } else { LIGHT.ink });
         let (x, y) = (px((left + right) / 2.0), px((top + bottom) / 2.0 + 4.5));
-        let attributes =
-            [("class", "value"), ("x", x.as_str()), ("y", &y), ("text-anchor", "middle"), ("style", &style)];
-        svg.with_text("text", &attributes, number);
+        svg.text(TextAt { class: "value", x: &x, y: &y, anchor: "middle" }, &[("style", &style)], number);
     }
 }
 

@@ -11,6 +11,7 @@ mod map_places;
 mod marker;
 pub(crate) mod matrix;
 mod notes;
+mod outlines;
 mod plot;
 mod series;
 pub(crate) mod span;
@@ -27,7 +28,7 @@ use end_labels::{EndLabels, LEAD, LINE};
 use layout::SAMPLE;
 use plot::Segment;
 use series::Place;
-use svg::{Svg, px};
+use svg::{Svg, TextAt, px};
 
 pub(crate) use exits::{Side, exits};
 pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH, is_dense};
@@ -43,6 +44,8 @@ pub(crate) use text_width::{fit, wrap};
 pub(crate) enum Use {
     /// A file: with style rules, and titles that viewers show as tooltips.
     File,
+    /// A picture: the same, for a renderer without fonts.
+    Picture,
     /// A part of a page that has the style rules and a script for tooltips.
     Inline,
 }
@@ -77,7 +80,7 @@ pub(crate) fn draw(figure: &Figure, usage: Use, width: f64) -> String {
 
 /// The document's root, with what its use needs.
 fn begun(figure: &Figure, usage: Use, width: f64, height: f64) -> Svg {
-    let mut svg = Svg::default();
+    let mut svg = Svg::new(usage == Use::Picture);
     let size = format!("0 0 {} {}", px(width), px(height));
     // A page shows the wide or the narrow one.
     let class = if width < WIDTH { "narrow" } else { "broad" };
@@ -85,13 +88,13 @@ fn begun(figure: &Figure, usage: Use, width: f64, height: f64) -> Svg {
     let label = format!("{}: {}", figure.title, figure.subtitle);
     let mut attributes = vec![("viewBox", size.as_str()), ("role", "img"), ("aria-label", label.as_str())];
     match usage {
-        Use::File => {
+        Use::File | Use::Picture => {
             attributes.extend([("xmlns", "http://www.w3.org/2000/svg"), ("width", &width), ("height", &height)]);
         }
         Use::Inline => attributes.push(("class", class)),
     }
     svg.open("svg", &attributes);
-    if usage == Use::File {
+    if usage != Use::Inline {
         svg.with_text("style", &[], &theme::LIGHT.rules("").replace('\'', ""));
         svg.leaf("rect", &[("class", "paper"), ("width", &width), ("height", &height)]);
     }
@@ -141,7 +144,7 @@ fn clip(svg: &mut Svg, layout: &Layout, figure: &Figure, plot: &Plot, panel: usi
 }
 
 fn text(svg: &mut Svg, class: &str, x: &str, y: &str, anchor: &str, content: &str) {
-    svg.with_text("text", &[("class", class), ("x", x), ("y", y), ("text-anchor", anchor)], content);
+    svg.text(TextAt { class, x, y, anchor }, &[], content);
 }
 
 fn line(svg: &mut Svg, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {

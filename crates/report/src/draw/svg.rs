@@ -2,14 +2,35 @@
 
 use std::fmt::Write as _;
 
+use super::{outlines, theme};
+
 /// SVG text under construction.
 #[derive(Default)]
 pub(crate) struct Svg {
     out: String,
     open: Vec<&'static str>,
+    /// Texts are drawn as outlines, for who has no fonts.
+    has_outlines: bool,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextAt<'a> {
+    /// Its class, which tells size and weight.
+    pub(crate) class: &'a str,
+    pub(crate) x: &'a str,
+    /// Of the line on which its letters stand.
+    pub(crate) y: &'a str,
+    /// Which part of it is at `x`: `start`, `middle` or `end`.
+    pub(crate) anchor: &'a str,
 }
 
 impl Svg {
+    /// An empty document; with outlines in place of texts.
+    pub(crate) fn new(has_outlines: bool) -> Self {
+        Self { has_outlines, ..Self::default() }
+    }
+
     /// Opens an element; [`close`](Self::close) ends the innermost.
     pub(crate) fn open(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
         self.start(name, attributes);
@@ -35,6 +56,27 @@ impl Svg {
     pub(crate) fn with_text(&mut self, name: &'static str, attributes: &[(&str, &str)], text: &str) {
         self.start(name, attributes);
         let _ = writeln!(self.out, ">{}</{name}>", escape(text));
+    }
+
+    /// A text of a figure; `more` are attributes that it has beside its place.
+    pub(crate) fn text(&mut self, at: TextAt<'_>, more: &[(&str, &str)], text: &str) {
+        let TextAt { class, x, y, anchor } = at;
+        if !self.has_outlines {
+            let place = [("class", class), ("x", x), ("y", y), ("text-anchor", anchor)];
+            return self.with_text("text", &[&place, more].concat(), text);
+        }
+        let (size, is_bold) = theme::face(class);
+        let given = more.iter().find(|(key, _)| *key == "font-size").and_then(|(_, size)| size.parse().ok());
+        let size = given.unwrap_or(size);
+        let part = match anchor {
+            "middle" => 0.5,
+            "end" => 1.0,
+            _ => 0.0,
+        };
+        let left = x.parse().unwrap_or(0.0) - outlines::width(text, is_bold, size) * part;
+        let path = outlines::path(text, is_bold, size, (left, y.parse().unwrap_or(0.0)));
+        let class = format!("glyphs {class}");
+        self.leaf("path", &[&[("class", class.as_str()), ("d", &path)], more].concat());
     }
 
     /// The text so far, with everything closed.

@@ -20,7 +20,29 @@ pub(crate) struct Theme {
 /// Number of colours.
 pub(crate) const SERIES: usize = 7;
 
-/// Fonts by preference; the first is part of the PNG renderer.
+/// The texts of a figure by their class: size, px, and whether they are bold. A title's size is that of its room.
+const FACES: [(&str, Option<f64>, bool); 9] = [
+    ("title", None, true),
+    ("panel", Some(13.0), true),
+    ("subtitle", Some(12.5), false),
+    ("tick", Some(12.5), false),
+    ("axis", Some(13.5), false),
+    ("key", Some(13.0), false),
+    ("end", Some(13.0), false),
+    ("value", Some(12.5), false),
+    ("mark", Some(12.5), false),
+];
+
+/// Size, px, and weight of the texts of a class: whether they are bold.
+pub(super) fn face(class: &str) -> (f64, bool) {
+    let known = FACES.iter().find(|(name, ..)| *name == class);
+    known.map_or((DEFAULT_SIZE, false), |(_, size, is_bold)| (size.unwrap_or(DEFAULT_SIZE), *is_bold))
+}
+
+/// Of texts without a size, px.
+const DEFAULT_SIZE: f64 = 16.0;
+
+/// Fonts by preference; the first is that of PNG files.
 pub(crate) const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
 
 /// On paper and light screens. Source of the series' colours: Okabe and Ito, "Color Universal Design" (2008), which people
@@ -54,14 +76,9 @@ impl Theme {
         for (selector, rule) in [
             ("text", format!("font-family:{FONTS};fill:{ink}")),
             (".paper", format!("fill:{background}")),
-            (".title", "font-weight:bold".to_owned()),
-            (".panel", "font-size:13px;font-weight:bold".to_owned()),
-            (".subtitle", format!("font-size:12.5px;fill:{muted}")),
-            (".tick", format!("font-size:12.5px;fill:{muted}")),
-            (".axis", "font-size:13.5px".to_owned()),
-            (".key", "font-size:13px".to_owned()),
-            (".end", "font-size:13px".to_owned()),
-            (".value", "font-size:12.5px".to_owned()),
+            (".glyphs", format!("fill:{ink}")),
+            (".subtitle", format!("fill:{muted}")),
+            (".tick", format!("fill:{muted}")),
             (".grid", format!("stroke:{grid};stroke-width:1;fill:none")),
             (".minor", format!("stroke:{minor};stroke-width:1;fill:none")),
             (".frame", format!("stroke:{muted};stroke-width:1.2;fill:none")),
@@ -84,9 +101,13 @@ impl Theme {
             (".ring", format!("fill:{background};stroke:{ink};stroke-width:1.8")),
             (".lead", format!("stroke:{ink};stroke-width:1;fill:none")),
             (".note", format!("fill:{background};fill-opacity:0.88;stroke:{grid};stroke-width:1")),
-            (".mark", "font-size:12.5px".to_owned()),
         ] {
             let _ = writeln!(css, "{scope} {selector}{{{rule}}}");
+        }
+        for (class, size, is_bold) in FACES {
+            let size = size.map_or(String::new(), |size| format!("font-size:{size}px;"));
+            let weight = if is_bold { "font-weight:bold" } else { "" };
+            let _ = writeln!(css, "{scope} .{class}{{{size}{weight}}}");
         }
         for (dash, pattern) in [(1, "7 4"), (2, "2 4"), (3, "9 3 2 3")] {
             let _ = writeln!(css, "{scope} .d{dash} .line{{stroke-dasharray:{pattern}}}");

@@ -1,0 +1,149 @@
+//! Texts as outlines of included fonts, so that a picture needs no installed font. One glyph follows the other in the direction of
+//! reading from left to right; characters that the fonts do not have are boxes.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::sync::LazyLock;
+
+use flate2::read::ZlibDecoder;
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use super::svg::px;
+
+/// Noto Sans in two weights.
+static REGULAR: LazyLock<Font> =
+    LazyLock::new(|| Font::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/regular.zlib"))));
+static BOLD: LazyLock<Font> = LazyLock::new(|| Font::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/bold.zlib"))));
+
+/// The glyphs of a text in the regular or bold face at `size`, in the unit of `size`: path data that begins at `left`, on the line `base`.
+pub(super) fn path(text: &str, is_bold: bool, size: f64, (left, base): (f64, f64)) -> String {
+    let Some(font) = font(is_bold) else { return String::new() };
+    let scale = size / font.units;
+    let mut pen = Pen { out: String::new(), scale, left, base };
+    for glyph in font.glyphs(text) {
+        font.face.outline_glyph(glyph, &mut pen);
+        pen.left += font.advance(glyph) * scale;
+    }
+    pen.out
+}
+
+/// The width of a text in the regular or bold face at `size`, in the unit of `size`.
+pub(super) fn width(text: &str, is_bold: bool, size: f64) -> f64 {
+    let Some(font) = font(is_bold) else { return 0.0 };
+    font.glyphs(text).map(|glyph| font.advance(glyph)).sum::<f64>() * size / font.units
+}
+
+struct Font(Option<Glyphs>);
+
+/// A font that has been read.
+struct Glyphs {
+    face: Face<'static>,
+    /// Of a font's square.
+    units: f64,
+}
+
+fn font(is_bold: bool) -> Option<&'static Glyphs> {
+    if is_bold { BOLD.0.as_ref() } else { REGULAR.0.as_ref() }
+}
+
+impl Font {
+    /// Reads a font of the program, which lives as long as it does.
+    fn unpack(packed: &[u8]) -> Self {
+        let mut bytes = Vec::new();
+        let unpacked = ZlibDecoder::new(packed).read_to_end(&mut bytes).is_ok();
+        let face = unpacked.then(|| Face::parse(bytes.leak(), 0).ok()).flatten();
+        Self(face.map(|face| Glyphs { units: f64::from(face.units_per_em()), face }))
+    }
+}
+
+impl Glyphs {
+    /// Of the characters that can be seen or have a width.
+    fn glyphs(&self, text: &str) -> impl Iterator<Item = GlyphId> {
+        let seen = text.chars().filter(|c| !c.is_control() || c.is_whitespace());
+        seen.map(|c| self.face.glyph_index(if c.is_control() { ' ' } else { c }).unwrap_or_default())
+    }
+
+    /// In units of the font.
+    fn advance(&self, glyph: GlyphId) -> f64 {
+        f64::from(self.face.glyph_hor_advance(glyph).unwrap_or_default())
+    }
+}
+
+/// Writes outlines as path data.
+struct Pen {
+    out: String,
+    scale: f64,
+    /// Where the glyph begins.
+    left: f64,
+    base: f64,
+}
+
+impl Pen {
+    fn to(&mut self, command: char, points: &[(f32, f32)]) {
+        self.out.push(command);
+        for (index, (x, y)) in points.iter().enumerate() {
+            let (x, y) = (self.left + f64::from(*x) * self.scale, self.base - f64::from(*y) * self.scale);
+            let gap = if index == 0 { "" } else { " " };
+            let _ = write!(self.out, "{gap}{} {}", px(x), px(y));
+        }
+    }
+}
+
+impl OutlineBuilder for Pen {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.to('M', &[(x, y)]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.to('L', &[(x, y)]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.to('Q', &[(x1, y1), (x, y)]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.to('C', &[(x1, y1), (x2, y2), (x, y)]);
+    }
+
+    fn close(&mut self) {
+        self.out.push('Z');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::text_width;
+
+    #[test]
+    fn the_width_table_matches_the_font() {
+        for text in ["throughput", "64 KiB", "WAVE (mm) 0123456789", "iiiiillll.,;:"] {
+            let (computed, drawn) = (text_width(text, 20.0), width(text, false, 20.0));
+            assert!((computed - drawn).abs() < 0.1, "{text}: {computed} for {drawn}");
+        }
+        assert!(width("bold", true, 20.0) > width("bold", false, 20.0));
+    }
+
+    #[test]
+    fn glyphs_stand_on_their_line_from_left_to_right() {
+        // The stem of a capital I: its height is that of capitals, 0.714 of the size in Noto Sans.
+        let stem = path("I", false, 100.0, (10.0, 200.0));
+        let numbers = |text: &str| -> Vec<f64> {
+            text.split(|c: char| !(c.is_ascii_digit() || c == '.')).filter_map(|part| part.parse().ok()).collect()
+        };
+        let [xs, ys] = [0, 1].map(|at| numbers(&stem).into_iter().skip(at).step_by(2).collect::<Vec<f64>>());
+        assert!(xs.iter().all(|x| (10.0..50.0).contains(x)), "{stem}");
+        let (top, bottom) = ys.iter().fold((f64::MAX, 0.0_f64), |(low, high), y| (low.min(*y), high.max(*y)));
+        assert!((bottom - 200.0).abs() < 0.01 && (bottom - top - 71.4).abs() < 0.5, "{stem}");
+        let two = path("II", false, 100.0, (10.0, 200.0));
+        assert!(two.starts_with(&stem) && two.matches('Z').count() == 2 * stem.matches('Z').count());
+    }
+
+    #[test]
+    fn what_the_font_lacks_is_a_box_and_what_cannot_be_seen_is_nothing() {
+        assert!(!path("\u{4e2d}", false, 10.0, (0.0, 0.0)).is_empty());
+        assert!(path("\0\u{7}\n ", false, 10.0, (0.0, 0.0)).is_empty());
+        assert!((width("\n", false, 10.0) - width(" ", false, 10.0)).abs() < 1e-9);
+    }
+}
