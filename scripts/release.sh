@@ -25,6 +25,12 @@ commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 
+# Equal functions are folded by lld, which is rustc's linker for x86-64; another one links without.
+folding=''
+probe=$(mktemp)
+if echo 'fn main() {}' | rustc -C link-arg=-Wl,--icf=all -o "$probe" - 2>/dev/null; then folding='-C link-arg=-Wl,--icf=all'; fi
+rm -f "$probe"
+
 # build FOLDER: the program and its bill of materials from a clone of the commit in FOLDER/source.
 build() {
     local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot
@@ -34,8 +40,9 @@ build() {
     (
         cd "$source"
         export CARGO_TARGET_DIR=$built
-        export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust"
-        export CFLAGS="-ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
+        export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust $folding"
+        # No panic passes through C, so that its functions need no tables for it.
+        export CFLAGS="-fno-asynchronous-unwind-tables -ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
         cargo auditable build --release --locked -p throughline
         cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
         # Its references are paths, and its number is random.
