@@ -244,7 +244,7 @@ function Readout({ figure, drawn }: { figure: Figure; drawn: Signal<Drawn | null
   const now = drawn.value;
   const line = at && now ? now.shown.lines[compared(figure) ? 0 : now.indexes.indexOf(at[0])] : undefined;
   if (!at || !now || !line || line.x[at[1]] === undefined) {
-    return <output class="readout muted" aria-live="polite">Point at a line, or press an arrow key. Drag to zoom.</output>;
+    return <output class="readout muted hint" aria-live="polite">Point at a line, or press an arrow key. Drag to zoom.</output>;
   }
   const [x, value, interval] = pointTexts(now.shown, line, at[1]);
   return (

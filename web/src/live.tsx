@@ -6,7 +6,8 @@ import { LineFigure } from './figure.tsx';
 import type { Figure, Line, Page } from './model.ts';
 import { Link, path, runsPath } from './route.tsx';
 import { events, post, type Look } from './server.ts';
-import { seconds } from './units.ts';
+import { inBytes } from './state.ts';
+import { quantity, seconds } from './units.ts';
 
 interface Point {
   time_s: number;
@@ -107,6 +108,9 @@ export function Stop({ run }: { run: LiveRun }) {
   return <><button type="button" onClick={stop} aria-label={`Stop ${run.name ?? run.kind}`}>Stop</button>{error && <strong role="alert">{error}</strong>}</>;
 }
 
+/** The line of all flows together. */
+const ALL = 'all flows';
+
 type Quantity = [id: string, title: string, unit: string, of: (point: Point) => number | null];
 
 const QUANTITIES: Quantity[] = [
@@ -124,7 +128,20 @@ export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
   const page = { ...look, version: 0, title: run.kind, stem: run.id, runs: [], differing: null, figures: [] } satisfies Page;
   const figures = QUANTITIES.map((quantity) => figureOf(quantity, run.points)).filter((figure) => figure.lines.length > 0);
   if (figures.length === 0) return null;
-  return <div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div>;
+  return <><Newest figures={figures} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
+}
+
+/** The last readings, of all flows together. A window tells nothing without its course. */
+function Newest({ figures }: { figures: Figure[] }) {
+  const readings = figures.filter((figure) => figure.y.unit !== 'B').map(({ title, y, lines }) => {
+    const all = lines.filter((line) => line.name.startsWith(ALL) && line.y.length > 0);
+    return { title, texts: all.map((line) => quantity(line.y.at(-1)!, y.unit, inBytes.value) + line.name.slice(ALL.length)) };
+  });
+  return (
+    <dl class="newest">
+      {readings.filter(({ texts }) => texts.length > 0).map(({ title, texts }) => <div key={title}><dt>{title}</dt>{texts.map((text) => <dd key={text}>{text}</dd>)}</div>)}
+    </dl>
+  );
 }
 
 function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
@@ -140,7 +157,7 @@ function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
   }
   const both = points.some((point) => point.direction === 'reverse') && points.some((point) => point.direction === 'send');
   const lines = [...groups.values()].map(({ first, x, y }, index): Line => ({
-    name: `${first.flow === null ? 'all flows' : `flow ${first.flow}`}${both ? `, ${first.direction === 'send' ? 'to the far host' : 'return'}` : ''}`,
+    name: `${first.flow === null ? ALL : `flow ${first.flow}`}${both ? `, ${first.direction === 'send' ? 'to the far host' : 'return'}` : ''}`,
     run: 0, colour: index, dash: 0, reference: false, panel: null, shift: 0,
     x: Float64Array.from(x), y: Float64Array.from(y), low: null, high: null, sorted: true,
   }));

@@ -57,6 +57,7 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   const early = await points();
   await page.waitForFunction((early) => document.querySelectorAll('#figure-live-rate tbody tr').length > early, early);
   assert.match(await page.locator('.now').innerText(), /Cores in the last second, near: busiest \d+ %, softirq \d+ %; far: busiest \d+ %/);
+  assert.match(await page.locator('.newest').innerText(), /Goodput now\n[\d.]+ [kMGT]?bit\/s, to the far host\n[\d.]+ [kMGT]?bit\/s, return\n/);
   assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, to the far host', 'all flows, return']);
   await page.getByText('Finished.').waitFor();
   assert.match(await result(page).innerText(), /goodput .*bit\/s/);
