@@ -2,9 +2,10 @@
 
 use model::Figure;
 
+use super::label::{TextAt, label};
 use super::layout::{Head, Layout};
 use super::plot::Plot;
-use super::svg::{Svg, TextAt, px};
+use super::svg::{Svg, px};
 use super::text_width::fit;
 use super::{line, text};
 
@@ -14,7 +15,7 @@ pub(super) fn head(svg: &mut Svg, head: &Head) {
     for (row, content) in head.title.iter().enumerate() {
         let y = px(36.0 + 21.0 * row as f64);
         let at = TextAt { class: "title", x: &left, y: &y, anchor: "start" };
-        svg.text(at, &[("font-size", &size)], content);
+        label(svg, at, &[("font-size", &size)], content);
     }
     let first = 38.0 + 21.0 * head.title.len() as f64;
     for (row, content) in head.subtitle.iter().enumerate() {
@@ -55,7 +56,7 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
     let turn = format!("rotate(-90 {x} {y})");
     let at = TextAt { class: "axis", x: &x, y: &y, anchor: "middle" };
     let title = fit(&layout.y_ticks.title, 13.5 * 1.1, (bottom - top).max(150.0));
-    svg.text(at, &[("transform", &turn)], &title);
+    label(svg, at, &[("transform", &turn)], &title);
 }
 
 /// The positions of ticks within a plot.
@@ -98,7 +99,7 @@ fn x_texts(svg: &mut Svg, layout: &Layout, plot: &Plot) {
         let turn = format!("rotate({} {x} {y})", px(-slope));
         let at = TextAt { class: "tick", x: &x, y: &y, anchor: "end" };
         let content = fit(content, 12.5 * 1.1, Layout::SLOPED);
-        svg.text(at, &[("transform", &turn)], &content);
+        label(svg, at, &[("transform", &turn)], &content);
     }
 }
 

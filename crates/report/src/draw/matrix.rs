@@ -5,9 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use model::{Figure, Matrix, MatrixCell};
 use resvg::tiny_skia::{ColorU8, Pixmap};
 
+use super::label::{TextAt, label};
 use super::layout::{Layout, is_dense};
 use super::plot::{Plot, Rect};
-use super::svg::{Svg, TextAt, px};
+use super::svg::{Svg, px};
 use super::text_width::text_width;
 use super::theme::LIGHT;
 use super::ticks::prefix;
@@ -126,7 +127,7 @@ fn one(svg: &mut Svg, plot: &Plot, cell: &MatrixCell, share: f64, number: &str) 
         // A rule of the page's style would be above an attribute.
         let style = format!("fill:{}", if share > DARK { "#ffffff" } else { LIGHT.ink });
         let (x, y) = (px((left + right) / 2.0), px((top + bottom) / 2.0 + 4.5));
-        svg.text(TextAt { class: "value", x: &x, y: &y, anchor: "middle" }, &[("style", &style)], number);
+        label(svg, TextAt { class: "value", x: &x, y: &y, anchor: "middle" }, &[("style", &style)], number);
     }
 }
 

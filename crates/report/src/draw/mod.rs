@@ -4,6 +4,7 @@ mod axes;
 pub(crate) mod dates;
 mod end_labels;
 mod exits;
+mod label;
 mod layout;
 mod look;
 mod map;
@@ -25,10 +26,11 @@ use model::Figure;
 use resvg::tiny_skia::Pixmap;
 
 use end_labels::{EndLabels, LEAD, LINE};
+use label::{TextAt, label};
 use layout::SAMPLE;
 use plot::Segment;
 use series::Place;
-use svg::{Svg, TextAt, px};
+use svg::{Svg, px};
 
 pub(crate) use exits::{Side, exits};
 pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH, is_dense};
@@ -144,7 +146,7 @@ fn clip(svg: &mut Svg, layout: &Layout, figure: &Figure, plot: &Plot, panel: usi
 }
 
 fn text(svg: &mut Svg, class: &str, x: &str, y: &str, anchor: &str, content: &str) {
-    svg.text(TextAt { class, x, y, anchor }, &[], content);
+    label(svg, TextAt { class, x, y, anchor }, &[], content);
 }
 
 fn line(svg: &mut Svg, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
@@ -175,14 +177,14 @@ fn marks(svg: &mut Svg, plot: &Plot, figure: &Figure, segments: &[Segment]) {
 
 /// The names at the ends of the lines.
 fn end_names(svg: &mut Svg, ends: &EndLabels, figure: &Figure) {
-    for label in &ends.labels {
-        svg.open("g", &[("class", &look::class(look(figure, label.series)))]);
-        match label.from {
-            Some((x, y)) => line(svg, "tail", (x + 5.0, y), (ends.left - 3.0, label.middle)),
-            None => sample(svg, figure, label.series, (ends.left - LEAD + 2.0, ends.left - 4.0), label.middle),
+    for name in &ends.labels {
+        svg.open("g", &[("class", &look::class(look(figure, name.series)))]);
+        match name.from {
+            Some((x, y)) => line(svg, "tail", (x + 5.0, y), (ends.left - 3.0, name.middle)),
+            None => sample(svg, figure, name.series, (ends.left - LEAD + 2.0, ends.left - 4.0), name.middle),
         }
-        let first = label.middle - LINE * (label.lines.len() as f64 - 1.0) / 2.0 + 4.5;
-        for (row, content) in label.lines.iter().enumerate() {
+        let first = name.middle - LINE * (name.lines.len() as f64 - 1.0) / 2.0 + 4.5;
+        for (row, content) in name.lines.iter().enumerate() {
             text(svg, "end", &px(ends.left), &px(first + LINE * row as f64), "start", content);
         }
         svg.close();
