@@ -10,12 +10,27 @@ use serde_json::{Map, Number, Value};
 const WORDS: &str = "THRU_FUZZ_WORDS";
 
 /// Numbers at which readers change their minds.
-const NUMBERS: [&str; 14] =
-    ["0", "1", "2", "3", "9", "-1", "0.5", "100", "1500", "65536", "1000000000", "9223372036854775807", "1e308", "-0.0"];
+const NUMBERS: [&str; 14] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "9",
+    "-1",
+    "0.5",
+    "100",
+    "1500",
+    "65536",
+    "1000000000",
+    "9223372036854775807",
+    "1e308",
+    "-0.0",
+];
 
 /// Texts that many fields take.
 const TEXTS: [&str; 16] = [
-    "", "a", "b", "*", "auto", "1KiB", "64KiB", "10ms", "2s", "1Gbit/s", "5%", "1,2,4", "1..8", "10.0.0.1", "h1:5201", "{v}",
+    "", "a", "b", "*", "auto", "1KiB", "64KiB", "10ms", "2s", "1Gbit/s", "5%", "1,2,4", "1..8", "10.0.0.1", "h1:5201",
+    "{v}",
 ];
 
 /// Gives a fuzz target mutations of documents, beside those of bytes.

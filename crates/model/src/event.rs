@@ -3,14 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use macro_rules_attribute::apply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, Retest, RunHeader, Trial};
 
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[apply(crate::by_kind!)]
 #[serde(tag = "event", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[allow(clippy::large_enum_variant, reason = "events are few and passed by reference")]
 pub enum Event {
     /// The run starts.

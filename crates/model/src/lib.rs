@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod anatomy;
+pub mod by_kind;
 pub mod capture;
 mod check;
 pub mod claim;

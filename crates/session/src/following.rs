@@ -10,7 +10,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::{Ending, Event, RunHeader, Trial};
+use macro_rules_attribute::apply;
+use model::{Ending, Event, RunHeader, Trial, by_kind};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,9 @@ const MOST_WAITING: usize = 1 << 20;
 const FEW_WAITING: usize = 64 << 10;
 
 /// What a follower receives.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "line", rename_all = "kebab-case")]
+#[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "each is written or read once")]
 pub enum Line {
     /// The run begins, or began before the follower was found.

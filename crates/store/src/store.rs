@@ -214,9 +214,9 @@ impl Store {
         };
         let rows = rows().map_err(|source| self.failed("read a series of runs", source))?;
         let run = |(header, outcomes): (String, Vec<String>)| {
-            let outcomes = outcomes.iter().filter_map(|body| serde_json::from_str::<Outcome>(body).ok());
+            let outcomes = outcomes.iter().filter_map(|body| model::json::read::<Outcome>(body).ok());
             let without_trials = |outcome| Outcome { trials: Vec::new(), ..outcome };
-            Some((serde_json::from_str(&header).ok()?, outcomes.map(without_trials).collect()))
+            Some((model::json::read(&header).ok()?, outcomes.map(without_trials).collect()))
         };
         Ok(rows.into_iter().rev().filter_map(run).collect())
     }
@@ -269,7 +269,7 @@ impl Store {
             )
             .optional()
             .map_err(|source| self.failed("read a self-test", source))?;
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+        Ok(text.and_then(|text| model::json::read(&text).ok()))
     }
 
     fn refuse_read_only(&self, connection: &Connection, doing: &'static str) -> Result<(), StoreError> {
@@ -332,11 +332,11 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         started_unix_ns: started.unsigned_abs(),
         ending: row.get(6)?,
         // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
-        headline: headline.and_then(|text| serde_json::from_str(&text).ok()),
-        trust: trust.and_then(|text| serde_json::from_str(&text).ok()),
+        headline: headline.and_then(|text| model::json::read(&text).ok()),
+        trust: trust.and_then(|text| model::json::read(&text).ok()),
         cells: cells.unwrap_or_default().unsigned_abs(),
-        spec: spec.and_then(|text| serde_json::from_str(&text).ok()),
+        spec: spec.and_then(|text| model::json::read(&text).ok()),
         starred: row.get(11)?,
-        tags: serde_json::from_str(&row.get::<_, String>(12)?).unwrap_or_default(),
+        tags: model::json::read(&row.get::<_, String>(12)?).unwrap_or_default(),
     })
 }

@@ -1,7 +1,8 @@
 //! What an agent and its helper say to each other.
 
 use host::capture::Wanted;
-use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule};
+use macro_rules_attribute::apply;
+use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule, by_kind};
 use serde::{Deserialize, Serialize};
 
 use crate::proto::message::{Message, Obstacle};
@@ -12,8 +13,9 @@ pub(super) const SESSION: u8 = b'S';
 pub(super) const SOCKET: u8 = b'D';
 
 /// A request of an agent. Each is answered in its order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     /// Changes settings until the session ends; answered by `Tuned`.
     Tune {
@@ -74,8 +76,9 @@ pub(crate) struct PacketRequest {
 }
 
 /// A socket option.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "option", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOption {
     /// The congestion control.
     Congestion {
@@ -95,8 +98,9 @@ pub(crate) enum SocketOption {
 }
 
 /// An answer of a helper.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// Settings were changed.
     Tuned {

@@ -70,10 +70,9 @@ impl Decoder {
             return Err(FrameError::TooLong { length, limit: self.limit });
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
-        // As text, like all other documents: what reads a type from bytes would be in the program a second time.
         let message = std::str::from_utf8(content)
             .map_err(|error| error.to_string())
-            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()))
+            .and_then(|text| model::json::read(text).map_err(|error| error.to_string()))
             .map_err(FrameError::Content);
         self.taken += 4 + length;
         message.map(Some)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use macro_rules_attribute::apply;
 use model::{
     Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, MachineUser, Path, Reading, Reverted,
-    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched,
+    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched, by_kind,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,9 @@ impl Message for FromWorker {
 }
 
 /// A message from a coordinator to an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToAgent {
     /// The first message.
     Hello(Hello),
@@ -143,8 +145,9 @@ pub enum ToAgent {
 }
 
 /// A message from an agent to a coordinator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FromAgent {
     /// The answer to the coordinator's hello.
     Hello(Hello),
@@ -441,8 +444,9 @@ pub struct Done {
 }
 
 /// A message from an agent to its worker process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToWorker {
     /// Prepares a trial.
     Prepare(Box<Assignment>),
@@ -475,8 +479,9 @@ pub struct Assignment {
 }
 
 /// A message from a worker to its agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[apply(by_kind!)]
 #[serde(tag = "say", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FromWorker {
     /// Its own listener is ready.
     Listening(WireRendezvous),

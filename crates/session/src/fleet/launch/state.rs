@@ -87,7 +87,7 @@ impl State {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(None),
             Err(error) => return Err(Failure::output(format!("cannot read {}: {error}", file.display()))),
         };
-        let content = serde_json::from_str(&text)
+        let content = model::json::read(&text)
             .map_err(|error| Failure::output(format!("{} is damaged: {error}; remove it", file.display())))?;
         Ok(Some(Self { folder, content }))
     }
