@@ -55,7 +55,11 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   const points = () => figure.locator('tbody tr').count();
   await page.waitForFunction(() => document.querySelectorAll('#figure-live-rate tbody tr').length >= 2);
   const early = await points();
+  const left = async () => Number(/about (\d+) s left/.exec(await page.locator('.now').innerText())?.[1]);
+  const first = await left();
+  assert.ok(first > 0 && first <= 8, `${first} s left of a trial of 8 s`);
   await page.waitForFunction((early) => document.querySelectorAll('#figure-live-rate tbody tr').length > early, early);
+  assert.ok(await left() < first, 'the time left falls');
   assert.match(await page.locator('.now').innerText(), /Cores in the last second, near: busiest \d+ %, softirq \d+ %; far: busiest \d+ %/);
   assert.match(await page.locator('.newest').innerText(), /Goodput now\n[\d.]+ [kMGT]?bit\/s, to the far host\n[\d.]+ [kMGT]?bit\/s, return\n/);
   assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, to the far host', 'all flows, return']);

@@ -80,6 +80,13 @@ impl Phase {
         let by_time = self.remaining_ns.map(|left| elapsed / (elapsed + left as f64)).filter(|share| share.is_finite());
         by_time.or_else(|| (self.cells > 1).then(|| f64::from(self.cells_done.min(self.cells)) / f64::from(self.cells)))
     }
+
+    /// The same phase this much later, while nothing else is heard.
+    #[must_use]
+    pub fn after(&self, time: Duration) -> Self {
+        let passed = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Self { remaining_ns: self.remaining_ns.map(|left| left.saturating_sub(passed)), ..self.clone() }
+    }
 }
 
 impl fmt::Display for Phase {
@@ -89,8 +96,9 @@ impl fmt::Display for Phase {
             write!(f, ", {} of {} done", self.cells_done, self.cells)?;
         }
         match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
-            None => Ok(()),
-            Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
+            // It takes longer than was thought.
+            None | Some(0) => Ok(()),
+            Some(seconds @ 1..120) => write!(f, ", about {seconds} s left"),
             Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
         }
     }
@@ -150,5 +158,16 @@ mod tests {
         assert_eq!(phase(24, 6, None).share(second), Some(0.25));
         assert_eq!(phase(1, 0, None).share(second), None);
         assert_eq!(phase(1, 0, Some(0)).share(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn the_time_left_falls_while_nothing_is_heard() {
+        let activity = "trial 1".to_owned();
+        let phase = Phase { activity, remaining_ns: Some(10_000_000_000), ..Phase::default() };
+        assert_eq!(phase.to_string(), "trial 1, about 10 s left");
+        assert_eq!(phase.after(Duration::from_millis(6500)).to_string(), "trial 1, about 4 s left");
+        assert_eq!(phase.after(Duration::from_secs(11)).to_string(), "trial 1", "longer than was thought");
+        let unknown = Phase { remaining_ns: None, ..phase };
+        assert_eq!(unknown.after(Duration::from_secs(1)).to_string(), "trial 1");
     }
 }

@@ -254,6 +254,15 @@ impl Spec {
         self.start_ns.unwrap_or(0)
     }
 
+    /// How long a trial of it takes, ns, without connections and results; `None` if it ends after a count, or searches for a rate.
+    #[must_use]
+    pub fn timed_ns(&self) -> Option<u64> {
+        match self.stop {
+            Stop::TimeNs(ns) if !self.no_loss => Some(self.starts_after_ns() + self.warmup_ns + ns),
+            _ => None,
+        }
+    }
+
     /// Whether it is a point of a curve, which shares its passes with the other sizes.
     #[must_use]
     pub fn is_point(&self) -> bool {

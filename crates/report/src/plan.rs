@@ -1,11 +1,12 @@
 //! A plan's tables as text, and the preview of `thru run --dry-run`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
 use model::{
-    Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Plan, Run, Stopping, Trust, Verdict, units,
+    Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Outcome, Plan, Run, Stopping, Trust, Verdict,
+    units,
 };
 
 use crate::grid::Grid;
@@ -21,14 +22,15 @@ pub(crate) struct TextTable {
 
 /// The tables of a run; none without a plan.
 pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
+    let doubts = Doubts::new(run);
     tables(&run.header, &run.outcomes)
         .iter()
         .filter(|table| table.cells.iter().flatten().any(Option::is_some))
-        .map(|table| text(table, run))
+        .map(|table| text(table, run, &doubts))
         .collect()
 }
 
-fn text(table: &PlanTable, run: &Run) -> TextTable {
+fn text(table: &PlanTable, run: &Run, doubts: &Doubts) -> TextTable {
     let fixed: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let fixed = if fixed.is_empty() { String::new() } else { format!("; {}", fixed.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|mean| mean.low.is_some()) {
@@ -42,10 +44,16 @@ fn text(table: &PlanTable, run: &Run) -> TextTable {
         (format!("{} \\ {}", table.row_factor, table.column_factor), table.columns.clone())
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
+    let cells_at = places(run, table);
     let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
         let values = cells.iter().zip(&table.columns).map(|(cell, column)| match cell {
-            Some(mean) => value(mean, table.unit) + doubt(run, mean.cell),
-            None => without_value(run, table, level, column).to_owned(),
+            Some(mean) => value(mean, table.unit) + doubts.of(mean.cell),
+            // A cell that was not measured, or is not in the plan, has none.
+            None => cells_at
+                .get(&[level.as_str(), column.as_str()])
+                .map_or("", |cell| doubts.of(*cell))
+                .trim_start()
+                .to_owned(),
         });
         std::iter::once(labels::plain(level)).chain(values).collect()
     };
@@ -53,26 +61,41 @@ fn text(table: &PlanTable, run: &Run) -> TextTable {
     TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
 }
 
-/// Why the cell of a row and a column has no value; empty if there is no such cell or no reason is known.
-fn without_value(run: &Run, table: &PlanTable, row: &String, column: &String) -> &'static str {
-    let has = |levels: &BTreeMap<String, String>, name: &str, level: &String| levels.get(name) == Some(level);
-    let cell = run.header.cells.iter().find(|cell| {
-        has(&cell.levels, &table.row_factor, row)
-            && (table.column_factor.is_empty() || has(&cell.levels, &table.column_factor, column))
-            && table.held.iter().all(|(name, level)| has(&cell.levels, name, level))
-    });
-    cell.map_or("", |cell| doubt(run, cell.id)).trim_start()
+/// The first cell at each row and column of the table. A table without a column factor has one column, with an empty level.
+fn places<'a>(run: &'a Run, table: &PlanTable) -> HashMap<[&'a str; 2], u32> {
+    let mut places = HashMap::new();
+    for cell in &run.header.cells {
+        let level = |name: &String| cell.levels.get(name).map(String::as_str);
+        let column = if table.column_factor.is_empty() { Some("") } else { level(&table.column_factor) };
+        let is_held = table.held.iter().all(|(name, held)| level(name) == Some(held));
+        if let Some((row, column)) = level(&table.row_factor).zip(column).filter(|_| is_held) {
+            places.entry([row, column]).or_insert(cell.id);
+        }
+    }
+    places
 }
 
-/// What makes a cell's value unusable.
-fn doubt(run: &Run, cell: u32) -> &'static str {
-    let Some(outcome) = run.outcomes.iter().find(|outcome| outcome.cell == cell) else { return "" };
-    if outcome.summary.verdicts.contains(&Verdict::Stalled) {
-        " (stalled)"
-    } else if outcome.summary.trust == Some(Trust::None) {
-        " (not trusted)"
-    } else {
-        ""
+/// What makes the values of cells unusable.
+struct Doubts(HashMap<u32, &'static str>);
+
+impl Doubts {
+    fn new(run: &Run) -> Self {
+        let why = |outcome: &Outcome| {
+            if outcome.summary.verdicts.contains(&Verdict::Stalled) {
+                " (stalled)"
+            } else if outcome.summary.trust == Some(Trust::None) {
+                " (not trusted)"
+            } else {
+                ""
+            }
+        };
+        // The first outcome of a cell counts.
+        Self(run.outcomes.iter().rev().map(|outcome| (outcome.cell, why(outcome))).collect())
+    }
+
+    /// Of one cell, in brackets after a space; empty if it has none.
+    fn of(&self, cell: u32) -> &'static str {
+        self.0.get(&cell).copied().unwrap_or_default()
     }
 }
 
@@ -109,7 +132,8 @@ pub(crate) fn in_text(run: &Run, columns: u16) -> String {
 pub(crate) fn matrices_in_text(run: &Run, columns: u16, measures: &[&str]) -> String {
     let all = tables(&run.header, &run.outcomes);
     let shown = all.iter().filter(|table| measures.contains(&table.measure));
-    let matrices: Vec<TextTable> = shown.map(|table| matrix(table, run)).collect();
+    let doubts = Doubts::new(run);
+    let matrices: Vec<TextTable> = shown.map(|table| matrix(table, run, &doubts)).collect();
     let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(|cell| cell.ends_with(WIDE));
     let legend = if is_wide {
         format!("{WIDE}: the interval is wider than {} of the value\n", labels::share(WIDE_FROM))
@@ -124,12 +148,12 @@ const WIDE: &str = "~";
 const WIDE_FROM: f64 = 0.25;
 
 /// A table with the values alone, to see many at once.
-fn matrix(table: &PlanTable, run: &Run) -> TextTable {
-    let whole = text(table, run);
+fn matrix(table: &PlanTable, run: &Run, doubts: &Doubts) -> TextTable {
+    let whole = text(table, run, doubts);
     let value = |mean: &CellMean| {
         let arm = mean.low.zip(mean.high).map(|(low, high)| (high - low) / 2.0 / mean.value);
         let mark = if arm.is_some_and(|arm| arm > WIDE_FROM) { WIDE } else { "" };
-        format!("{}{}{mark}", labels::quantity(mean.value, table.unit), doubt(run, mean.cell))
+        format!("{}{}{mark}", labels::quantity(mean.value, table.unit), doubts.of(mean.cell))
     };
     let row = |(cells, own): (&Vec<Option<CellMean>>, Vec<String>)| {
         let values = cells.iter().zip(own.iter().skip(1));

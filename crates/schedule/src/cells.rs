@@ -391,6 +391,12 @@ impl Cells {
         self.open.values().map(|state| u64::from(self.needs(state))).sum()
     }
 
+    /// The time that they take by their options, ns; `None` if one of them ends after a count.
+    pub fn timed_ns(&self) -> Option<u64> {
+        let times = self.open.values().map(|state| Some(state.cell.spec.timed_ns()? * u64::from(self.needs(state))));
+        times.sum()
+    }
+
     fn needs(&self, state: &CellState) -> u32 {
         let rule = &self.rule;
         let values = analysis::outcome::sample(&state.trials);

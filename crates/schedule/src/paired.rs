@@ -73,7 +73,9 @@ impl PairedRun {
 
     fn report(&self, state: &mut RunState, now: u64) {
         let (round, most) = (self.round, self.most);
-        let each = now.checked_div(round as u64);
+        // Two trials of each of the two.
+        let timed = || self.cells.iter().flatten().map(|cell| Some(2 * (cell.spec.timed_ns()? + self.gap_ns))).sum();
+        let each: Option<u64> = now.checked_div(round as u64).or_else(timed);
         let left_ns = each.map(|each| (each * (most - round) as u64).min(state.left_ns(now)));
         let order = if self.turned { "B A A B" } else { "A B B A" };
         state.phase(format!("round {} of at most {most}: {order}", round + 1), left_ns);

@@ -491,9 +491,10 @@ impl PlanRun {
         };
         let what = if self.schedule.plan.groups().is_some() { "groups" } else { "host pairs" };
         let activity = format!("round {}{place}{}", self.round + 1, step_in_words(state, cells, what));
+        let tests = cells.len() + self.steps.iter().map(Vec::len).sum::<usize>();
         let left = match self.schedule.plan.schedule {
             Some(every) => Some((state.header.started_unix_ns + every.for_ns).saturating_sub(self.unix_ns(now))),
-            None => trials_left_ns(state, now),
+            None => trials_left_ns(state, now, tests as f64 / (1 + self.steps.len()) as f64),
         };
         self.ends_ns = left.map(|left| settled_end(self.ends_ns, now, left));
         report(state, activity, self.ends_ns.map(|end| end.saturating_sub(now)));

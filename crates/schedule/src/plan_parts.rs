@@ -143,12 +143,14 @@ pub(crate) fn step_in_words(state: &RunState, cells: &[u32], what: &str) -> Stri
     format!("{separator}{}{together}", named.join(", "))
 }
 
-/// The time that all trials that are left take, by those so far, within the budget, ns.
-pub(crate) fn trials_left_ns(state: &RunState, now: u64) -> Option<u64> {
+/// The time that all trials that are left take, within the budget, ns: by those so far, before the first by their options, of which
+/// `at_once` run at the same time.
+pub(crate) fn trials_left_ns(state: &RunState, now: u64, at_once: f64) -> Option<u64> {
     let open = state.cells.open().map(crate::CellState::trials).sum::<usize>();
     let trials = open + state.cells.done().iter().map(|outcome| outcome.trials.len()).sum::<usize>();
-    let each = now.checked_div(trials as u64);
-    each.map(|each| each.saturating_mul(state.cells.all_trials_left()).min(state.left_ns(now)))
+    let by_trials = now.checked_div(trials as u64).map(|each| each.saturating_mul(state.cells.all_trials_left()));
+    let by_options = || state.cells.timed_ns().map(|ns| (ns as f64 / at_once) as u64);
+    by_trials.or_else(by_options).map(|left| left.min(state.left_ns(now)))
 }
 
 /// The end of the run that is reported at `now` with this time left: the one that was reported `before`, so that the time left falls,

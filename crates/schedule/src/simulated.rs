@@ -3,6 +3,7 @@
 
 mod groups;
 mod mesh;
+mod time_left;
 
 use std::collections::BTreeMap;
 

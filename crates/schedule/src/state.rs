@@ -96,9 +96,9 @@ impl RunState {
 
     /// Reports the progress of one cell.
     pub(crate) fn trial_phase(&mut self, now: u64) {
-        let left = self.cells.trials_left();
         let each = now.checked_div(u64::from(self.passes));
-        let left_ns = each.map(|each| (each * u64::from(left)).min(self.left_ns(now)));
+        let by_trials = each.map(|each| each * u64::from(self.cells.trials_left()));
+        let left_ns = by_trials.or_else(|| self.cells.timed_ns()).map(|left| left.min(self.left_ns(now)));
         self.phase(format!("trial {}", self.passes + 1), left_ns);
     }
 

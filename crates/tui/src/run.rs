@@ -4,7 +4,7 @@ mod chart;
 mod limits;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use analysis::outcome::Headline;
 use model::{CpuUse, Direction, Event, Phase, RunHeader, Spec, Trial, units};
@@ -41,6 +41,8 @@ pub struct RunView {
     look: Look,
     status: String,
     phase: Phase,
+    /// When it began.
+    phase_began: Instant,
     notes: Vec<String>,
     /// The cells, by number.
     cells: BTreeMap<u32, Cell>,
@@ -102,6 +104,7 @@ impl RunView {
             look,
             status: "connecting".into(),
             phase: Phase::default(),
+            phase_began: Instant::now(),
             notes: Vec::new(),
             cells: BTreeMap::new(),
             live: LivePoints::default(),
@@ -120,7 +123,7 @@ impl RunView {
         match event {
             Event::Run(header) => self.begin(header),
             Event::Cells { cells } => self.add(cells),
-            Event::Phase(phase) => self.phase = phase.clone(),
+            Event::Phase(phase) => (self.phase, self.phase_began) = (phase.clone(), Instant::now()),
             Event::Trial(trial) => self.trial(trial),
             Event::Reading { end, reading, .. } if reading.cpu.is_some() => {
                 self.cores[usize::from(end != "near")].clone_from(&reading.cpu);
@@ -161,12 +164,13 @@ impl RunView {
 
     /// The activity and the time left.
     fn activity(&self, frame: &mut Frame<'_>, area: Rect, elapsed: Duration) {
+        let phase = self.phase.after(self.phase_began.elapsed());
         let text = match self.notes.last() {
             Some(note) => note.clone(),
             None if !self.status.is_empty() => self.status.clone(),
-            None => self.phase.to_string(),
+            None => phase.to_string(),
         };
-        let share = self.phase.share(elapsed).filter(|_| self.phase.cells > 1);
+        let share = phase.share(elapsed).filter(|_| phase.cells > 1);
         if let Some(share) = share.filter(|_| self.notes.is_empty() && self.status.is_empty()) {
             let gauge = LineGauge::default()
                 .ratio(share.clamp(0.0, 1.0))

@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::{Path as Address, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
+use model::Phase;
 use report::{LivePoint, LivePoints};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -48,6 +49,8 @@ struct LiveRun {
     handle: Option<OwnedFd>,
     store: Option<PathBuf>,
     points: Vec<LivePoint>,
+    /// What it does, and since when.
+    phase: (Phase, Instant),
     ended: Option<Instant>,
 }
 
@@ -91,6 +94,18 @@ struct Told<'a> {
     /// The number of points before these.
     from: usize,
     points: &'a [LivePoint],
+}
+
+impl LiveRun {
+    /// Writes its phase of this moment into its facts.
+    fn tell_progress(&mut self) {
+        let (phase, began) = &self.phase;
+        let phase = phase.after(began.elapsed());
+        self.facts.share = phase.share(since(self.facts.started_unix_ns));
+        self.facts.remaining_s = phase.remaining_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
+        self.facts.cells_done = phase.cells_done;
+        self.facts.activity = phase.activity;
+    }
 }
 
 impl Hub {
@@ -183,6 +198,7 @@ impl Hub {
                     process: process.and_then(|pid| u32::try_from(pid).ok()),
                     handle,
                     points: Vec::new(),
+                    phase: (Phase::default(), Instant::now()),
                     ended: None,
                     facts: Facts {
                         id: header.id,
@@ -217,12 +233,7 @@ impl Hub {
                 let new = points.event(&event);
                 self.change(id, |run| {
                     match event {
-                        model::Event::Phase(phase) => {
-                            run.facts.share = phase.share(since(run.facts.started_unix_ns));
-                            run.facts.activity = phase.activity;
-                            run.facts.cells_done = phase.cells_done;
-                            run.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
-                        }
+                        model::Event::Phase(phase) => run.phase = (phase, Instant::now()),
                         model::Event::Reading { end, reading, .. } => {
                             if let Some(cpu) = &reading.cpu {
                                 run.facts.cores[usize::from(end != "near")] = Some(cpu.busiest());
@@ -250,7 +261,8 @@ impl Hub {
 
     /// All runs as JSON, with the points that a reader with `seen` does not have; notes in it what the reader has then.
     fn told(&self, seen: &mut HashMap<String, usize>) -> String {
-        let runs = self.runs();
+        let mut runs = self.runs();
+        runs.iter_mut().filter(|run| run.ended.is_none()).for_each(LiveRun::tell_progress);
         seen.retain(|id, _| runs.iter().any(|run| run.facts.id == *id));
         let told: Vec<Told<'_>> = runs
             .iter()

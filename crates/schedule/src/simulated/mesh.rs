@@ -40,7 +40,7 @@ fn pairs() -> Vec<(usize, usize)> {
 }
 
 /// Two rounds of a mesh whose suspects are tested five times, within `budget`.
-fn header(budget_ns: Option<u64>) -> RunHeader {
+pub(super) fn header(budget_ns: Option<u64>) -> RunHeader {
     let cell = |(id, (near, far)): (u32, (usize, usize))| {
         let level = |factor: &str, host: usize| (factor.to_owned(), format!("n{host}"));
         let levels = BTreeMap::from([level(Factor::FROM, near), level(Factor::TO, far)]);
@@ -57,14 +57,8 @@ fn header(budget_ns: Option<u64>) -> RunHeader {
     }
 }
 
-/// A mesh after an earlier part of it. `factor` is what the pair of these hosts reaches of 1 Gbit/s at a time of the run; 0 for a lost
-/// host. It is interrupted after the step with this number.
-fn mesh(
-    header: &RunHeader,
-    earlier: &Recorded,
-    interrupted_at: Option<usize>,
-    factor: impl Fn([usize; 2], u64) -> f64,
-) -> Recorded {
+/// The schedule of a mesh after an earlier part of it.
+fn schedule(header: &RunHeader, earlier: &Recorded) -> PlanSchedule {
     let slot = |(cell, (near, far))| Slot {
         cell,
         sizes: 1,
@@ -75,13 +69,29 @@ fn mesh(
         shared: Vec::new(),
         together: false,
     };
-    let schedule = PlanSchedule {
+    PlanSchedule {
         plan: *header.plan.clone().unwrap(),
         slots: (0..).zip(pairs()).map(slot).collect(),
         trials: earlier.trials.clone(),
         passes: earlier.passes.clone(),
         retests: earlier.retests.clone(),
-    };
+    }
+}
+
+/// A mesh that begins.
+pub(super) fn begun(header: &RunHeader) -> Run {
+    Run::plan(header, schedule(header, &Recorded::default()), Default::default(), 0)
+}
+
+/// A mesh after an earlier part of it. `factor` is what the pair of these hosts reaches of 1 Gbit/s at a time of the run; 0 for a lost
+/// host. It is interrupted after the step with this number.
+fn mesh(
+    header: &RunHeader,
+    earlier: &Recorded,
+    interrupted_at: Option<usize>,
+    factor: impl Fn([usize; 2], u64) -> f64,
+) -> Recorded {
+    let schedule = schedule(header, earlier);
     let (mut now, mut random) = (schedule.spent_ns(), SplitMix64::new(9));
     let mut run = Run::plan(header, schedule, Default::default(), 0);
     let mut recorded = Recorded::default();

@@ -82,7 +82,7 @@ impl Path {
     fn trial_ns(&self, spec: &Spec) -> Option<u64> {
         match spec.stop {
             Stop::TimeNs(ns) if spec.no_loss => Some(SEARCH_TRIALS * (ns + OVERHEAD_NS)),
-            Stop::TimeNs(ns) => Some(spec.starts_after_ns() + ns + spec.warmup_ns),
+            Stop::TimeNs(_) => spec.timed_ns(),
             Stop::AboutNs(ns) => {
                 let each = self.exchange_ns(spec).unwrap_or(0);
                 Some(ns.max(spec.min_exchanges(each as f64) * each))

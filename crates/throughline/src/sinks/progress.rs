@@ -12,6 +12,8 @@ use crate::spelling;
 pub struct Progress {
     bar: Option<ProgressBar>,
     printed: Option<Instant>,
+    /// What the progress line tells, and since when.
+    phase: Option<(Phase, Instant)>,
     /// Lines of the running measurement are on standard output.
     has_lines: bool,
 }
@@ -30,11 +32,16 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
         });
-        Self { bar, printed: None, has_lines: false }
+        Self { bar, printed: None, phase: None, has_lines: false }
     }
 
     /// Shows a status text.
     pub fn status(&mut self, text: &str) {
+        self.phase = None;
+        self.show(text);
+    }
+
+    fn show(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(model::plain(&spelling::flags(text)).into_owned()),
             None => errln!("{text}"),
@@ -48,7 +55,15 @@ impl Progress {
             }
             self.printed = Some(Instant::now());
         }
-        self.status(&phase.to_string());
+        self.show(&phase.to_string());
+        self.phase = Some((phase.clone(), Instant::now()));
+    }
+
+    /// Tells the time that is left by now.
+    fn tick(&self) {
+        if let (Some(_), Some((phase, began))) = (&self.bar, &self.phase) {
+            self.show(&phase.after(began.elapsed()).to_string());
+        }
     }
 
     /// Prints lines of the measurement to standard output, above the progress line if there is one. They tell the progress by
@@ -74,6 +89,7 @@ impl EventSink for Progress {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
             Event::Phase(phase) => self.phase(phase),
+            Event::Reading { .. } => self.tick(),
             Event::End(_) => {
                 self.finish();
                 // Between the lines and the answer.
