@@ -135,7 +135,9 @@ export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
 function Newest({ figures }: { figures: Figure[] }) {
   const readings = figures.filter((figure) => figure.y.unit !== 'B').map(({ title, y, lines }) => {
     const all = lines.filter((line) => line.name.startsWith(ALL) && line.y.length > 0);
-    return { title, texts: all.map((line) => quantity(line.y.at(-1)!, y.unit, inBytes.value) + line.name.slice(ALL.length)) };
+    // Counts of one second are whole.
+    const text = (value: number) => (y.unit === '' ? String(value) : quantity(value, y.unit, inBytes.value));
+    return { title, texts: all.map((line) => text(line.y.at(-1)!) + line.name.slice(ALL.length)) };
   });
   return (
     <dl class="newest">
