@@ -183,6 +183,29 @@ async fn a_name_has_one_agent() {
 }
 
 #[tokio::test]
+async fn a_name_is_written_again_until_its_bucket_takes_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    let agents = server.bus().await;
+    let _first = echo(&agents, "n0", "k0").await.unwrap();
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client.clone());
+    // A bucket that is not there yet refuses; with a listener that says nothing, the message is lost.
+    for (name, is_lost) in [("n1", false), ("n2", true)] {
+        jetstream.delete_stream("KV_thru-agents").await.unwrap();
+        let listener = if is_lost { Some(client.subscribe("$KV.thru-agents.>").await.unwrap()) } else { None };
+        client.flush().await.unwrap();
+        let make_bucket = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            drop(listener);
+            server.bus().await.present().await.unwrap();
+        };
+        let ((), attendance) = tokio::join!(make_bucket, echo(&agents, name, "k"));
+        let _attendance = attendance.unwrap();
+        assert!(agents.present().await.unwrap().iter().any(|agent| agent.name == name));
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_an_agents_connection_ends_its_streams() {
     let Some(server) = Server::start(&[]) else { return };
     let coordinator = server.bus().await;

@@ -3,12 +3,11 @@
 use model::{Estimate, Stopping, Verdict};
 
 use super::Headline;
-use crate::stats::{Interval, Sequential, mean};
+use crate::stats::{Interval, Sequential, SeriesEstimate, mean};
 
 /// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get no interval.
 pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> Option<Estimate> {
-    let value = mean(values)?;
-    let series = Sequential::new(rule).final_estimate(values);
+    let (value, series) = mean_of_trials(values, &Sequential::new(rule))?;
     let method = match &series {
         None => "none: fewer than 3 trials".to_owned(),
         Some(series) if series.batch > 1 => {
@@ -26,13 +25,22 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         statistic: headline.statistic().to_owned(),
         unit: headline.unit().to_owned(),
         value,
-        // Rates and times are never negative, however wide the interval of a few scattered trials is.
-        low: series.map(|series| series.interval.low.max(0.0)),
+        low: series.map(|series| series.interval.low),
         high: series.map(|series| series.interval.high),
         confidence: rule.confidence,
         method,
         n: n.round() as u32,
     })
+}
+
+/// The mean of trials' values, with its interval if there are enough of them.
+pub(crate) fn mean_of_trials(values: &[f64], rule: &Sequential) -> Option<(f64, Option<SeriesEstimate>)> {
+    let series = rule.final_estimate(values).map(|mut series| {
+        // Rates and times are never negative, however wide the interval of a few scattered trials is.
+        series.interval.low = series.interval.low.max(0.0);
+        series
+    });
+    Some((mean(values)?, series))
 }
 
 /// A budget this many times as large is still a sensible one to ask for.

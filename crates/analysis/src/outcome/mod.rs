@@ -25,7 +25,7 @@ use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
 pub(crate) use ends::{receivers, requester, senders};
-pub(crate) use estimate::estimate;
+pub(crate) use estimate::{estimate, mean_of_trials};
 pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
 pub use ledger::ledger;

@@ -54,20 +54,19 @@ pub(crate) fn dimensions(plan: &Plan, cells: &[&Cell]) -> Vec<String> {
     names.filter(differ).collect()
 }
 
+/// The levels of `name` in the plan.
+fn written<'a>(plan: &'a Plan, name: &str) -> &'a [String] {
+    match name {
+        Factor::FROM => &plan.from,
+        Factor::TO => &plan.to,
+        _ => plan.factors.iter().find(|factor| factor.name == name).map_or(&[], |factor| &factor.levels),
+    }
+}
+
 /// The levels of `name` among `cells`, in the order of the plan.
 pub(crate) fn levels(plan: &Plan, name: &str, cells: &[&Cell]) -> Vec<String> {
-    let written = match name {
-        Factor::FROM => plan.from.clone(),
-        Factor::TO => plan.to.clone(),
-        _ => plan
-            .factors
-            .iter()
-            .find(|factor| factor.name == name)
-            .map(|factor| factor.levels.clone())
-            .unwrap_or_default(),
-    };
     let met: HashSet<&String> = cells.iter().filter_map(|cell| cell.levels.get(name)).collect();
-    written.into_iter().filter(|level| met.contains(level)).collect()
+    written(plan, name).iter().filter(|level| met.contains(level)).cloned().collect()
 }
 
 /// Whether a factor's levels are the block sizes of curves.

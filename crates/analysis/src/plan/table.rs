@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use model::{Cell, Estimate, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
+use model::{Cell, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
-use super::{KINDS, across_kinds, complete, dimensions, levels, of_kind, part};
-use crate::outcome::{Headline, estimate, packets_per_s, requester};
+use super::{KINDS, across_kinds, complete, dimensions, of_kind, part, written};
+use crate::outcome::{Headline, mean_of_trials, packets_per_s, requester};
+use crate::stats::Sequential;
 
 /// The mean of a cell's trials, the same as the outcome's estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,23 +115,29 @@ fn is_matrix(plan: &Plan, cells: &[Cell]) -> bool {
     [Factor::FROM, Factor::TO].iter().all(|name| names.iter().any(|other| other == name))
 }
 
-/// The mean of each cell's trials. For the headline value this equals the outcome's estimate. `outcomes` are in the order of their cells.
-fn means(cells: &[&Cell], outcomes: &[&Outcome], measure: &str, rule: &Stopping) -> HashMap<u32, CellMean> {
-    let mut means = HashMap::with_capacity(cells.len());
-    for cell in cells {
-        let first = outcomes.partition_point(|outcome| outcome.cell < cell.id);
-        let own = outcomes[first..].iter().take_while(|outcome| outcome.cell == cell.id);
+/// The mean of each cell's trials, as the outcome's estimate for the headline value; `None` without a trial that has it. `outcomes` are in
+/// the order of their cells.
+fn means(cells: &[&Cell], outcomes: &[&Outcome], measure: &str, rule: &Stopping) -> Vec<Option<CellMean>> {
+    let rule = Sequential::new(rule);
+    let mut next = 0;
+    let of_cell = |cell: &&Cell| {
+        // Most cells are in this order too.
+        if outcomes.get(next).is_none_or(|outcome| outcome.cell != cell.id) {
+            next = outcomes.partition_point(|outcome| outcome.cell < cell.id);
+        }
+        let own = outcomes[next..].iter().take_while(|outcome| outcome.cell == cell.id);
+        next += own.clone().count();
         let trials = own.flat_map(|outcome| &outcome.trials).filter(|trial| complete(trial));
         let values: Vec<f64> = trials.filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect();
-        if let Some(Estimate { value, low, high, .. }) = estimate(Headline::of(&cell.spec), &values, rule) {
-            means.insert(cell.id, CellMean { value, low, high, trials: values.len(), cell: cell.id });
-        }
-    }
-    means
+        let (value, series) = mean_of_trials(&values, &rule)?;
+        let [low, high] = [series.map(|series| series.interval.low), series.map(|series| series.interval.high)];
+        Some(CellMean { value, low, high, trials: values.len(), cell: cell.id })
+    };
+    cells.iter().map(of_cell).collect()
 }
 
-/// Tables of these means, with the factor `columns` as columns if one is given.
-fn of_measure(plan: &Plan, cells: &[&Cell], means: &HashMap<u32, CellMean>, columns: Option<&str>) -> Vec<PlanTable> {
+/// Tables of these means of `cells`, with the factor `columns` as columns if one is given.
+fn of_measure(plan: &Plan, cells: &[&Cell], means: &[Option<CellMean>], columns: Option<&str>) -> Vec<PlanTable> {
     let mut names = dimensions(plan, cells);
     if let Some(at) = names.iter().position(|name| Some(name.as_str()) == columns)
         && names.len() > 1
@@ -145,35 +152,50 @@ fn of_measure(plan: &Plan, cells: &[&Cell], means: &HashMap<u32, CellMean>, colu
     let Some(row_factor) = names.first().cloned() else { return Vec::new() };
     let column_factor = names.get(1).cloned().unwrap_or_default();
     let rest: Vec<String> = names.iter().skip(2).cloned().collect();
-    let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&Cell>)> = Vec::new();
-    for cell in cells {
+    // By their places in `cells`.
+    let mut groups: Vec<(BTreeMap<&str, &str>, Vec<usize>)> = Vec::new();
+    for (place, cell) in cells.iter().enumerate() {
         let held = part(cell, &rest);
         match groups.iter_mut().find(|(other, _)| *other == held) {
-            Some((_, group)) => group.push(cell),
-            None => groups.push((held, vec![cell])),
+            Some((_, group)) => group.push(place),
+            None => groups.push((held, vec![place])),
         }
     }
-    let table = |(held, group): (BTreeMap<&str, &str>, Vec<&Cell>)| {
-        let rows = levels(plan, &row_factor, &group);
-        let columns = if column_factor.is_empty() { vec![String::new()] } else { levels(plan, &column_factor, &group) };
-        let mut first: Vec<Vec<Option<u32>>> = vec![vec![None; columns.len()]; rows.len()];
-        let [row_of, column_of] = [&rows, &columns].map(|names| places(names));
-        for cell in &group {
-            let level = |factor: &String| cell.levels.get(factor).map(String::as_str);
+    let of_rows = written(plan, &row_factor);
+    let one = [String::new()];
+    let of_columns = if column_factor.is_empty() { &one } else { written(plan, &column_factor) };
+    let [row_of, column_of] = [of_rows, of_columns].map(places);
+    let table = |(held, group): (BTreeMap<&str, &str>, Vec<usize>)| {
+        // Of each place the first cell counts, with or without a mean.
+        let mut first: Vec<Vec<Option<Option<CellMean>>>> = vec![vec![None; of_columns.len()]; of_rows.len()];
+        let mut is_met = [vec![false; of_rows.len()], vec![false; of_columns.len()]];
+        for at in group {
+            let level = |factor: &String| cells[at].levels.get(factor).map(String::as_str);
             let column = if column_factor.is_empty() { Some("") } else { level(&column_factor) };
             let place = |of: &HashMap<&str, usize>, level: Option<&str>| of.get(level?).copied();
-            if let Some((row, column)) = place(&row_of, level(&row_factor)).zip(place(&column_of, column)) {
-                first[row][column].get_or_insert(cell.id);
+            let own = [place(&row_of, level(&row_factor)), place(&column_of, column)];
+            for (met, own) in is_met.iter_mut().zip(own) {
+                own.into_iter().for_each(|own| met[own] = true);
+            }
+            if let [Some(row), Some(column)] = own {
+                first[row][column].get_or_insert(means[at]);
             }
         }
-        let mean = |cell: Option<u32>| means.get(&cell?).copied();
-        let cells = first.into_iter().map(|row| row.into_iter().map(mean).collect()).collect();
+        let [rows, columns] = [of_rows, of_columns].map(|levels| levels.iter().cloned());
+        let (rows, columns) = (met(rows, &is_met[0]), met(columns, &is_met[1]));
+        let row = |row: Vec<Option<Option<CellMean>>>| met(row.into_iter().map(Option::flatten), &is_met[1]);
+        let cells = met(first.into_iter().map(row), &is_met[0]);
         let name = |name: &String| Some((name.clone(), (*held.get(name.as_str())?).to_owned()));
         let held = rest.iter().filter_map(name).collect();
         let (row_factor, column_factor) = (row_factor.clone(), column_factor.clone());
         PlanTable { measure: "", unit: "", confidence: 0.0, held, row_factor, column_factor, rows, columns, cells }
     };
     groups.into_iter().map(table).collect()
+}
+
+/// Those that are met.
+fn met<T>(all: impl Iterator<Item = T>, is_met: &[bool]) -> Vec<T> {
+    all.zip(is_met).filter(|(_, is_met)| **is_met).map(|(one, _)| one).collect()
 }
 
 /// The first place of each name.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
@@ -25,6 +25,11 @@ const BUCKET: &str = "thru-agents";
 const OPERATION: &str = "KV-Operation";
 /// A key that was given back.
 const DELETED: &str = "DEL";
+
+/// A message that is not answered for so long is sent again.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// Time before a message is sent again.
+const REPEAT_AFTER: Duration = Duration::from_millis(50);
 
 /// The names on a bus, each with a value that its holder wrote.
 #[derive(Clone)]
@@ -93,14 +98,40 @@ impl Names {
         self.write(name, headers, Bytes::new(), revision).await
     }
 
+    /// Writes until the bus answers. It tells of a bucket before it takes messages for it, so that the first ones are refused or lost.
     async fn write(&self, name: &str, headers: HeaderMap, bytes: Bytes, replaced: u64) -> Result<u64, NotWritten> {
         let mut headers = headers;
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, replaced.to_string());
-        let written = async { self.jetstream.publish_with_headers(subject(name), headers, bytes).await?.await };
-        written.await.map(|written| written.sequence).map_err(|error| match error.kind() {
-            PublishErrorKind::WrongLastSequence => NotWritten::Revision,
-            _ => NotWritten::Failed(whole(&error)),
-        })
+        let give_up = Instant::now() + CONNECT_LIMIT;
+        let mut is_first = true;
+        loop {
+            let publish = self.jetstream.publish_with_headers(subject(name), headers.clone(), bytes.clone());
+            let written = tokio::time::timeout(ANSWER_LIMIT, async { publish.await?.await }).await;
+            let failed = match written {
+                Ok(Ok(written)) => return Ok(written.sequence),
+                Ok(Err(error)) => match error.kind() {
+                    PublishErrorKind::WrongLastSequence if is_first => return Err(NotWritten::Revision),
+                    // Perhaps by the first message, whose answer was lost.
+                    PublishErrorKind::WrongLastSequence => return self.written(name, &bytes).await,
+                    PublishErrorKind::StreamNotFound | PublishErrorKind::TimedOut => whole(&error),
+                    _ => return Err(NotWritten::Failed(whole(&error))),
+                },
+                Err(_) => "it does not answer".to_owned(),
+            };
+            if Instant::now() > give_up {
+                return Err(NotWritten::Failed(failed));
+            }
+            is_first = false;
+            tokio::time::sleep(REPEAT_AFTER).await;
+        }
+    }
+
+    /// The revision of a name that has these bytes.
+    async fn written(&self, name: &str, bytes: &Bytes) -> Result<u64, NotWritten> {
+        match self.get(name).await.map_err(NotWritten::Failed)? {
+            Some(Value { revision, bytes: Some(found) }) if found == *bytes => Ok(revision),
+            _ => Err(NotWritten::Revision),
+        }
     }
 
     /// What a name has; `None` if the bus does not know it.

@@ -13,18 +13,28 @@ use crate::labels;
 
 /// One value of a measure, with its levels.
 struct Value<'a> {
-    levels: Vec<(&'a str, &'a str)>,
+    table: &'a PlanTable,
+    row: &'a str,
+    column: &'a str,
     mean: CellMean,
 }
 
 impl<'a> Value<'a> {
+    /// The factors with their levels, in the order of the tables.
+    fn levels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let Self { table, row, column, .. } = *self;
+        let columns = (!table.column_factor.is_empty()).then_some((table.column_factor.as_str(), column));
+        let held = table.held.iter().map(|(name, level)| (name.as_str(), level.as_str()));
+        std::iter::once((table.row_factor.as_str(), row)).chain(columns).chain(held)
+    }
+
     fn level(&self, factor: &str) -> Option<&'a str> {
-        self.levels.iter().find(|(name, _)| *name == factor).map(|(_, level)| *level)
+        self.levels().find(|(name, _)| *name == factor).map(|(_, level)| level)
     }
 
     /// Its levels of all factors but these.
     fn others(&self, but: &[&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.levels.iter().filter(|(name, _)| !but.contains(name)).copied()
+        self.levels().filter(|(name, _)| !but.contains(name))
     }
 }
 
@@ -74,17 +84,10 @@ fn all(tables: &[PlanTable]) -> Vec<Measured<'_>> {
 }
 
 fn values(table: &PlanTable) -> Vec<Value<'_>> {
-    let held: Vec<(&str, &str)> = table.held.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect();
-    let has_columns = !table.column_factor.is_empty();
     let mut values = Vec::new();
     for (row, cells) in table.rows.iter().zip(&table.cells) {
-        for (column, mean) in table.columns.iter().zip(cells) {
-            let Some(mean) = *mean else { continue };
-            let mut levels = vec![(table.row_factor.as_str(), row.as_str())];
-            levels.extend(has_columns.then_some((table.column_factor.as_str(), column.as_str())));
-            levels.extend(&held);
-            values.push(Value { levels, mean });
-        }
+        let means = table.columns.iter().zip(cells);
+        values.extend(means.filter_map(|(column, mean)| Some(Value { table, row, column, mean: (*mean)? })));
     }
     values
 }
@@ -92,9 +95,9 @@ fn values(table: &PlanTable) -> Vec<Value<'_>> {
 /// The factors with several levels, in the order of the tables.
 fn factors(measured: &Measured<'_>) -> Vec<String> {
     let mut first: Vec<(&str, &str, bool)> = Vec::new();
-    for (name, level) in measured.values.iter().flat_map(|value| &value.levels) {
-        match first.iter_mut().find(|(known, ..)| known == name) {
-            Some((_, other, varies)) => *varies |= other != level,
+    for (name, level) in measured.values.iter().flat_map(Value::levels) {
+        match first.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, other, varies)) => *varies |= *other != level,
             None => first.push((name, level, false)),
         }
     }
