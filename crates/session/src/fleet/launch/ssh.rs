@@ -113,7 +113,7 @@ fn all(hosts: &[&FleetHost], error: &str) -> Vec<HostResult> {
     hosts.iter().map(|host| HostResult { name: host.name.clone(), error: Some(error.to_owned()) }).collect()
 }
 
-/// Starts the agent of one host; /// its folder is written down before anything runs there.
+/// Starts the agent of one host; its folder is written down before anything runs there.
 async fn start(
     host: &FleetHost,
     config: Option<&Path>,
