@@ -1,5 +1,4 @@
-//! A plan: rounds of all open cells. Each cell uses fresh connections between its two hosts, and the tests of one step run at
-//! the same time.
+//! A plan: rounds of all open cells. Each cell uses fresh connections between its hosts, and the tests of a step run together.
 
 mod sets;
 
