@@ -81,11 +81,12 @@ impl Phase {
         by_time.or_else(|| (self.cells > 1).then(|| f64::from(self.cells_done.min(self.cells)) / f64::from(self.cells)))
     }
 
-    /// The same phase this much later, while nothing else is heard.
+    /// The same phase this much later, while nothing else is heard. What takes longer than was thought has no known time left.
     #[must_use]
     pub fn after(&self, time: Duration) -> Self {
         let passed = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Self { remaining_ns: self.remaining_ns.map(|left| left.saturating_sub(passed)), ..self.clone() }
+        let remaining_ns = self.remaining_ns.and_then(|left| left.checked_sub(passed)).filter(|left| *left > 0);
+        Self { remaining_ns, ..self.clone() }
     }
 }
 
@@ -96,9 +97,8 @@ impl fmt::Display for Phase {
             write!(f, ", {} of {} done", self.cells_done, self.cells)?;
         }
         match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
-            // It takes longer than was thought.
-            None | Some(0) => Ok(()),
-            Some(seconds @ 1..120) => write!(f, ", about {seconds} s left"),
+            None => Ok(()),
+            Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
             Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
         }
     }
@@ -167,6 +167,7 @@ mod tests {
         assert_eq!(phase.to_string(), "trial 1, about 10 s left");
         assert_eq!(phase.after(Duration::from_millis(6500)).to_string(), "trial 1, about 4 s left");
         assert_eq!(phase.after(Duration::from_secs(11)).to_string(), "trial 1", "longer than was thought");
+        assert_eq!(phase.after(Duration::from_secs(11)).share(Duration::from_secs(11)), None);
         let unknown = Phase { remaining_ns: None, ..phase };
         assert_eq!(unknown.after(Duration::from_secs(1)).to_string(), "trial 1");
     }

@@ -26,11 +26,11 @@ pub(crate) fn text_tables(run: &Run) -> Vec<TextTable> {
     tables(&run.header, &run.outcomes)
         .iter()
         .filter(|table| table.cells.iter().flatten().any(Option::is_some))
-        .map(|table| text(table, run, &doubts))
+        .map(|table| text(table, &doubts))
         .collect()
 }
 
-fn text(table: &PlanTable, run: &Run, doubts: &Doubts) -> TextTable {
+fn text(table: &PlanTable, doubts: &Doubts) -> TextTable {
     let fixed: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let fixed = if fixed.is_empty() { String::new() } else { format!("; {}", fixed.join(", ")) };
     let interval = if table.cells.iter().flatten().flatten().any(|mean| mean.low.is_some()) {
@@ -44,35 +44,15 @@ fn text(table: &PlanTable, run: &Run, doubts: &Doubts) -> TextTable {
         (format!("{} \\ {}", table.row_factor, table.column_factor), table.columns.clone())
     };
     let head = std::iter::once(corner).chain(columns).map(|cell: String| labels::plain(&cell)).collect();
-    let cells_at = places(run, table);
-    let row = |(level, cells): (&String, &Vec<Option<CellMean>>)| {
-        let values = cells.iter().zip(&table.columns).map(|(cell, column)| match cell {
+    let rows = table.rows.iter().zip(&table.cells).zip(&table.ids).map(|((level, cells), ids)| {
+        let values = cells.iter().zip(ids).map(|(cell, id)| match cell {
             Some(mean) => value(mean, table.unit) + doubts.of(mean.cell),
-            // A cell that was not measured, or is not in the plan, has none.
-            None => cells_at
-                .get(&[level.as_str(), column.as_str()])
-                .map_or("", |cell| doubts.of(*cell))
-                .trim_start()
-                .to_owned(),
+            None => id.map_or("", |id| doubts.of(id)).trim_start().to_owned(),
         });
         std::iter::once(labels::plain(level)).chain(values).collect()
-    };
-    let rows = table.rows.iter().zip(&table.cells).map(row).collect();
+    });
+    let rows = rows.collect();
     TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
-}
-
-/// The first cell at each row and column of the table. A table without a column factor has one column, with an empty level.
-fn places<'a>(run: &'a Run, table: &PlanTable) -> HashMap<[&'a str; 2], u32> {
-    let mut places = HashMap::new();
-    for cell in &run.header.cells {
-        let level = |name: &String| cell.levels.get(name).map(String::as_str);
-        let column = if table.column_factor.is_empty() { Some("") } else { level(&table.column_factor) };
-        let is_held = table.held.iter().all(|(name, held)| level(name) == Some(held));
-        if let Some((row, column)) = level(&table.row_factor).zip(column).filter(|_| is_held) {
-            places.entry([row, column]).or_insert(cell.id);
-        }
-    }
-    places
 }
 
 /// What makes the values of cells unusable.
@@ -133,7 +113,7 @@ pub(crate) fn matrices_in_text(run: &Run, columns: u16, measures: &[&str]) -> St
     let all = tables(&run.header, &run.outcomes);
     let shown = all.iter().filter(|table| measures.contains(&table.measure));
     let doubts = Doubts::new(run);
-    let matrices: Vec<TextTable> = shown.map(|table| matrix(table, run, &doubts)).collect();
+    let matrices: Vec<TextTable> = shown.map(|table| matrix(table, &doubts)).collect();
     let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(|cell| cell.ends_with(WIDE));
     let legend = if is_wide {
         format!("{WIDE}: the interval is wider than {} of the value\n", labels::share(WIDE_FROM))
@@ -148,8 +128,8 @@ const WIDE: &str = "~";
 const WIDE_FROM: f64 = 0.25;
 
 /// A table with the values alone, to see many at once.
-fn matrix(table: &PlanTable, run: &Run, doubts: &Doubts) -> TextTable {
-    let whole = text(table, run, doubts);
+fn matrix(table: &PlanTable, doubts: &Doubts) -> TextTable {
+    let whole = text(table, doubts);
     let value = |mean: &CellMean| {
         let arm = mean.low.zip(mean.high).map(|(low, high)| (high - low) / 2.0 / mean.value);
         let mark = if arm.is_some_and(|arm| arm > WIDE_FROM) { WIDE } else { "" };

@@ -102,7 +102,7 @@ impl LiveRun {
         let (phase, began) = &self.phase;
         let phase = phase.after(began.elapsed());
         self.facts.share = phase.share(since(self.facts.started_unix_ns));
-        self.facts.remaining_s = phase.remaining_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
+        self.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
         self.facts.cells_done = phase.cells_done;
         self.facts.activity = phase.activity;
     }

@@ -42,6 +42,8 @@ pub struct PlanTable {
     pub columns: Vec<String>,
     /// Row by row; `None` if there is no such cell or it has no value.
     pub cells: Vec<Vec<Option<CellMean>>>,
+    /// The number of each of these cells; `None` if there is no such cell.
+    pub ids: Vec<Vec<Option<u32>>>,
     /// Confidence of the intervals.
     pub confidence: f64,
 }
@@ -166,8 +168,8 @@ fn of_measure(plan: &Plan, cells: &[&Cell], means: &[Option<CellMean>], columns:
     let of_columns = if column_factor.is_empty() { &one } else { written(plan, &column_factor) };
     let [row_of, column_of] = [of_rows, of_columns].map(places);
     let table = |(held, group): (BTreeMap<&str, &str>, Vec<usize>)| {
-        // Of each place the first cell counts, with or without a mean.
-        let mut first: Vec<Vec<Option<Option<CellMean>>>> = vec![vec![None; of_columns.len()]; of_rows.len()];
+        // By its place in `cells`: of each row and column the first cell counts, with or without a mean.
+        let mut first: Vec<Vec<Option<usize>>> = vec![vec![None; of_columns.len()]; of_rows.len()];
         let mut is_met = [vec![false; of_rows.len()], vec![false; of_columns.len()]];
         for at in group {
             let level = |factor: &String| cells[at].levels.get(factor).map(String::as_str);
@@ -178,17 +180,19 @@ fn of_measure(plan: &Plan, cells: &[&Cell], means: &[Option<CellMean>], columns:
                 own.into_iter().for_each(|own| met[own] = true);
             }
             if let [Some(row), Some(column)] = own {
-                first[row][column].get_or_insert(means[at]);
+                first[row][column].get_or_insert(at);
             }
         }
         let [rows, columns] = [of_rows, of_columns].map(|levels| levels.iter().cloned());
         let (rows, columns) = (met(rows, &is_met[0]), met(columns, &is_met[1]));
-        let row = |row: Vec<Option<Option<CellMean>>>| met(row.into_iter().map(Option::flatten), &is_met[1]);
-        let cells = met(first.into_iter().map(row), &is_met[0]);
+        let first: Vec<Vec<Option<usize>>> =
+            met(first.into_iter().map(|row| met(row.into_iter(), &is_met[1])), &is_met[0]);
+        let ids = first.iter().map(|row| row.iter().map(|at| Some(cells[(*at)?].id)).collect()).collect();
+        let cells = first.into_iter().map(|row| row.into_iter().map(|at| means[at?]).collect()).collect();
         let name = |name: &String| Some((name.clone(), (*held.get(name.as_str())?).to_owned()));
         let held = rest.iter().filter_map(name).collect();
         let (row_factor, column_factor) = (row_factor.clone(), column_factor.clone());
-        PlanTable { measure: "", unit: "", confidence: 0.0, held, row_factor, column_factor, rows, columns, cells }
+        PlanTable { measure: "", unit: "", confidence: 0.0, held, row_factor, column_factor, rows, columns, cells, ids }
     };
     groups.into_iter().map(table).collect()
 }

@@ -113,7 +113,7 @@ impl Names {
                     PublishErrorKind::WrongLastSequence if is_first => return Err(NotWritten::Revision),
                     // Perhaps by the first message, whose answer was lost.
                     PublishErrorKind::WrongLastSequence => return self.written(name, &bytes).await,
-                    PublishErrorKind::StreamNotFound | PublishErrorKind::TimedOut => whole(&error),
+                    PublishErrorKind::StreamNotFound => whole(&error),
                     _ => return Err(NotWritten::Failed(whole(&error))),
                 },
                 Err(_) => "it does not answer".to_owned(),
