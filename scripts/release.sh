@@ -43,7 +43,10 @@ build() {
         export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust $folding"
         # No panic passes through C, so that its functions need no tables for it.
         export CFLAGS="-fno-asynchronous-unwind-tables -ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
-        cargo auditable build --release --locked -p throughline
+        # The crate of libbpf does not look for the static libraries of libelf and zlib itself.
+        LIBBPF_SYS_LIBRARY_PATH=$(pkg-config --variable=libdir libelf)
+        export LIBBPF_SYS_LIBRARY_PATH
+        cargo auditable build --release --locked -p throughline --features static
         cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
         # Its references are paths, and its number is random.
         sed -i -e "s|$source|/throughline|g" -e '/"serialNumber"/d' crates/throughline/thru_bin.cdx.json
@@ -66,6 +69,9 @@ cp "$work/first/target/release/thru" "$out/thru"
 cp "$work/first/source/crates/throughline/thru_bin.cdx.json" "$out/thru.cdx.json"
 size=$(stat -c %s "$out/thru")
 [ "$size" -le "$most" ] || die "thru has $size bytes, more than $most" "see docs/notes/2026-11-26-binary-size.md for what takes the room"
+# `thru fleet up` copies it to hosts that may have no other library than that of C.
+needed=$(readelf -d "$out/thru" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libgcc_s|ld-linux.*)\.so' || true)
+[ -z "$needed" ] || die "thru needs libraries that hosts may lack: $needed"
 readelf -S "$out/thru" | grep -qF .dep-v0 || die "thru has no list of its dependencies"
 (cd "$out" && sha256sum thru thru.cdx.json >SHA256SUMS)
 if [ "$twice" = yes ]; then
