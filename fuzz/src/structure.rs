@@ -1,5 +1,5 @@
-//! Mutations of documents: a changed document is still TOML or JSON, so that what is read behind the syntax is reached sooner than by
-//! changes of single bytes.
+//! Mutations of documents: most changed documents are still TOML or JSON, so that what is read behind the syntax is reached sooner than
+//! by changes of single bytes. Some have one fault in their syntax, between two tokens.
 
 use std::sync::OnceLock;
 
@@ -31,6 +31,38 @@ const NUMBERS: [&str; 14] = [
 const TEXTS: [&str; 16] = [
     "", "a", "b", "*", "auto", "1KiB", "64KiB", "10ms", "2s", "1Gbit/s", "5%", "1,2,4", "1..8", "10.0.0.1", "h1:5201",
     "{v}",
+];
+
+/// What is between tokens, and what may be there by mistake.
+const TOKENS: [&str; 28] = [
+    ":",
+    ",",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "=",
+    ".",
+    "\n",
+    " ",
+    "\t",
+    "\r",
+    "\\",
+    "\\u0041",
+    "\\ud800",
+    "\\n",
+    "\u{1}",
+    "\u{e9}",
+    "#",
+    "-",
+    "0",
+    "1.5",
+    "1e9",
+    "99999999999999999999",
+    "null",
+    "true",
+    "\"a\"",
 ];
 
 /// Gives a fuzz target mutations of documents, beside those of bytes.
@@ -69,7 +101,11 @@ pub fn mutate(bytes: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
     for _ in 0..=random.below(4) {
         change(&mut document.tree, &mut random);
     }
-    document.write(bytes).filter(|changed| changed.len() <= most)
+    let mut text = document.text()?;
+    if random.below(3) == 0 {
+        damage(&mut text, &mut random);
+    }
+    document.place(bytes, &text).filter(|changed| changed.len() <= most)
 }
 
 /// The document in `one` with a part of that in `other`, of at most `most` bytes.
@@ -95,7 +131,7 @@ pub fn cross(one: &[u8], other: &[u8], most: usize, seed: u32) -> Option<Vec<u8>
     let keys: Vec<String> = from.keys().cloned().collect();
     let key = pick(&keys, &mut random)?;
     to.insert(key.clone(), from.remove(key)?);
-    document.write(one).filter(|both| both.len() <= most)
+    document.place(one, &document.text()?).filter(|both| both.len() <= most)
 }
 
 /// Where in an input a document is.
@@ -132,17 +168,24 @@ impl Document {
         Some(Self { place: Place::Json { from, to, framed }, tree })
     }
 
-    /// The input again, with the document as it is now.
-    fn write(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// The document as it is now.
+    fn text(&self) -> Option<Vec<u8>> {
         match self.place {
             Place::Toml => Some(toml::to_string(&self.tree).ok()?.into_bytes()),
+            Place::Json { .. } => serde_json::to_vec(&self.tree).ok(),
+        }
+    }
+
+    /// The input again, with `text` for the document.
+    fn place(&self, bytes: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+        match self.place {
+            Place::Toml => Some(text.to_vec()),
             Place::Json { from, to, framed } => {
-                let text = serde_json::to_vec(&self.tree).ok()?;
                 let mut head = bytes[..from].to_vec();
                 if framed {
                     head[from - 4..].copy_from_slice(&u32::try_from(text.len()).ok()?.to_be_bytes());
                 }
-                Some([&head, &text[..], &bytes[to..]].concat())
+                Some([&head, text, &bytes[to..]].concat())
             }
         }
     }
@@ -190,6 +233,19 @@ fn change(at: &mut Value, random: &mut SplitMix64) {
     }
 }
 
+/// Makes one fault at the border of a token: one more, one less, another one, or an end.
+fn damage(text: &mut Vec<u8>, random: &mut SplitMix64) {
+    let is_border = |byte: &u8| b":,{}[]\"=.\n".contains(byte);
+    let borders: Vec<usize> = (0..text.len()).filter(|at| is_border(&text[*at])).collect();
+    let (Some(at), Some(token)) = (pick(&borders, random).copied(), pick(&TOKENS, random)) else { return };
+    match random.below(6) {
+        0 => drop(text.remove(at)),
+        1 => text.truncate(at + random.below(2)),
+        2 | 3 => drop(text.splice(at..=at, token.bytes())),
+        _ => drop(text.splice(at + 1..at + 1, token.bytes())),
+    }
+}
+
 /// A value of any type, with others in it to the depth `depth`.
 fn value(random: &mut SplitMix64, depth: u32) -> Value {
     match random.below(if depth == 0 { 8 } else { 12 }) {
@@ -222,17 +278,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_document_is_still_one() {
+    fn most_changed_documents_are_still_documents_and_a_frame_has_its_length() {
         let framed = [&[0, 0, 0, 9][..], br#"{"a":[1]}"#, b"rest"].concat();
+        let mut documents = [[0, 0]; 2];
         for seed in 0..2_000 {
             if let Some(changed) = mutate(b"a = 1\n[b]\nc = [1, 2]\n", 4096, seed) {
-                toml::from_str::<Map<String, Value>>(str::from_utf8(&changed).unwrap()).unwrap();
+                let read =
+                    str::from_utf8(&changed).is_ok_and(|text| toml::from_str::<Map<String, Value>>(text).is_ok());
+                documents[0][usize::from(read)] += 1;
             }
             if let Some(changed) = mutate(&framed, 4096, seed) {
                 let length = u32::from_be_bytes(changed[..4].try_into().unwrap()) as usize;
                 assert!(changed[4..].ends_with(b"rest") && changed.len() == 4 + length + 4, "{changed:?}");
-                serde_json::from_slice::<Value>(&changed[4..4 + length]).unwrap();
+                documents[1][usize::from(serde_json::from_slice::<Value>(&changed[4..4 + length]).is_ok())] += 1;
             }
+        }
+        for [damaged, read] in documents {
+            assert!(damaged > 100 && read > 2 * damaged, "{documents:?}");
         }
     }
 
