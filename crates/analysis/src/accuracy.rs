@@ -71,7 +71,8 @@ mod tests {
     }
 
     fn errors(spec: Spec, summary: Summary, [near, far]: [&Inventory; 2]) -> Vec<f64> {
-        let outcome = Outcome { cell: 0, spec, summary, estimate: None, histogram: None, trials: Vec::new() };
+        let outcome =
+            Outcome { cell: 0, spec: spec.into(), summary, estimate: None, histogram: None, trials: Vec::new() };
         accuracy(&outcome, near, far).iter().map(|cited| cited.error.round()).collect()
     }
 

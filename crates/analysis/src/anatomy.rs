@@ -281,7 +281,8 @@ mod tests {
     fn said(anatomy: Anatomy, strategy: Strategy) -> String {
         let spec = Spec { strategy, ..Spec::new("tcp", "rr") };
         let summary = Summary { anatomy: Some(anatomy), ..Summary::default() };
-        sentence(&Outcome { cell: 0, spec, summary, estimate: None, histogram: None, trials: Vec::new() }).unwrap()
+        sentence(&Outcome { cell: 0, spec: spec.into(), summary, estimate: None, histogram: None, trials: Vec::new() })
+            .unwrap()
     }
 
     #[test]

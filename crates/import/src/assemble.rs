@@ -62,9 +62,9 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     for row in rows {
         let Row { spec, levels, mut trial, line, text, figures, remarks } = row;
         let alike = places.entry((spec.block, levels.clone())).or_default();
-        let index = alike.iter().copied().find(|at| cells[*at].spec == spec).unwrap_or_else(|| {
+        let index = alike.iter().copied().find(|at| *cells[*at].spec == spec).unwrap_or_else(|| {
             let id = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-            cells.push(Cell { id, spec, levels });
+            cells.push(Cell { id, spec: spec.into(), levels });
             trials.push(Vec::new());
             senders.push(Vec::new());
             alike.push(cells.len() - 1);
@@ -151,7 +151,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
 
 /// Whether cells differ in nothing but their sizes.
 fn is_one_curve(cells: &[Cell]) -> bool {
-    let common = |cell: &Cell| (Spec { block: 0, reply: None, ..cell.spec.clone() }, cell.levels.clone());
+    let common = |cell: &Cell| (Spec { block: 0, reply: None, ..Spec::clone(&cell.spec) }, cell.levels.clone());
     let first = cells.first().map(common);
     cells.len() > 2 && cells.iter().all(|cell| Some(common(cell)) == first)
 }

@@ -41,6 +41,7 @@ pub mod schema;
 pub mod selftest;
 mod selftest_citation;
 pub mod setting;
+pub mod shared;
 pub mod sizes;
 pub mod source;
 pub mod spec;
@@ -93,6 +94,7 @@ pub use selftest_citation::{CitedError, SelfTestCitation};
 pub use setting::{
     CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
 };
+pub use shared::Shared;
 pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};
 pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};

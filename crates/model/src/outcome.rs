@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, SizeCount, Spec, Trial, Verdict,
-    Why,
+    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Shared, SizeCount, Spec, Trial,
+    Verdict, Why,
 };
 
 /// The record of one cell: its spec, its trials and their result.
@@ -14,7 +14,7 @@ pub struct Outcome {
     /// The cell's number within the run.
     pub cell: u32,
     /// The measurement.
-    pub spec: Spec,
+    pub spec: Shared<Spec>,
     /// The flat figures that scripts read.
     pub summary: Summary,
     /// The headline statistic with its interval; null if no trial gave a value.

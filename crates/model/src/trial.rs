@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Change, Conditions, CpuUse, EndTally, LabReport, Observed, Spec, Verdict};
+use crate::{Capture, Change, Conditions, CpuUse, EndTally, LabReport, Observed, Shared, Spec, Verdict};
 
 /// One combination of levels; in a curve one block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +13,7 @@ pub struct Cell {
     /// Number within the run, from 0.
     pub id: u32,
     /// Its measurement.
-    pub spec: Spec,
+    pub spec: Shared<Spec>,
     /// Its levels by factor (in a plan as written there) or dimension; empty if the run has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
@@ -22,9 +22,21 @@ pub struct Cell {
 impl Cell {
     /// A cell without levels.
     #[must_use]
-    pub fn new(id: u32, spec: Spec) -> Self {
-        Self { id, spec, levels: BTreeMap::new() }
+    pub fn new(id: u32, spec: impl Into<Shared<Spec>>) -> Self {
+        Self { id, spec: spec.into(), levels: BTreeMap::new() }
     }
+
+    /// The one with this number.
+    #[must_use]
+    pub fn find(all: &[Self], id: u32) -> Option<&Self> {
+        of_number(all, id, |cell| cell.id)
+    }
+}
+
+/// The one with this number. They are in the order of their numbers, but for those of a damaged store.
+fn of_number<T>(all: &[T], number: u32, of: impl Fn(&T) -> u32) -> Option<&T> {
+    let at = all.binary_search_by_key(&number, &of).ok();
+    at.and_then(|at| all.get(at)).or_else(|| all.iter().find(|one| of(one) == number))
 }
 
 /// One repetition of a cell, with both ends' counts.
@@ -113,6 +125,14 @@ pub struct Pass {
     /// In a lab: the report on its links during the pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabReport>,
+}
+
+impl Pass {
+    /// The one with this number.
+    #[must_use]
+    pub fn find(all: &[Self], index: u32) -> Option<&Self> {
+        of_number(all, index, |pass| pass.index)
+    }
 }
 
 /// One end's host activity around a pass.

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use clock::Clock;
 use model::{
-    Cell, EndTally, Estimate, Ledger, Outcome, Pass, Plan, Run, RunHeader, Spec, SplitMix64, Stopping, Summary, Trial,
+    Cell, EndTally, Estimate, Ledger, Outcome, Pass, Plan, Run, RunHeader, Shared, Spec, SplitMix64, Stopping, Summary,
+    Trial,
 };
 use report::{View, format};
 
@@ -60,7 +61,7 @@ fn mesh(hosts: usize) -> Run {
         ..RunHeader::default()
     };
     let tournament = analysis::plan::RoundRobin::new(hosts);
-    let spec = Spec::new("tcp", "stream");
+    let spec: Shared<Spec> = Spec::new("tcp", "stream").into();
     let mut random = SplitMix64::new(1);
     let (mut outcomes, mut passes) = (Vec::new(), Vec::new());
     for near in 0..hosts {

@@ -94,9 +94,9 @@ pub(crate) fn hosts(run: &Run) -> String {
 pub(crate) fn distinct(run: &Run, key: fn(&model::Spec) -> String) -> String {
     let mut seen: Vec<String> = Vec::new();
     let specs: Vec<&model::Spec> = if run.outcomes.is_empty() {
-        run.header.cells.iter().map(|cell| &cell.spec).collect()
+        run.header.cells.iter().map(|cell| &*cell.spec).collect()
     } else {
-        run.outcomes.iter().map(|outcome| &outcome.spec).collect()
+        run.outcomes.iter().map(|outcome| &*outcome.spec).collect()
     };
     let only_ceiling = specs.iter().all(|spec| spec.transport == model::Spec::CEILING);
     for spec in specs {

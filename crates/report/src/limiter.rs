@@ -31,7 +31,7 @@ pub(crate) fn name_of(run: &Run, outcome: &Outcome) -> Option<String> {
 
 /// The levels of an outcome's cell; without levels, what it measured.
 fn cell_name(run: &Run, outcome: &Outcome) -> String {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let cell = model::Cell::find(&run.header.cells, outcome.cell);
     let levels = cell.into_iter().flat_map(|cell| &cell.levels).map(|(factor, level)| format!("{factor} {level}"));
     let levels = levels.collect::<Vec<_>>().join(", ");
     if levels.is_empty() { outcome_line::label(&outcome.spec) } else { levels }

@@ -114,7 +114,7 @@ enum TryoutAt {
 impl Advise {
     pub(crate) fn new(header: &RunHeader, plan: AdvisePlan, methods: Methods) -> Self {
         let first = header.cells.first().cloned();
-        let spec = first.as_ref().map_or_else(|| Spec::new("tcp", "stream"), |cell| cell.spec.clone());
+        let spec = first.as_ref().map_or_else(|| Spec::new("tcp", "stream"), |cell| Spec::clone(&cell.spec));
         let search = SearchState::new(plan.goal, spec);
         let at = if first.is_some() { At::Pilot(0) } else { At::End(End::Finished) };
         Self { plan, methods, first, search, at, trial: None }
@@ -129,7 +129,7 @@ impl Advise {
                 if done > 0 {
                     self.try_out(state, &[], PILOT, None, now);
                 } else if let Some(first) = &self.first {
-                    let (cell, spec) = (first.id, first.spec.clone());
+                    let (cell, spec) = (first.id, Spec::clone(&first.spec));
                     self.trial = Some(Tryout { spec, cell, on: PILOT, what: None, begun: now, at: TryoutAt::Flush });
                 }
             }
@@ -267,7 +267,7 @@ impl Advise {
         // A requested time may be too short for both: the rest of a trial would be a few round trips, whose rate a backlog raises.
         let slow_start = rtt.filter(|_| !self.plan.fixed_time).map_or(least, |ns| ns * SLOW_START);
         self.search.start.warmup_ns = slow_start.clamp(least, most);
-        if self.search.start == first.spec {
+        if self.search.start == *first.spec {
             self.search.cells.insert(Default::default(), first.id);
         }
         // The other pilot trials have the length of the later trials: shorter ones may cover slow start alone.
@@ -366,7 +366,7 @@ impl Machine for Advise {
                 return match &trial.at {
                     TryoutAt::Gap => Step::Pause(GAP_NS),
                     TryoutAt::Flush => Step::FlushMetrics,
-                    TryoutAt::Trial => Step::Trial { number: state.passes, spec: Box::new(trial.spec.clone()) },
+                    TryoutAt::Trial => Step::Trial { number: state.passes, spec: trial.spec.clone().into() },
                     TryoutAt::Reset(_) => Step::Reset,
                 };
             }

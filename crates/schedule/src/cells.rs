@@ -183,7 +183,7 @@ impl Cells {
 
     /// Makes a trial of a cell that is closed, without adding it: it tests again what stands out.
     pub(crate) fn retested(&self, id: u32, pass: u32, position: u32, near: EndTally, far: EndTally) -> Option<Trial> {
-        let spec = &self.header.cells.iter().find(|cell| cell.id == id)?.spec;
+        let spec = &Cell::find(&self.header.cells, id)?.spec;
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
@@ -194,7 +194,7 @@ impl Cells {
     /// Separates what a curve's passes do to all sizes from the cells' own values; called after a pass of the main transport.
     pub fn separate(&mut self) {
         let mut cells: Vec<(&Spec, u32, &[Trial])> =
-            self.open.values().map(|state| (&state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
+            self.open.values().map(|state| (&*state.cell.spec, state.cell.id, state.trials.as_slice())).collect();
         cells.sort_by_key(|(spec, ..)| spec.block);
         let trials: Vec<&[Trial]> = cells.iter().map(|(_, _, trials)| *trials).collect();
         let ids = cells.iter().map(|(_, id, _)| *id);
@@ -399,6 +399,10 @@ impl Cells {
 
     fn needs(&self, state: &CellState) -> u32 {
         let rule = &self.rule;
+        // A mesh has the same number of trials for all of its many cells.
+        if rule.max_trials <= rule.min_trials {
+            return rule.min_trials.saturating_sub(state.trials.len() as u32);
+        }
         let values = analysis::outcome::sample(&state.trials);
         let needed = if self.kind == ScheduleKind::Curve {
             point::legs_needed(&values, self.parts.get(&state.cell.id), &self.of_points)

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::SplitMix64;
-use model::{Cell, Direction, Event, Order, Phase, RunHeader, Spec, Stop};
+use model::{Cell, Direction, Event, Order, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
 
 use crate::cells::CellState;
 use crate::state::RunState;
@@ -78,7 +77,7 @@ pub(crate) struct Curve {
     /// Whether the ceiling is still to be measured.
     ceiling_due: bool,
     /// Round trips that are still to be stamped.
-    anatomy_due: Option<Box<Spec>>,
+    anatomy_due: Option<Shared<Spec>>,
     /// RTT of the smallest block, ns; 0 before the first pass.
     rtt_ns: u64,
     /// Whether sizes were left out because of a long RTT.
@@ -98,7 +97,7 @@ enum At {
     /// The first pass; the sizes that are left, by size.
     First(VecDeque<(u32, u64)>),
     Passes,
-    Anatomy(Box<Spec>),
+    Anatomy(Shared<Spec>),
     /// An end refused to stamp round trips.
     Refused,
     Ceiling(Box<Ceiling>),
@@ -120,7 +119,7 @@ impl Curve {
     pub(crate) fn new(header: &RunHeader, plan: &CurvePlan) -> Self {
         let mut sizes: Vec<(u32, u64)> = header.cells.iter().map(|cell| (cell.id, cell.spec.block)).collect();
         sizes.sort_by_key(|(_, block)| *block);
-        let first = header.cells.first().map_or_else(|| Spec::new("tcp", "pingpong"), |cell| cell.spec.clone());
+        let first = header.cells.first().map_or_else(|| Spec::new("tcp", "pingpong"), |cell| Spec::clone(&cell.spec));
         Self {
             leg_ns: plan.leg_ns.unwrap_or_else(|| leg_ns(header)),
             random: SplitMix64::new(header.stopping.seed),
@@ -128,7 +127,7 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
-            anatomy_due: anatomy_of(header).filter(|_| plan.anatomy).map(Box::new),
+            anatomy_due: anatomy_of(header).filter(|_| plan.anatomy).map(Shared::from),
             rtt_ns: 0,
             thinned: false,
             credit: BTreeMap::new(),
@@ -180,7 +179,7 @@ impl Curve {
 
     fn step(&self, state: &RunState, first: &Spec, near_only: bool) -> Step {
         let legs: Vec<Leg> = self.planned.iter().map(|(_, leg)| *leg).collect();
-        Step::Pass { number: state.passes, spec: Box::new(spec_of(first, &legs)), legs, near_only }
+        Step::Pass { number: state.passes, spec: spec_of(first, &legs).into(), legs, near_only }
     }
 
     /// The next pass: each size. Where a budget limits the time, those that cost much or have converged take part in every k-th pass.
@@ -452,7 +451,7 @@ pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
 #[must_use]
 pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
     let ns = ANATOMY.0.min(header.stopping.budget_ns? / ANATOMY.1);
-    let smallest = header.cells.iter().min_by_key(|cell| cell.spec.block)?.spec.clone();
+    let smallest = Spec::clone(&header.cells.iter().min_by_key(|cell| cell.spec.block)?.spec);
     // The points of a curve have no series.
     let interval_ns = Spec::new("tcp", "rr").interval_ns;
     let stop = Stop::TimeNs(ns);

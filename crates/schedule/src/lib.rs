@@ -13,6 +13,7 @@ mod paired;
 mod plan;
 mod plan_parts;
 mod plan_retest;
+mod plan_schedule;
 mod search_state;
 #[cfg(test)]
 mod simulated;
@@ -23,7 +24,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use model::{
-    Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Spec, Stop, Verdict,
+    Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Shared, Spec, Stop,
+    Verdict,
 };
 
 pub use advise::{AdvisePlan, Methods};
@@ -32,7 +34,7 @@ pub use curve::{CurvePlan, Planned, anatomy_of, leg, spec_of, warm_up};
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
-pub use plan::PlanSchedule;
+pub use plan_schedule::PlanSchedule;
 pub use state::{RetestPlace, RunState};
 
 /// A part of a pass over one set of connections.
@@ -66,7 +68,7 @@ pub enum Step {
     /// Measure the round trips of a path without load, with an [`IdleProbe`].
     Idle {
         /// The spec with the probe.
-        spec: Box<Spec>,
+        spec: Shared<Spec>,
         /// The hosts.
         between: Between,
     },
@@ -75,14 +77,14 @@ pub enum Step {
         /// Its number among the run's passes.
         number: u32,
         /// What to measure.
-        spec: Box<Spec>,
+        spec: Shared<Spec>,
     },
     /// Make one pass of several legs over fresh connections.
     Pass {
         /// Its number among the run's passes.
         number: u32,
         /// What to measure, apart from the legs.
-        spec: Box<Spec>,
+        spec: Shared<Spec>,
         /// The legs, in order.
         legs: Vec<Leg>,
         /// The near end measures alone.

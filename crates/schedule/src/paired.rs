@@ -94,7 +94,7 @@ impl Machine for PairedRun {
             (At::End(end), _) => Step::End(end.clone()),
             (At::Gap, _) => Step::Pause(self.gap_ns),
             (At::Flush, _) => Step::FlushMetrics,
-            (_, Some(cell)) => Step::Trial { number: state.passes, spec: Box::new(cell.spec.clone()) },
+            (_, Some(cell)) => Step::Trial { number: state.passes, spec: cell.spec.clone() },
             (_, None) => Step::End(End::Finished),
         }
     }

@@ -5,7 +5,7 @@ mod sets;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
-use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, Plan, Retest, RunHeader, Stop, Trial, Verdict};
+use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
 
 use crate::curve::{Planned, WARM_UP, leg, warm_up};
 use crate::plan_parts::{
@@ -13,42 +13,10 @@ use crate::plan_parts::{
     step_in_words, trials_left_ns,
 };
 use crate::plan_retest::Retests;
+use crate::plan_schedule::PlanSchedule;
 use crate::single::GAP_NS;
 use crate::state::RunState;
 use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
-
-/// How a plan's cells are measured.
-#[derive(Debug, Clone)]
-pub struct PlanSchedule {
-    /// The plan.
-    pub plan: Plan,
-    /// The cells, with the sizes of a curve in one slot: their combination of levels, and their hosts' numbers in the fleet.
-    pub slots: Vec<Slot>,
-    /// Trials of an earlier part of this run, which are kept.
-    pub trials: Vec<Trial>,
-    /// Passes of an earlier part of this run.
-    pub passes: Vec<Pass>,
-    /// Trials of an earlier part that test again what stands out.
-    pub retests: Vec<Retest>,
-}
-
-impl PlanSchedule {
-    /// Time that the earlier part of the run has spent, ns.
-    #[must_use]
-    pub fn spent_ns(&self) -> u64 {
-        self.passes.iter().map(|pass| pass.started_ns + pass.duration_ns).max().unwrap_or(0)
-    }
-
-    /// Most tests of one host at the same time.
-    fn per_host(&self) -> usize {
-        self.plan.light.map_or(1, |tests| tests as usize)
-    }
-
-    /// The first cell of the slot that contains this one.
-    fn first_of(&self, cell: u32) -> u32 {
-        self.slots.iter().find(|slot| slot.cells().contains(&cell)).map_or(cell, |slot| slot.cell)
-    }
-}
 
 /// Interval of the checks of a requirement that is not met, ns.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -264,7 +232,7 @@ impl PlanRun {
         let rule = &state.header.stopping;
         let seed = (rule.order == Order::Random).then_some(rule.seed);
         let open = self.open(state);
-        let is_due = |cell: &u32| open.contains(cell) && self.rounds_done.get(cell) == Some(&self.round);
+        let is_due = |cell: &u32| open.binary_search(cell).is_ok() && self.rounds_done.get(cell) == Some(&self.round);
         let steps = analysis::plan::round(&self.schedule.slots, self.schedule.per_host(), seed, self.round);
         let due = steps.into_iter().map(|step| step.into_iter().filter(is_due).collect::<Vec<u32>>());
         self.steps = due.filter(|step| !step.is_empty()).collect();
@@ -293,7 +261,7 @@ impl PlanRun {
         let mut over: Vec<u32> = ids.iter().copied().filter(is_over).collect();
         // Groups load the path for each other: none ends before all do.
         let open: BTreeSet<usize> =
-            ids.iter().filter(|id| !over.contains(id)).filter_map(|id| self.together(*id)).collect();
+            ids.iter().filter(|id| over.binary_search(id).is_err()).filter_map(|id| self.together(*id)).collect();
         over.retain(|id| self.together(*id).is_none_or(|combination| !open.contains(&combination)));
         if self.schedule.plan.retests.is_some() && over.len() == ids.len() {
             return true;
@@ -343,8 +311,8 @@ impl PlanRun {
 
     /// The test of the slot that starts with this cell.
     fn test(&self, state: &RunState, id: u32) -> Option<Test> {
-        let cell = state.header.cells.iter().find(|cell| cell.id == id)?;
-        let slot = self.schedule.slots.iter().find(|slot| slot.cell == id)?;
+        let cell = Cell::find(&state.header.cells, id)?;
+        let slot = Slot::of_cell(&self.schedule.slots, id)?;
         let single_ended = self.single_ended.contains(cell.spec.transport.as_str());
         let between = Between { hosts: [slot.near, slot.far], single_ended };
         let (legs, starts_together) = (self.legs(state, cell, slot), slot.together);
@@ -543,7 +511,7 @@ impl Machine for PlanRun {
                     Some(at) => {
                         self.at = At::Idle(at);
                         let test = &self.tests[at];
-                        return Step::Idle { spec: Box::new(test.cell.spec.clone()), between: test.between };
+                        return Step::Idle { spec: test.cell.spec.clone(), between: test.between };
                     }
                     None => At::WarmUp,
                 },

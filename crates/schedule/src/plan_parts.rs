@@ -11,7 +11,7 @@ use crate::state::RunState;
 
 /// A size of a curve that another program measures; without its cell if that is closed.
 pub(crate) fn planned_by_peer(state: &RunState, id: u32) -> Option<Planned> {
-    let spec = &state.header.cells.iter().find(|cell| cell.id == id)?.spec;
+    let spec = &Cell::find(&state.header.cells, id)?.spec;
     let open = state.cells.open().any(|open| open.cell.id == id);
     Some((open.then_some(id), Leg::of(spec)))
 }
@@ -128,7 +128,7 @@ fn note(statement: String, cells: Vec<u32>) -> Finding {
 
 /// What a step measures, after its number: `: pattern rr, 4 host pairs at the same time`.
 pub(crate) fn step_in_words(state: &RunState, cells: &[u32], what: &str) -> String {
-    let of = |id: &u32| state.header.cells.iter().find(|cell| cell.id == *id);
+    let of = |id: &u32| Cell::find(&state.header.cells, *id);
     let first = cells.first().and_then(of);
     let levels = first.map(|cell| &cell.levels).into_iter().flatten();
     let curve = first.is_some_and(|cell| cell.spec.is_point());

@@ -51,12 +51,12 @@ impl Machine for Single {
         match &self.at {
             At::Idle => {
                 state.phase("round trips without load".into(), None);
-                Step::Idle { spec: Box::new(cell.spec.clone()), between: Between::default() }
+                Step::Idle { spec: cell.spec.clone(), between: Between::default() }
             }
             At::Trial => {
                 self.begun = now;
                 state.trial_phase(now);
-                Step::Trial { number: state.passes, spec: Box::new(cell.spec.clone()) }
+                Step::Trial { number: state.passes, spec: cell.spec.clone() }
             }
             // Trials at equal distances would be in step with anything periodic on the path.
             At::Gap => Step::Pause(GAP_NS / 2 + self.random.next_u64() % GAP_NS),

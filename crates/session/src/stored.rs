@@ -26,7 +26,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
     let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
     let mut parts = if curve { parts(&run, &trials) } else { BTreeMap::new() };
     for (id, trials) in trials {
-        let Some(cell) = run.header.cells.iter().find(|cell| cell.id == id) else { continue };
+        let Some(cell) = model::Cell::find(&run.header.cells, id) else { continue };
         let parts = parts.remove(&id);
         let point = cell.spec.is_point();
         let legs = curve && point;

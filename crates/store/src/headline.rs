@@ -91,7 +91,7 @@ mod tests {
 
     fn outcome(estimate: Option<Estimate>) -> Event {
         let (spec, summary) = (Spec::new("tcp", "stream"), Summary::default());
-        Event::Outcome(Outcome { cell: 0, spec, summary, estimate, histogram: None, trials: Vec::new() })
+        Event::Outcome(Outcome { cell: 0, spec: spec.into(), summary, estimate, histogram: None, trials: Vec::new() })
     }
 
     fn finding(kind: FindingKind, estimate: Option<Estimate>) -> Event {

@@ -1,5 +1,6 @@
 //! Puts a run together again from its rows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::{Cell, Outcome, Run, RunHeader, Trial};
@@ -54,24 +55,38 @@ struct Assembly {
     trials: Vec<Trial>,
     /// Whether an outcome holds the trial of the same place.
     held: Vec<bool>,
+    /// The places of a cell's trials.
+    of_cell: BTreeMap<u32, Vec<usize>>,
     damaged: Vec<String>,
 }
 
 impl Assembly {
     fn new(header: RunHeader) -> Self {
-        Self { run: Run::new(header), trials: Vec::new(), held: Vec::new(), damaged: Vec::new() }
+        let mut assembly = Self {
+            run: Run::new(header),
+            trials: Vec::new(),
+            held: Vec::new(),
+            of_cell: BTreeMap::new(),
+            damaged: Vec::new(),
+        };
+        let cells = std::mem::take(&mut assembly.run.header.cells);
+        assembly.cells(cells);
+        assembly
     }
 
     fn add(&mut self, kind: &str, body: &str) {
         match kind {
             "cells" => {
                 let cells: Option<Vec<Cell>> = self.decode(kind, body);
-                self.run.header.cells.extend(cells.unwrap_or_default());
+                self.cells(cells.unwrap_or_default());
             }
             "trial" => {
                 let trial: Option<Trial> = self.decode(kind, body);
-                self.trials.extend(trial);
-                self.held.resize(self.trials.len(), false);
+                if let Some(trial) = trial {
+                    self.of_cell.entry(trial.cell).or_default().push(self.trials.len());
+                    self.trials.push(trial);
+                    self.held.push(false);
+                }
             }
             "retest" => {
                 let retest = self.decode(kind, body);
@@ -99,12 +114,26 @@ impl Assembly {
         }
     }
 
+    /// Adds cells. Those of a large mesh share their spec.
+    fn cells(&mut self, cells: Vec<Cell>) {
+        for mut cell in cells {
+            if let Some(before) = self.run.header.cells.last() {
+                cell.spec.share(&before.spec);
+            }
+            self.run.header.cells.push(cell);
+        }
+    }
+
     /// Marks the trials so far of the outcome's cell as its own, and puts them into it where it was stored `without`.
     fn hold(&mut self, outcome: &mut Outcome, without: bool) {
-        for (trial, held) in self.trials.iter().zip(&mut self.held).filter(|(trial, _)| trial.cell == outcome.cell) {
-            *held = true;
+        // A cell's number is its place, as a rule.
+        if let Some(cell) = self.run.header.cells.get(outcome.cell as usize) {
+            outcome.spec.share(&cell.spec);
+        }
+        for at in self.of_cell.get(&outcome.cell).into_iter().flatten() {
+            self.held[*at] = true;
             if without {
-                outcome.trials.push(trial.clone());
+                outcome.trials.push(self.trials[*at].clone());
             }
         }
     }

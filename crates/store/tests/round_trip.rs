@@ -48,6 +48,18 @@ fn intervals_and_phases_are_not_kept() {
 }
 
 #[test]
+fn cells_and_outcomes_with_equal_specs_have_one_in_memory() {
+    let (_dir, store) = new_store();
+    let cells = (0..3).map(|id| model::Cell::new(id, outcome(id, Vec::new()).spec)).collect();
+    let mut events = vec![Event::Run(model::RunHeader { cells, ..header("a") })];
+    events.extend((0..3).map(|cell| Event::Outcome(outcome(cell, Vec::new()))));
+    record(&store, &events);
+    let run = store.load("a").unwrap().run;
+    let specs = run.header.cells.iter().map(|cell| &cell.spec).chain(run.outcomes.iter().map(|outcome| &outcome.spec));
+    assert!(specs.clone().count() == 6 && specs.clone().all(|spec| spec.is_same(&run.outcomes[0].spec)));
+}
+
+#[test]
 fn an_outcome_does_not_store_its_trials_twice() {
     let (dir, store) = new_store();
     let trials: Vec<_> = (0..200).map(|place| trial(0, 0, place)).collect();

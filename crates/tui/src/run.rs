@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use analysis::outcome::Headline;
-use model::{CpuUse, Direction, Event, Phase, RunHeader, Spec, Trial, units};
+use model::{CpuUse, Direction, Event, Phase, RunHeader, Shared, Spec, Trial, units};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Color;
@@ -57,7 +57,7 @@ pub struct RunView {
 /// A cell and the values of its trials.
 #[derive(Debug, Clone)]
 struct Cell {
-    spec: Spec,
+    spec: Shared<Spec>,
     label: String,
     values: Vec<f64>,
 }

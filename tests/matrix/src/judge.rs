@@ -83,7 +83,7 @@ fn not_produced(path: &Path, run: &Run, goodput_bps: Option<f64>) -> Option<&'st
 }
 
 fn forget_requests(outcome: &mut Outcome) {
-    let spec = &mut outcome.spec;
+    let spec = &mut *outcome.spec;
     spec.rate_bps = None;
     for end in [&mut spec.near, &mut spec.far] {
         (end.drain_bps, end.max_pacing_bps, end.sndbuf, end.rcvbuf) = (None, None, None, None);

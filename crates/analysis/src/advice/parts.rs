@@ -45,7 +45,14 @@ mod tests {
         tally.round_trip.record(parts.iter().sum());
         Part::ALL.into_iter().zip(parts).for_each(|(part, ns)| tally.parts.get_mut(part).record(ns));
         let summary = Summary { anatomy: Some(tally.figures(None)), ..Summary::default() };
-        Outcome { cell, spec: Spec::new("tcp", "rr"), summary, estimate: None, histogram: None, trials: Vec::new() }
+        Outcome {
+            cell,
+            spec: Spec::new("tcp", "rr").into(),
+            summary,
+            estimate: None,
+            histogram: None,
+            trials: Vec::new(),
+        }
     }
 
     #[test]

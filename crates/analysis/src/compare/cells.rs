@@ -149,7 +149,7 @@ impl Names {
 
     /// What distinguishes a cell from others.
     fn levels(&self, run: &Run, outcome: &Outcome) -> BTreeMap<String, String> {
-        let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+        let cell = Cell::find(&run.header.cells, outcome.cell);
         let mut levels = cell.map(|cell| levels_of(run, cell)).unwrap_or_default();
         let Some(plan) = &run.header.plan else {
             let own = environment::flat(&outcome.spec);

@@ -154,7 +154,7 @@ mod tests {
         let trials = (0..).zip(offsets).map(trial).collect();
         let outcome = Outcome {
             cell: 0,
-            spec: Spec::new("udp", "rr"),
+            spec: Spec::new("udp", "rr").into(),
             summary: Summary { one_way, ..Summary::default() },
             estimate: None,
             histogram: None,

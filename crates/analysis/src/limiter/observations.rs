@@ -1,7 +1,5 @@
 //! The input of the rules: an outcome with its hosts, and each direction of each trial.
 
-use std::collections::BTreeMap;
-
 use model::tally::Window;
 use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
 
@@ -22,11 +20,10 @@ pub(super) struct Observations<'a> {
 
 impl<'a> Observations<'a> {
     pub(super) fn new(outcome: &'a Outcome, passes: &'a [Pass], hosts: [&'a Inventory; 2]) -> Self {
-        let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
         let complete: Vec<&Trial> =
             outcome.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
         let trials = if complete.is_empty() { outcome.trials.iter().collect() } else { complete };
-        let of = |trial: &&'a Trial| directions(&outcome.spec, trial, by_index.get(&trial.pass).copied(), hosts);
+        let of = |trial: &&'a Trial| directions(&outcome.spec, trial, Pass::find(passes, trial.pass), hosts);
         let [near, far] = hosts;
         Self {
             spec: &outcome.spec,

@@ -6,8 +6,8 @@ use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEn
 
 use super::traffic;
 
-/// Largest number of cells of a plan: more would take days.
-pub const MAX_CELLS: usize = 10_000;
+/// Largest number of cells of a plan: their outcomes take about 14 kB of memory each.
+pub const MAX_CELLS: usize = 100_000;
 
 /// One cell, before its spec is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct PlannedCell {
 /// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
 ///
 /// # Errors
-/// A message for the user: levels that do not match, two equal cells, more than 10,000 cells, or no pair of hosts.
+/// A message for the user: levels that do not match, two equal cells, too many cells, or no pair of hosts.
 pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     let pairs = if plan.traffic.is_some() { Vec::new() } else { pairs(plan)? };
     let combinations = combinations(plan)?;
@@ -42,9 +42,9 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
     if total > MAX_CELLS {
         return Err(too_many(total));
     }
-    let mut plots: Vec<Vec<&str>> = Vec::new();
+    let mut plots: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     // Levels of all factors but the groups, and the number of the set of hosts.
-    let mut apart: Vec<(Levels, usize)> = Vec::new();
+    let mut apart: BTreeMap<(Levels, usize), usize> = BTreeMap::new();
     let mut cells = Vec::new();
     for levels in &combinations {
         let mut apart_of = levels.clone();
@@ -55,10 +55,8 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
             .filter(|factor| factor.expensive)
             .filter_map(|factor| levels.get(&factor.name).map(String::as_str))
             .collect();
-        let plot = plots.iter().position(|plot| *plot == expensive).unwrap_or_else(|| {
-            plots.push(expensive);
-            plots.len() - 1
-        });
+        let next = plots.len();
+        let plot = *plots.entry(expensive).or_insert(next);
         let (mut fields, settings) = apply(plan, levels);
         let own = [fields.remove(Factor::FROM_FIELD), fields.remove(Factor::TO_FIELD)];
         let sets = match plan.traffic {
@@ -66,11 +64,8 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
             None => vec![own_pairs(plan, own, &pairs)?],
         };
         for (set, pairs) in sets.iter().enumerate() {
-            let apart_of = (apart_of.clone(), set);
-            let combination = apart.iter().position(|other| *other == apart_of).unwrap_or_else(|| {
-                apart.push(apart_of);
-                apart.len() - 1
-            });
+            let next = apart.len();
+            let combination = *apart.entry((apart_of.clone(), set)).or_insert(next);
             for (from, to) in pairs {
                 let mut levels = levels.clone();
                 for (name, host, list) in [(Factor::FROM, from, &plan.from), (Factor::TO, to, &plan.to)] {
@@ -155,8 +150,9 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
             })
         }
     };
+    let mut seen: BTreeMap<&Levels, usize> = BTreeMap::new();
     for (at, levels) in made.iter().enumerate() {
-        if let Some(before) = made[..at].iter().position(|other| other == levels) {
+        if let Some(before) = seen.insert(levels, at) {
             return Err(format!("cells {} and {} have the same levels", before + 1, at + 1));
         }
     }

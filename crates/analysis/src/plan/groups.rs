@@ -186,7 +186,7 @@ fn shares_of(
 ) -> Option<GroupShares> {
     let outcome_of = |cell: &&Cell| outcomes.iter().find(|outcome| outcome.cell == cell.id);
     let own: Vec<&Outcome> = cells.iter().map(outcome_of).collect::<Option<_>>()?;
-    let specs: Vec<&Spec> = cells.iter().map(|cell| &cell.spec).collect();
+    let specs: Vec<&Spec> = cells.iter().map(|cell| &*cell.spec).collect();
     let numbers: BTreeSet<u32> = rounds.values().copied().collect();
     let trials_of = |round: u32| -> Option<Vec<&Trial>> {
         let of_round = |trial: &&Trial| complete(trial) && rounds.get(&trial.pass) == Some(&round);
@@ -525,7 +525,7 @@ mod tests {
         let mut passes = Vec::new();
         for (id, group) in (0..).zip(groups) {
             let levels = [(Factor::GROUP.to_owned(), group.0.to_owned())].into();
-            cells.push(Cell { id, spec: group.1.clone(), levels });
+            cells.push(Cell { id, spec: group.1.clone().into(), levels });
             let pass = |round: u32| round * groups.len() as u32 + id;
             let trials = (0..rounds).map(|round| trial(id, pass(round), group)).collect();
             passes.extend((0..rounds).map(|round| Pass { index: pass(round), round: Some(round), ..Pass::default() }));

@@ -33,6 +33,13 @@ impl Slot {
     pub fn cells(&self) -> Range<u32> {
         self.cell..self.cell + self.sizes
     }
+
+    /// The slot that contains this cell. They are in the order of their cells.
+    #[must_use]
+    pub fn of_cell(all: &[Self], cell: u32) -> Option<&Self> {
+        let at = all.partition_point(|slot| slot.cells().end <= cell);
+        all.get(at).filter(|slot| slot.cells().contains(&cell))
+    }
 }
 
 /// The steps of round number `round`. All cells with the same levels of expensive factors follow each other (a split plot); within
@@ -134,6 +141,15 @@ mod tests {
             }
         }
         slots
+    }
+
+    #[test]
+    fn a_cell_is_found_in_its_slot() {
+        let mut slots = slots(1, 1, 3);
+        slots[1].sizes = 3;
+        slots[2..].iter_mut().for_each(|slot| slot.cell += 2);
+        let found: Vec<Option<u32>> = (0..9).map(|cell| Some(Slot::of_cell(&slots, cell)?.cell)).collect();
+        assert_eq!(found, [Some(0), Some(1), Some(1), Some(1), Some(4), Some(5), Some(6), Some(7), None]);
     }
 
     #[test]

@@ -398,6 +398,6 @@ pub fn pair_name(header: &RunHeader, cell: u32) -> String {
 }
 
 fn host_name<'a>(header: &'a RunHeader, cell: u32, factor: &str) -> Option<&'a str> {
-    let cell: &Cell = header.cells.iter().find(|one| one.id == cell)?;
+    let cell: &Cell = Cell::find(&header.cells, cell)?;
     cell.levels.get(factor).map(String::as_str)
 }

@@ -46,7 +46,7 @@ pub fn sample(clusters: &[usize], share: f64, seed: u64) -> Vec<(usize, usize)> 
             // Each addition takes other hosts of its clusters than the last one.
             turn += 1;
             let from = near[turn % near.len()];
-            let to = far.iter().cycle().skip(turn).find(|to| **to != from);
+            let to = far.iter().cycle().skip(turn % far.len()).find(|to| **to != from);
             pairs.extend(to.map(|to| (from, *to)));
         }
     }

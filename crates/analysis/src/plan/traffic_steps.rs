@@ -178,7 +178,7 @@ pub(super) fn with_totals(header: &RunHeader, curves: &[TrafficCurve]) -> (RunHe
     let steps = || curves.iter().flat_map(|curve| &curve.steps);
     let first = |step: &TrafficStep| {
         let id = step.shares.groups.first()?.cell;
-        let mut cell: Cell = header.cells.iter().find(|cell| cell.id == id)?.clone();
+        let mut cell: Cell = Cell::find(&header.cells, id)?.clone();
         cell.levels.retain(|name, _| !members.contains(&name.as_str()));
         Some(cell)
     };

@@ -1,7 +1,7 @@
 //! `--engine auto`: pilot trials with each send method find the one with the highest goodput between two hosts.
 
 use analysis::plan::Slot;
-use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, SinkError, Spec, Stop};
+use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, Shared, SinkError, Spec, Stop};
 
 use super::{Cancel, Fleet, Pair};
 use crate::ControlError;
@@ -57,7 +57,7 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
 pub async fn choose_engines(
     fleet: &mut Fleet,
     slots: &[Slot],
-    specs: &mut [Spec],
+    specs: &mut [Shared<Spec>],
     cancel: &mut Cancel,
     mut progress: impl FnMut(&str),
 ) -> Result<(), ControlError> {
@@ -80,7 +80,7 @@ pub async fn choose_engines(
     result.and(reverted)
 }
 
-fn is_auto(specs: &[Spec], slot: &Slot) -> bool {
+fn is_auto(specs: &[Shared<Spec>], slot: &Slot) -> bool {
     specs.get(slot.cell as usize).is_some_and(|spec| spec.engine.auto)
 }
 

@@ -131,7 +131,7 @@ impl<F: Foreign> ActiveRun<'_, F, RunState> {
     /// One control connection, with as many trials as the other program makes.
     async fn foreign_curve(&mut self) -> Result<(), ControlError> {
         let cells = self.header.cells.clone();
-        let points: Vec<Spec> = cells.iter().map(|cell| cell.spec.clone()).collect();
+        let points: Vec<Spec> = cells.iter().map(|cell| Spec::clone(&cell.spec)).collect();
         let begun = self.elapsed_ns();
         let phase =
             Phase { activity: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, remaining_ns: None };

@@ -42,7 +42,7 @@ impl Metrics {
     /// Reads the state from the inventories. The near end's cache can be flushed if the near end is this process's host.
     pub(super) fn of(header: &RunHeader, pair: &Pair) -> Self {
         let over_tcp = header.cells.iter().any(|cell| cell.spec.is_over_tcp());
-        let senders = senders(header.cells.iter().map(|cell| &cell.spec));
+        let senders = senders(header.cells.iter().map(|cell| &*cell.spec));
         let Some(far) = pair.far.as_ref().filter(|_| over_tcp) else {
             return Self { ends: None, senders, shared: false, flush: None };
         };

@@ -94,7 +94,7 @@ pub(super) type Levels<'a> = Vec<(&'a str, &'a str)>;
 
 /// The levels of an outcome of a plan in the plan's order, without the block of a curve.
 pub(super) fn levels<'a>(run: &'a Run, outcome: &Outcome) -> Levels<'a> {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let cell = model::Cell::find(&run.header.cells, outcome.cell);
     let factors =
         run.header.plan.iter().flat_map(|plan| &plan.factors).filter(|factor| factor.kind != FactorKind::Sizes);
     let names = factors.map(|factor| factor.name.as_str()).chain([Factor::FROM, Factor::TO]);

@@ -62,7 +62,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
 
 /// The near end's time sequence of a pass, otherwise the far end's.
 fn captured(run: &Run, pass: u32) -> Option<(&TimeSequence, &'static str)> {
-    let pass = run.passes.iter().find(|one| one.index == pass)?;
+    let pass = model::Pass::find(&run.passes, pass)?;
     [(&pass.near, "near"), (&pass.far, "far")]
         .into_iter()
         .find_map(|(end, name)| Some((end.capture.as_ref()?.sequence.as_ref()?, name)))

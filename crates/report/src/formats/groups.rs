@@ -42,7 +42,7 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
 
 /// The name of an outcome's group.
 fn name(run: &Run, outcome: &Outcome) -> String {
-    let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+    let cell = model::Cell::find(&run.header.cells, outcome.cell);
     let level = cell.and_then(|cell| cell.levels.get(model::Factor::GROUP)).map_or("", String::as_str);
     format!("group {level}")
 }

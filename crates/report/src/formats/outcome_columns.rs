@@ -1,6 +1,6 @@
 //! The columns of a table of outcomes: of CSV and of workbooks.
 
-use model::{EndCost, EndOptions, OneWay, Outcome, Pass, Run, Spec, Stop, Summary, Trial};
+use model::{EndCost, EndOptions, OneWay, Outcome, Pass, Run, Spec, Stop, Summary};
 
 use super::table::level_names;
 use super::value::{Value, count, number, text};
@@ -29,7 +29,7 @@ impl<'a> OutcomeRows<'a> {
         let outcomes = self.runs.iter().flat_map(|run| run.outcomes.iter().map(move |outcome| (run, outcome)));
         outcomes.map(|(run, outcome)| {
             let fixed = COLUMNS.iter().map(|(_, value)| value(run, outcome));
-            let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+            let cell = model::Cell::find(&run.header.cells, outcome.cell);
             let level = |name: &String| cell.and_then(|cell| cell.levels.get(name)).and_then(text);
             (run, outcome, fixed.chain(end_values(&outcome.spec)).chain(self.levels.iter().map(level)).collect())
         })
@@ -149,8 +149,7 @@ fn completions(outcome: &Outcome) -> Vec<f64> {
 
 /// The highest value of the passes of an outcome's trials.
 fn most(run: &Run, outcome: &Outcome, value: fn(&Pass) -> Option<f64>) -> Option<f64> {
-    let pass = |trial: &Trial| run.passes.binary_search_by_key(&trial.pass, |pass| pass.index).ok();
-    let values = outcome.trials.iter().filter_map(|trial| value(&run.passes[pass(trial)?]));
+    let values = outcome.trials.iter().filter_map(|trial| value(Pass::find(&run.passes, trial.pass)?));
     values.reduce(f64::max)
 }
 

@@ -98,7 +98,7 @@ impl OutcomeTable {
         };
         let columns: Vec<_> = factors.chain(COLUMNS.iter().filter(wanted)).collect();
         let level = |outcome: &Outcome, name: &String| {
-            let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+            let cell = model::Cell::find(&run.header.cells, outcome.cell);
             labels::plain(cell.and_then(|cell| cell.levels.get(name)).map_or("", String::as_str))
         };
         let copy =

@@ -63,18 +63,12 @@ impl<'a> TrialRows<'a> {
 }
 
 fn of_outcome<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = Row<'a>> {
-    let cell = of_number(&run.header.cells, outcome.cell, |cell| cell.id);
+    let cell = Cell::find(&run.header.cells, outcome.cell);
     let own = Cell::new(outcome.cell, outcome.spec.clone());
     outcome.trials.iter().map(move |trial| {
-        let pass = of_number(&run.passes, trial.pass, |pass| pass.index);
+        let pass = Pass::find(&run.passes, trial.pass);
         Row { run, outcome, trial, cell, pass, summary: trial_summary(&own, trial) }
     })
-}
-
-/// The cell or pass of this number. They are in the order of their numbers, but for those of a damaged store.
-fn of_number<T>(all: &[T], number: u32, of: impl Fn(&T) -> u32) -> Option<&T> {
-    let at = usize::try_from(number).ok().and_then(|at| all.get(at)).filter(|one| of(one) == number);
-    at.or_else(|| all.iter().find(|one| of(one) == number))
 }
 
 type Column = (&'static str, Kind, fn(&Row<'_>) -> Option<Value>);

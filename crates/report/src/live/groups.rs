@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Event, Reading, RunHeader, Spec, Trial};
+use model::{Event, Reading, RunHeader, Shared, Spec, Trial};
 
 use super::columns::{Label, head, line, of_groups};
 use super::counts::{Change, Counts};
@@ -13,7 +13,7 @@ use super::readings::Readings;
 #[derive(Debug)]
 pub(super) struct GroupLines {
     /// Of each group, by cell.
-    specs: Vec<Spec>,
+    specs: Vec<Shared<Spec>>,
     readings: Vec<Readings>,
     headed: bool,
     /// Time of the trials that ended, ns.
@@ -29,7 +29,7 @@ impl GroupLines {
     /// `None` for a run without groups, and for one whose plan varies something else too.
     pub(super) fn of(header: &RunHeader) -> Option<Self> {
         header.plan.as_ref().filter(|plan| plan.groups().is_some() && plan.factors.len() == 1)?;
-        let specs: Vec<Spec> = header.cells.iter().map(|cell| cell.spec.clone()).collect();
+        let specs: Vec<Shared<Spec>> = header.cells.iter().map(|cell| cell.spec.clone()).collect();
         let readings = specs.iter().map(|_| Readings::default()).collect();
         Some(Self { specs, readings, headed: false, ended_ns: 0, moment: None, ended: Vec::new() })
     }
@@ -96,7 +96,7 @@ impl GroupLines {
         let retransmits: Option<u64> = changes.values().filter_map(|change| change.retransmits).reduce(|a, b| a + b);
         let all = Change { seconds: 1.0, bits, retransmits, ..Change::default() };
         let label = Label { time: time_ns as f64 / 1e9, ..Label::default() };
-        let columns = of_groups(self.specs.iter().any(Spec::is_over_tcp));
+        let columns = of_groups(self.specs.iter().any(|spec| spec.is_over_tcp()));
         let heads = (!std::mem::replace(&mut self.headed, true)).then(|| head(columns, &label));
         let note = match changes.len() {
             active if active < self.specs.len() => format!("{active} of {} groups", self.specs.len()),

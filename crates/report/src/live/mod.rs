@@ -6,7 +6,7 @@ mod groups;
 mod points;
 mod readings;
 
-use model::{Direction, Event, Reading, RunHeader, Spec, Trial, Verdict};
+use model::{Direction, Event, Reading, RunHeader, Shared, Spec, Trial, Verdict};
 
 use self::columns::{Label, columns, head, line};
 use self::counts::{Change, Counts};
@@ -25,7 +25,7 @@ pub struct LiveLines {
     /// Also a line for each flow.
     each: bool,
     /// What is measured; `None` where there are no lines.
-    spec: Option<Spec>,
+    spec: Option<Shared<Spec>>,
     /// Of a run with groups of flows.
     groups: Option<GroupLines>,
     /// The heads were printed.
@@ -165,7 +165,7 @@ fn directions(spec: &Spec) -> Vec<Direction> {
 }
 
 /// What is measured, if a run has live counts: the cells of a plan or a curve are measured side by side.
-fn measured(header: &RunHeader) -> Option<Spec> {
+fn measured(header: &RunHeader) -> Option<Shared<Spec>> {
     match header.cells.as_slice() {
         [cell] if !cell.spec.no_loss => Some(cell.spec.clone()),
         _ => None,

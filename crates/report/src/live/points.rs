@@ -1,6 +1,6 @@
 //! The numbers of a running stream, transfer or round-trip test, as the events come: what live figures show.
 
-use model::{Direction, Event, Spec};
+use model::{Direction, Event, Shared, Spec};
 use serde::Serialize;
 
 use super::counts::{Change, Counts};
@@ -37,7 +37,7 @@ pub struct LivePoint {
 /// Makes the points of one run.
 #[derive(Debug, Clone, Default)]
 pub struct LivePoints {
-    spec: Option<Spec>,
+    spec: Option<Shared<Spec>>,
     ended_ns: u64,
     readings: Readings,
 }

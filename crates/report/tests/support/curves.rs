@@ -99,7 +99,14 @@ fn curve_of(id: &str, transport: &str, shape: &Shape, sizes: &[u64]) -> Run {
             trust: Some(if wide { Trust::Fair } else { Trust::High }),
             ..Summary::default()
         };
-        run.outcomes.push(Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials });
+        run.outcomes.push(Outcome {
+            cell,
+            spec: spec.into(),
+            summary,
+            estimate: Some(estimate),
+            histogram: None,
+            trials,
+        });
     }
     curve_findings(&mut run);
     plan(&mut run);

@@ -76,7 +76,7 @@ pub(crate) fn goodput_outcome(cell: u32, spec: Spec, trials: Vec<Trial>, values:
         trust: Some(Trust::High),
         ..Summary::default()
     };
-    Outcome { cell, spec, summary, estimate: Some(estimate), histogram: None, trials }
+    Outcome { cell, spec: spec.into(), summary, estimate: Some(estimate), histogram: None, trials }
 }
 
 pub(crate) fn trial(cell: u32, pass: u32, near: EndTally, far: EndTally, value: f64) -> Trial {

@@ -77,7 +77,14 @@ pub(crate) fn netpipe_recorded(text: &str) -> Run {
         let (Some(block), Some(rate)) = (fields.next(), fields.next()) else { continue };
         let spec = Spec { block: block as u64, ..Spec::new("tcp", "pingpong") };
         let summary = Summary { netpipe_bps: Some(rate * MEGABIT), trials: 3, ..Summary::default() };
-        run.outcomes.push(Outcome { cell, spec, summary, estimate: None, histogram: None, trials: Vec::new() });
+        run.outcomes.push(Outcome {
+            cell,
+            spec: spec.into(),
+            summary,
+            estimate: None,
+            histogram: None,
+            trials: Vec::new(),
+        });
     }
     run
 }
@@ -428,7 +435,7 @@ pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
         ..Summary::default()
     };
     let estimate = Some(estimate("mean over trials of the transaction rate", "1/s", &values));
-    run.outcomes.push(Outcome { cell: 0, spec, summary, estimate, histogram: Some(merged), trials });
+    run.outcomes.push(Outcome { cell: 0, spec: spec.into(), summary, estimate, histogram: Some(merged), trials });
     run.findings.push(finding(
         FindingKind::Latency,
         &format!("Half of the round trips take {} or less.", model::units::seconds(median_ns)),

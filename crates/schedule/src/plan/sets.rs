@@ -13,7 +13,7 @@ use crate::{End, FailureKind, TestResult};
 impl PlanRun {
     /// The combination of a cell that is measured at the same time as all others of its combination.
     pub(super) fn together(&self, cell: u32) -> Option<usize> {
-        let slot = self.schedule.slots.iter().find(|slot| slot.cells().contains(&cell))?;
+        let slot = Slot::of_cell(&self.schedule.slots, cell)?;
         slot.together.then_some(slot.combination)
     }
 
@@ -62,7 +62,7 @@ impl PlanRun {
             let Some(combination) = self.together(cell).filter(|combination| noted.insert(*combination)) else {
                 continue;
             };
-            let Some(first) = state.header.cells.iter().find(|one| one.id == cell) else { continue };
+            let Some(first) = model::Cell::find(&state.header.cells, cell) else { continue };
             let of_set = |slot: &&Slot| slot.together && slot.combination == combination;
             let ids = self.schedule.slots.iter().filter(of_set).flat_map(Slot::cells).collect();
             state.notes.push(set_failed_twice(first, ids, self.round, &reason));

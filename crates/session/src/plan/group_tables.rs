@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
-use model::{Design, Factor, FactorKind, Spec};
+use model::{Design, Factor, FactorKind, Shared, Spec};
 
 use super::groups::{Given, MAX_GROUPS, possible};
 use crate::Failure;
@@ -63,7 +63,12 @@ impl GroupTables {
     }
 
     /// Gives the specs of each cell the start and the end of its group.
-    pub(super) fn time(&self, top: &Table<'_>, cells: &[PlannedCell], specs: &mut [Vec<Spec>]) -> Result<(), Failure> {
+    pub(super) fn time(
+        &self,
+        top: &Table<'_>,
+        cells: &[PlannedCell],
+        specs: &mut [Vec<Shared<Spec>>],
+    ) -> Result<(), Failure> {
         for (cell, specs) in cells.iter().zip(specs) {
             let Some((name, (given, at))) =
                 cell.levels.get(Factor::GROUP).and_then(|level| self.groups.get_key_value(level))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
-use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Spec, Stop, Stopping};
+use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Shared, Spec, Stop, Stopping};
 
 use crate::Failure;
 use crate::draft::{FIELDS, Pattern, SpecDraft, field, split, unknown};
@@ -139,7 +139,7 @@ pub fn of_groups(common: &SpecDraft, groups: &[String], hosts: &Hosts, rule: Sto
         settings,
         ..Plan::default()
     };
-    Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells, specs })
+    Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells, specs: specs.into_iter().map(Shared::from).collect() })
 }
 
 fn wrong(place: &str, what: &str) -> Failure {
@@ -344,7 +344,7 @@ mod tests {
         common.set("block", "imix").unwrap();
         let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
         let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
-        let words: Vec<String> = specs.iter().map(Spec::block_words).collect();
+        let words: Vec<String> = specs.iter().map(|spec| spec.block_words()).collect();
         assert_eq!((specs[0].flows, words), (2, vec!["imix:64*2,594".into(), "1 KiB".into(), "imix".into()]));
     }
 

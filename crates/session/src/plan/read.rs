@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
-use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
+use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Shared, Spec};
 use sha2::{Digest, Sha256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
@@ -132,16 +132,17 @@ fn labels(fleet: &Fleet) -> BTreeMap<String, BTreeMap<String, String>> {
 }
 
 /// Gives each end of a cell the data address that the fleet has for its host, unless the cell has one.
-fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Spec>]) -> Result<(), Failure> {
+fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Shared<Spec>>]) -> Result<(), Failure> {
     let mut known: BTreeMap<&str, Option<IpAddr>> = BTreeMap::new();
     for host in &fleet.hosts {
         known.insert(&host.name, host.data_address()?);
     }
     for (cell, specs) in cells.iter().zip(specs) {
         let of = |host: &Option<String>| host.as_deref().and_then(|host| known.get(host).copied().flatten());
-        for spec in specs {
-            spec.near.data_addr = spec.near.data_addr.or(of(&cell.from));
-            spec.far.data_addr = spec.far.data_addr.or(of(&cell.to));
+        let given = [of(&cell.from), of(&cell.to)];
+        for spec in specs.iter_mut().filter(|_| given.iter().any(Option::is_some)) {
+            spec.near.data_addr = spec.near.data_addr.or(given[0]);
+            spec.far.data_addr = spec.far.data_addr.or(given[1]);
         }
     }
     Ok(())
@@ -151,9 +152,9 @@ fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Spec>])
 fn with_sizes(
     plan: &mut Plan,
     planned: Vec<PlannedCell>,
-    specs: Vec<Vec<Spec>>,
-) -> Result<(Vec<PlannedCell>, Vec<Spec>), String> {
-    let curves = specs.iter().flatten().any(Spec::is_point);
+    specs: Vec<Vec<Shared<Spec>>>,
+) -> Result<(Vec<PlannedCell>, Vec<Shared<Spec>>), String> {
+    let curves = specs.iter().flatten().any(|spec| spec.is_point());
     if curves && plan.factors.iter().any(|factor| factor.name == Factor::SIZES) {
         return Err("the sizes of a curve are already a factor called block: write them in [base], as \
                     block = \"1KiB,64KiB\", or as `first` and `to`"
@@ -205,8 +206,8 @@ fn specs(
     origins: &Origins<'_>,
     cells: &[PlannedCell],
     in_lab: bool,
-) -> Result<Vec<Vec<Spec>>, Failure> {
-    let mut all = Vec::with_capacity(cells.len());
+) -> Result<Vec<Vec<Shared<Spec>>>, Failure> {
+    let mut all: Vec<Vec<Shared<Spec>>> = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
         let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
         let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
@@ -216,14 +217,27 @@ fn specs(
             Some(at) => source.wrong(&at.span, &at.key, format!("{name}: {error}")),
             None => wrong(&error.to_string()),
         };
-        let mut specs = fields.specs(&cell.fields).map_err(of_field)?;
-        match specs.first().and_then(|spec| spec.speak.clone()) {
-            Some(program) => peer::check(program.as_str(), &specs, cell).map_err(|what| wrong(&what))?,
+        // The cells of two pairs of hosts often have the same specs.
+        let known = at.checked_sub(1).filter(|before| {
+            let before = &cells[*before];
+            (&before.fields, &before.settings) == (&cell.fields, &cell.settings)
+        });
+        let specs = match known {
+            Some(before) => all[before].clone(),
             None => {
-                specs.iter().try_for_each(engine::pattern::check).map_err(|error| wrong(&error.to_string()))?;
+                let specs = fields.specs(&cell.fields).map_err(of_field)?;
+                match specs.first().and_then(|spec| spec.speak.as_ref()) {
+                    Some(program) => peer::check(program.as_str(), &specs),
+                    None => specs.iter().try_for_each(engine::pattern::check).map_err(|error| error.to_string()),
+                }
+                .map_err(|what| wrong(&what))?;
+                let with_settings = |spec: Spec| Spec { settings: cell.settings.clone(), ..spec }.into();
+                specs.into_iter().map(with_settings).collect()
             }
+        };
+        if let Some(program) = specs.first().and_then(|spec| spec.speak.as_ref()) {
+            peer::check_hosts(program.as_str(), cell).map_err(|what| wrong(&what))?;
         }
-        specs.iter_mut().for_each(|spec| spec.settings = cell.settings.clone());
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;
             return Err(wrong(&format!(

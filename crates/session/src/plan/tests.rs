@@ -193,6 +193,14 @@ fn settings_of_interfaces_are_expensive_and_all_settings_reach_the_specs() {
 }
 
 #[test]
+fn pairs_of_hosts_share_their_spec_unless_something_differs() {
+    let text = "from = [\"a\", \"b\"]\nto = [\"c\", \"d\"]\n[[factor]]\nfield = \"flows\"\nlevels = [1, 2]\n";
+    let read = plan(text);
+    assert!(read.specs[..4].iter().all(|spec| spec.is_same(&read.specs[0]) && spec.flows == 1));
+    assert!(read.specs[4..].iter().all(|spec| spec.is_same(&read.specs[4]) && spec.flows == 2));
+}
+
+#[test]
 fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     let text = "to = [\"a\", \"b\"]\n[base]\npattern = \"curve\"\nblock = \"1KiB,8,64KiB\"\n\
                 [[factor]]\nname = \"socket\"\nfield = \"sndbuf\"\nlevels = [\"32KiB\", \"1MiB\"]\n";

@@ -1,7 +1,7 @@
 //! Simultaneous tests of many hosts: `[traffic]`, which hosts send at the same time, and `light`, how many tests share a host.
 
 use analysis::plan::{PlannedCell, doubling};
-use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, Spec, TrafficKind};
+use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, Shared, Spec, TrafficKind};
 
 use super::groups::{MAX_GROUPS, possible};
 use crate::Failure;
@@ -105,7 +105,12 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
 }
 
 /// Checks that the cells can be measured at the same time as others of their hosts.
-pub(super) fn check(top: &Table<'_>, plan: &Plan, cells: &[PlannedCell], specs: &[Vec<Spec>]) -> Result<(), Failure> {
+pub(super) fn check(
+    top: &Table<'_>,
+    plan: &Plan,
+    cells: &[PlannedCell],
+    specs: &[Vec<Shared<Spec>>],
+) -> Result<(), Failure> {
     let wrong = |cell: &PlannedCell, what: &str| {
         let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or("this host"));
         top.wrong(format!("{} to {}: {what}", ends[0], ends[1]))

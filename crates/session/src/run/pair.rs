@@ -134,9 +134,9 @@ fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader, pair: &Pai
         }
         Schedule::Advise(plan) if plan.goal == Goal::Latency => {
             let spec = &mut header.cells[0].spec;
-            let stamped = Spec { anatomy: true, ..spec.clone() };
+            let stamped = Spec { anatomy: true, ..Spec::clone(spec) };
             if possible(&stamped) {
-                *spec = stamped;
+                *spec = stamped.into();
             }
         }
         _ => {}

@@ -8,7 +8,7 @@ use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
 use control::{Access, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
-use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Spec, Tool};
+use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Shared, Spec, Tool};
 
 use super::foreign::Far;
 use super::header::header;
@@ -19,7 +19,7 @@ use crate::bus_runs::OnBus;
 use crate::setup;
 
 /// A host of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PlanHost {
     /// This process, as the near end.
     LocalNear,
@@ -50,13 +50,15 @@ impl PlanHost {
 const AT_ONCE: usize = 200;
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
-pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
-    let mut hosts: Vec<PlanHost> = Vec::new();
+pub(crate) fn slots(
+    plan: &Plan,
+    cells: &[PlannedCell],
+    specs: &[Shared<Spec>],
+) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
+    let mut numbers: BTreeMap<PlanHost, usize> = BTreeMap::new();
     let mut number = |host: PlanHost| {
-        hosts.iter().position(|other| *other == host).unwrap_or_else(|| {
-            hosts.push(host);
-            hosts.len() - 1
-        })
+        let next = numbers.len();
+        *numbers.entry(host).or_insert(next)
     };
     let mut ends = Vec::with_capacity(cells.len());
     for (cell, spec) in cells.iter().zip(specs) {
@@ -73,8 +75,8 @@ pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Resul
             (near, Some(number(named(&cell.to).unwrap_or(PlanHost::LocalFar))))
         });
     }
-    let count = hosts.len();
-    let mut things = Vec::new();
+    let count = numbers.len();
+    let mut things = BTreeMap::new();
     let mut slots: Vec<Slot> = Vec::new();
     for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
         // A number that no host has stands for "no far host".
@@ -90,17 +92,17 @@ pub(crate) fn slots(plan: &Plan, cells: &[PlannedCell], specs: &[Spec]) -> Resul
             }
         }
     }
-    Ok((slots, hosts))
+    let mut hosts: Vec<(PlanHost, usize)> = numbers.into_iter().collect();
+    hosts.sort_by_key(|(_, number)| *number);
+    Ok((slots, hosts.into_iter().map(|(host, _)| host).collect()))
 }
 
 /// The numbers of what a cell's test shares with others beside its hosts; `things` has what is known so far.
-fn shared_by(plan: &Plan, cell: &PlannedCell, things: &mut Vec<[String; 2]>) -> Vec<usize> {
+fn shared_by(plan: &Plan, cell: &PlannedCell, things: &mut BTreeMap<[String; 2], usize>) -> Vec<usize> {
     let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or_default());
     let mut number = |thing: [String; 2]| {
-        things.iter().position(|known| *known == thing).unwrap_or_else(|| {
-            things.push(thing);
-            things.len() - 1
-        })
+        let next = things.len();
+        *things.entry(thing).or_insert(next)
     };
     plan.shared(ends).into_iter().map(&mut number).collect()
 }
@@ -263,7 +265,7 @@ fn does_not_answer(error: &ControlError) -> bool {
 fn begin(
     request: &Request,
     parsed: &ParsedPlan,
-    specs: Vec<Spec>,
+    mut specs: Vec<Shared<Spec>>,
     (slots, hosts): (&[Slot], &[PlanHost]),
     fleet: &Fleet,
     programs: &BTreeMap<usize, String>,
@@ -274,8 +276,13 @@ fn begin(
     let reached = reached.or_else(|| fleet.end(first.near).map(|near| (near, near)));
     let (near, far) = reached.ok_or_else(|| Failure::other("the near host is not connected"))?;
     let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
+    // Cells whose specs were changed alike have one again.
+    for at in 1..specs.len() {
+        let (before, rest) = specs.split_at_mut(at);
+        rest[0].share(&before[at - 1]);
+    }
     let cells = parsed.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
-        let slot = slots.iter().find(|slot| slot.cells().contains(&id)).unwrap_or(first);
+        let slot = Slot::of_cell(slots, id).unwrap_or(first);
         let mut levels = planned.levels.clone();
         for factor in parsed.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
             levels.insert(factor.name.clone(), observed(factor, [inventory(slot.near), inventory(slot.far)]));

@@ -105,7 +105,7 @@ impl Preview {
         let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
         let steps = round(&slots, parsed.plan.light.map_or(1, |tests| tests as usize), seed, 0);
         let slot_ns = |first: &u32| {
-            let slot = slots.iter().find(|slot| slot.cell == *first);
+            let slot = Slot::of_cell(&slots, *first);
             let path = Path::of(topology, &parsed.specs[*first as usize]);
             slot.map_or(0, |slot| trials_ns(parsed, slot, &path)) + extra_ns(parsed, *first, &path)
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use analysis::plan::PlannedCell;
 use control::coordinator::Schedule;
-use model::{Family, Pass, Plan, Retest, RunHeader, Spec, Stopping, Trial};
+use model::{Family, Pass, Plan, Retest, RunHeader, Shared, Spec, Stopping, Trial};
 use peers::Login;
 
 use crate::fleet::Fleet;
@@ -79,7 +79,7 @@ pub struct ParsedPlan {
     /// Its cells; the sizes of a curve are consecutive.
     pub cells: Vec<PlannedCell>,
     /// The specs of the cells, with their settings.
-    pub specs: Vec<Spec>,
+    pub specs: Vec<Shared<Spec>>,
 }
 
 /// The earlier part of a continued run.

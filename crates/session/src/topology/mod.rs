@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lab::Topology;
-use model::{PlanLab, Spec};
+use model::{PlanLab, Shared, Spec};
 
 use crate::draft::unknown;
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ pub const READY: [Ready; 7] =
 ///
 /// # Errors
 /// As [`find`], and a property that a cell gives a link.
-pub fn of_plan(plan: &Path, lab: &PlanLab, specs: &[Spec]) -> Result<Topology, Failure> {
+pub fn of_plan(plan: &Path, lab: &PlanLab, specs: &[Shared<Spec>]) -> Result<Topology, Failure> {
     let beside = plan.parent().filter(|_| lab.topology.contains(['.', '/'])).map(|folder| folder.join(&lab.topology));
     let name = beside.map_or_else(|| lab.topology.clone(), |file| file.display().to_string());
     let topology = find(&name, &lab.vars)?;

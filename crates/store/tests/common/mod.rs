@@ -65,7 +65,7 @@ pub(crate) fn estimate(value: f64) -> Estimate {
 pub(crate) fn outcome(cell: u32, trials: Vec<Trial>) -> Outcome {
     let summary = Summary { trust: Some(Trust::Fair), ..Summary::default() };
     let spec = Spec::new("tcp", "stream");
-    Outcome { cell, spec, summary, estimate: Some(estimate(9.5e8)), histogram: None, trials }
+    Outcome { cell, spec: spec.into(), summary, estimate: Some(estimate(9.5e8)), histogram: None, trials }
 }
 
 pub(crate) fn ending(how: &str) -> Ending {
@@ -314,7 +314,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Vec<Event>> {
                     trials.iter_mut().for_each(|trial| trial.near.rtt = None);
                 }
                 let spec = Spec::new("tcp", "pingpong");
-                events.push(Event::Outcome(Outcome { cell, spec, summary, estimate, histogram, trials }));
+                events.push(Event::Outcome(Outcome { cell, spec: spec.into(), summary, estimate, histogram, trials }));
             }
             events.extend(findings.into_iter().map(Event::Finding));
             events.push(Event::End(Ending { how, error, duration_ns, ..Ending::default() }));

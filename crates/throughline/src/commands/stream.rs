@@ -128,7 +128,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 fn groups(args: &StreamArgs) -> Result<u8, Failure> {
     let (hosts, rule) = (args.peer.hosts(), args.precision.rule(Some(BUDGET)));
     let parsed = plan::of_groups(&args.draft(), &args.group, &hosts, rule)?;
-    args.output.check("stream", &parsed.specs)?;
+    args.output.check("stream", parsed.specs.iter().map(|spec| &**spec))?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
     Ok(conduct(&args.output.request("stream", hosts, work), &args.output, args.bulk.shape())?.1)
 }

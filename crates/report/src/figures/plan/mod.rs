@@ -109,7 +109,7 @@ fn over_time(run: &Run) -> Vec<Drawn> {
     let mut by_unit: BTreeMap<&str, Vec<(OwnLevels, Series)>> = BTreeMap::new();
     for outcome in &run.outcomes {
         let Some(estimate) = &outcome.estimate else { continue };
-        let cell = run.header.cells.iter().find(|cell| cell.id == outcome.cell);
+        let cell = model::Cell::find(&run.header.cells, outcome.cell);
         let levels: OwnLevels =
             cell.iter().flat_map(|cell| &cell.levels).map(|(name, level)| (name.clone(), level.clone())).collect();
         let point = |trial: &model::Trial| {

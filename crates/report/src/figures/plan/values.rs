@@ -185,17 +185,22 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
     let mut cells = Vec::new();
     let [rows, columns] =
         [&from, &to].map(|levels| levels.iter().map(String::as_str).zip(0..).collect::<HashMap<_, usize>>());
-    for value in &measured.values {
-        let others = value.others(&HOSTS).filter(|(name, _)| varied.iter().any(|varied| varied == name));
+    let same_row = |a: &Value<'_>, b: &Value<'_>| std::ptr::eq(a.table, b.table) && std::ptr::eq(a.row, b.row);
+    for of_row in measured.values.chunk_by(same_row) {
+        let first = of_row.first()?;
+        // Hosts are the rows and columns of a table in which both vary; its other factors are the same for all of it.
+        let others = first.others(&HOSTS).filter(|(name, _)| varied.iter().any(|varied| varied == name));
         let words: Vec<String> = others.map(|(name, level)| format!("{name} {level}")).collect();
         let words = words.join(", ");
         let panel = panels.iter().position(|other| *other == words).unwrap_or_else(|| {
             panels.push(words);
             panels.len() - 1
         });
-        let at = |places: &HashMap<&str, usize>, factor| places.get(value.level(factor)?).copied();
-        let (row, column) = (at(&rows, Factor::FROM)?, at(&columns, Factor::TO)?);
-        cells.push(MatrixCell { panel, row, column, value: value.mean.value });
+        let row = *rows.get(first.level(Factor::FROM)?)?;
+        for value in of_row {
+            let column = *columns.get(value.column)?;
+            cells.push(MatrixCell { panel, row, column, value: value.mean.value });
+        }
     }
     if panels.iter().all(String::is_empty) {
         panels.clear();

@@ -43,7 +43,7 @@ fn run(figures: &Figures) -> Run {
     (run.header.near.cores, run.header.far.cores) = (Some(4), Some(8));
     let outcome = &mut run.outcomes[0];
     outcome.trials.truncate(1);
-    outcome.spec = model::Spec { block, flows, ..model::Spec::new("tcp", "stream") };
+    outcome.spec = model::Spec { block, flows, ..model::Spec::new("tcp", "stream") }.into();
     let trial = &mut outcome.trials[0];
     let end = |at: usize, sends: bool| {
         let sizes = buffers.map(|all| [all[at * 2], all[at * 2 + 1]]);

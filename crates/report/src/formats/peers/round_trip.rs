@@ -63,7 +63,8 @@ pub(super) mod recorded {
         let estimate =
             run.outcomes[0].estimate.clone().map(|estimate| Estimate { value, low: None, high: None, ..estimate });
         let summary = Summary { goodput_bps: Some(value), ..Summary::default() };
-        run.outcomes = vec![Outcome { cell: 0, spec, summary, estimate, histogram: None, trials: vec![trial] }];
+        run.outcomes =
+            vec![Outcome { cell: 0, spec: spec.into(), summary, estimate, histogram: None, trials: vec![trial] }];
         run
     }
 
