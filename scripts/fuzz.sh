@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Coverage-guided tests (fuzz/): `fuzz.sh [--until-quiet] [SECONDS [TARGET...]]`, 60 s for each of all targets by default. As many run at
-# once as there are cores. With --until-quiet a target runs until SECONDS of its processor time bring no new edge.
+# once as there are cores. With --until-quiet a target runs until SECONDS of its processor time bring no new edge in a line of ours.
 # Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins.
-# Prints for each target how many inputs ran, how many edges of our own code (scripts/instrumented.sh) all of them reach, how many of these
-# this run found, its processor time, and when in it the last edge was new. Fails on an input that a target does not survive, with its
-# file and the command that runs it again.
+# Prints for each target how many inputs ran, how many edges of our crates (scripts/instrumented.sh) all of them reach, how many of these
+# this run found, how many of those are in lines of ours, its processor time, and when in it the last of these was new. The others are in
+# generic code of libraries, which is compiled for each of our types: a fault in JSON, at each field of each message. Fails on an input
+# that a target does not survive, with its file and the command that runs it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -42,14 +43,28 @@ statistic() { sed -n "s/^stat::$2: *//p" "$1" | tail -n 1; }
 # The edges in the last line of the log $1 that matches $2.
 edges() { grep -E "$2" "$1" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1; }
 
-# watch_target PID LOG SECONDS: ends the process when so much processor time brought no new edge; without SECONDS it only watches. Keeps in
-# LOG.times the time, s, at which the last edge was new, and the time until now.
+# own_edges PID PROGRAM: how many of the new edges in a log on standard input are in lines of this repository, not in code of a library
+# that was inlined there.
+own_edges() {
+    local base
+    base=$(sed -n "s|^\([0-9a-f]*\)-.* 00000000 .*$2\$|\1|p" "/proc/$1/maps" 2>/dev/null | head -n 1)
+    # Not yet started, or over.
+    [ -n "$base" ] || { echo 0 && return; }
+    sed -n 's/.*NEW_PC: 0x\([0-9a-f]*\).*/\1/p' | while read -r at; do printf '%x\n' $((16#$at - 16#$base)); done |
+        addr2line -a -i -e "$2" |
+        awk -v root="$PWD/" '/^0x/ { first = 1; next } first { own += index($0, root) == 1; first = 0 } END { print own + 0 }'
+}
+
+# watch_target PID LOG SECONDS PROGRAM: ends the process when so much processor time brought no new edge in a line of ours; without SECONDS
+# it only watches. Keeps in LOG.times the time, s, at which the last of them was new, the time until now, and their number.
 watch_target() {
-    local reached known='' now last=0
+    local now last=0 own=0 read=0 all new
     while now=$(ps -o cputimes= -p "$1"); do
-        reached=$(tail -n 50 "$2" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1)
-        [ "$reached" = "$known" ] || known=$reached last=$now
-        printf '%d %d\n' "$last" "$now" >"$2.times"
+        all=$(wc -l <"$2")
+        new=$(sed -n "$((read + 1)),${all}p" "$2" | own_edges "$1" "$4")
+        read=$all
+        [ "$new" -eq 0 ] || own=$((own + new)) last=$now
+        printf '%d %d %d\n' "$last" "$now" "$own" >"$2.times"
         # It prints its figures and ends with code 0.
         [ -z "$3" ] || [ $((now - last)) -lt "$3" ] || kill -USR1 "$1"
         sleep 1
@@ -59,15 +74,16 @@ watch_target() {
 # run_target TARGET SECONDS [until-quiet]: one target, with one line of result.
 run_target() {
     local target=$1 seconds=$2 log=target/fuzz/$1.log artifacts=target/fuzz/artifacts/$1
-    local fuzzer watcher known reached last total limit=$2 quiet=''
+    local fuzzer watcher known reached last total own limit=$2 quiet=''
     [ -z "${3:-}" ] || limit=0 quiet=$seconds
     mkdir -p "target/fuzz/corpus/$target" "$artifacts"
     dictionary "$target" >"target/fuzz/$target.dict"
     # libFuzzer's own output says more than is read here.
-    THRU_FUZZ_WORDS=target/fuzz/$target.dict "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST -rss_limit_mb=$MEMORY -print_final_stats=1 \
-        -dict="target/fuzz/$target.dict" -artifact_prefix="$artifacts/" "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1 &
+    THRU_FUZZ_WORDS=target/fuzz/$target.dict "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST \
+        -rss_limit_mb=$MEMORY -print_final_stats=1 -print_pcs=1 -dict="target/fuzz/$target.dict" -artifact_prefix="$artifacts/" \
+        "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1 &
     fuzzer=$!
-    watch_target "$fuzzer" "$log" "$quiet" &
+    watch_target "$fuzzer" "$log" "$quiet" "$programs/$target" &
     watcher=$!
     if ! wait "$fuzzer"; then
         printf '%-14s FAILED\n' "$target"
@@ -79,9 +95,9 @@ run_target() {
     wait "$watcher"
     known=$(edges "$log" 'INITED')
     reached=$(edges "$log" ' cov: ')
-    read -r last total <"$log.times"
-    printf '%-14s %11s inputs, %6s edges, %5s new, the last after %s of %s s\n' "$target" "$(statistic "$log" number_of_executed_units)" \
-        "${reached:-0}" "$((${reached:-0} - ${known:-0}))" "$last" "$total"
+    read -r last total own <"$log.times"
+    printf '%-14s %11s inputs, %6s edges, %5s new; %s of them in our lines, the last after %s of %s s\n' "$target" \
+        "$(statistic "$log" number_of_executed_units)" "${reached:-0}" "$((${reached:-0} - ${known:-0}))" "$own" "$last" "$total"
 }
 
 quiet=''
@@ -113,7 +129,7 @@ fi
 
 mkdir -p target/fuzz
 say "$seconds s ${quiet:+without a new edge }for each of ${#targets[@]} targets, $(nproc) at once"
-export -f run_target watch_target sources dictionary statistic edges
+export -f run_target watch_target own_edges sources dictionary statistic edges
 export programs LONGEST SLOWEST MEMORY quiet
 # shellcheck disable=SC2016 # the inner shell expands its arguments
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'run_target "$1" "$2" "$quiet"' run_target '{}' "$seconds" ||
