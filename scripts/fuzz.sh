@@ -115,6 +115,8 @@ done
 scripts/setup.sh fuzz
 find_rust || exit 1
 find_tools
+# Without it no edge would be in a line of ours, and every target quiet.
+have addr2line || die "missing: addr2line" "run: $(apt_command binutils)"
 host=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TARGET_DIR=$PWD/target/fuzz/build RUSTC_WRAPPER=$PWD/scripts/instrumented.sh
 programs=$CARGO_TARGET_DIR/$host/release
