@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the files of a release from the current commit, in OUT (default: target/release-files): `thru` with the list of its
-# dependencies inside (cargo auditable; `cargo audit bin thru` reads it), its bill of materials (CycloneDX), and their checksums.
+# Builds the files of a release from the current commit, in OUT (default: target/release-files): `thru` and `thru-static`, with the lists
+# of their dependencies inside (cargo auditable; `cargo audit bin thru` reads it), the bill of materials of thru (CycloneDX), and their
+# checksums. thru-static needs no library, for hosts to which `thru fleet up` copies it, and lacks what needs one: MPI, PVM, TCP stacks.
 # Paths of this machine are replaced, so that a build in another folder gives the same bytes. `release.sh --twice` builds two times,
 # in two folders, and compares.
 set -euo pipefail
@@ -25,33 +26,45 @@ commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 
-# Equal functions are folded by lld, which is rustc's linker for x86-64; another one links without.
-folding=''
-probe=$(mktemp)
-if echo 'fn main() {}' | rustc -C link-arg=-Wl,--icf=all -o "$probe" - 2>/dev/null; then folding='-C link-arg=-Wl,--icf=all'; fi
-rm -f "$probe"
+host=$(rustc -vV | sed -n 's/^host: //p')
+# Cargo's target and the features of thru-static.
+static_target=${host%%-*}-unknown-linux-musl
+static_features=xlsx,parquet,metrics,fleet
 
-# build FOLDER: the program and its bill of materials from a clone of the commit in FOLDER/source.
+# flags TARGET: rustc's flags for the target. Equal functions are folded by lld, which is rustc's linker for some; others link without.
+flags() {
+    local probe fold='-C link-arg=-Wl,--icf=all'
+    probe=$(mktemp)
+    # shellcheck disable=SC2086 # two words
+    echo 'fn main() {}' | rustc --target "$1" $fold -o "$probe" - 2>/dev/null || fold=''
+    rm -f "$probe"
+    echo "$paths $fold"
+}
+
+# build FOLDER: both programs and the bill of materials from a clone of the commit in FOLDER/source.
 build() {
-    local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot
+    local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot paths
     git clone -q --no-checkout . "$source"
     git -C "$source" checkout -q "$commit"
     sysroot=$(rustc --print sysroot)
     (
         cd "$source"
         export CARGO_TARGET_DIR=$built
-        export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust $folding"
+        paths="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust"
         # No panic passes through C, so that its functions need no tables for it.
         export CFLAGS="-fno-asynchronous-unwind-tables -ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
         # The crate of libbpf does not look for the static libraries of libelf and zlib itself.
         LIBBPF_SYS_LIBRARY_PATH=$(pkg-config --variable=libdir libelf)
         export LIBBPF_SYS_LIBRARY_PATH
-        cargo auditable build --release --locked -p throughline --features static
+        RUSTFLAGS=$(flags "$host") cargo auditable build --release --locked -p throughline --features static
+        RUSTFLAGS=$(flags "$static_target") cargo auditable build --release --locked -p throughline --target "$static_target" \
+            --no-default-features --features "$static_features"
+        cp "$built/$static_target/release/thru" "$built/release/thru-static"
         cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
         # Its references are paths, and its number is random.
         sed -i -e "s|$source|/throughline|g" -e '/"serialNumber"/d' crates/throughline/thru_bin.cdx.json
     )
-    for file in "$built/release/thru" "$source/crates/throughline/thru_bin.cdx.json"; do
+    for file in "$built/release/thru" "$built/release/thru-static" "$source/crates/throughline/thru_bin.cdx.json"; do
         if grep -qaF -e "$source" -e "$built" -e "$HOME/" "$file"; then
             grep -aoE "($source|$built|$HOME)/[[:graph:]]{0,60}" "$file" | sort -u | head -n 5 >&2
             die "${file##*/} contains paths of this machine"
@@ -65,19 +78,25 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build "$work/first"
 mkdir -p "$out"
-cp "$work/first/target/release/thru" "$out/thru"
+cp "$work/first/target/release/thru" "$work/first/target/release/thru-static" "$out/"
 cp "$work/first/source/crates/throughline/thru_bin.cdx.json" "$out/thru.cdx.json"
-size=$(stat -c %s "$out/thru")
-[ "$size" -le "$most" ] || die "thru has $size bytes, more than $most" "see docs/notes/2026-11-26-binary-size.md for what takes the room"
-# `thru fleet up` copies it to hosts that may have no other library than that of C.
+for program in thru thru-static; do
+    size=$(stat -c %s "$out/$program")
+    [ "$size" -le "$most" ] || die "$program has $size bytes, more than $most" "see docs/notes/2026-11-26-binary-size.md for what takes the room"
+    readelf -S "$out/$program" | grep -qF .dep-v0 || die "$program has no list of its dependencies"
+done
+# Hosts may have no other library than that of C.
 needed=$(readelf -d "$out/thru" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libgcc_s|ld-linux.*)\.so' || true)
 [ -z "$needed" ] || die "thru needs libraries that hosts may lack: $needed"
-readelf -S "$out/thru" | grep -qF .dep-v0 || die "thru has no list of its dependencies"
-(cd "$out" && sha256sum thru thru.cdx.json >SHA256SUMS)
+! readelf -l "$out/thru-static" | grep -qF INTERP || die "thru-static is not static"
+"$out/thru-static" --version >/dev/null || die "thru-static does not run"
+(cd "$out" && sha256sum thru thru-static thru.cdx.json >SHA256SUMS)
 if [ "$twice" = yes ]; then
     rm -rf "$work/first"
     build "$work/the-second"
-    cmp "$out/thru" "$work/the-second/target/release/thru" || die "two builds of thru differ"
+    for program in thru thru-static; do
+        cmp "$out/$program" "$work/the-second/target/release/$program" || die "two builds of $program differ"
+    done
     cmp "$out/thru.cdx.json" "$work/the-second/source/crates/throughline/thru_bin.cdx.json" ||
         die "two bills of materials differ"
     say "both builds have the same bytes"

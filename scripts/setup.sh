@@ -208,6 +208,18 @@ release_tools() {
     find_tools
     tool cargo-auditable "$CARGO_AUDITABLE"
     tool cargo-cyclonedx "$CARGO_CYCLONEDX"
+    # thru-static: a C compiler and Rust's standard library for musl.
+    if ! have musl-gcc; then
+        may_install || die "no musl-gcc; thru-static needs it" "run: $(apt_command musl-tools)"
+        refresh
+        apt_install musl-tools
+    fi
+    local target
+    target=$(rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1/p')-unknown-linux-musl
+    [ ! -d "$(rustc --print target-libdir --target "$target")" ] || return 0
+    have rustup || die "no standard library of Rust for $target; thru-static needs it" "install rustup, then: rustup target add $target"
+    say "adding rustup target $target"
+    rustup target add "$target"
 }
 
 # Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.

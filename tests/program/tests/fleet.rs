@@ -569,6 +569,24 @@ fn agents_come_by_ssh_and_leave_nothing() {
     assert!(up.stdout.starts_with("2 of 3 agents run.\n  h4: ssh does not reach h4: "), "{}", up.stdout);
     hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
     assert_eq!(left(), before);
+    // A program whose loader a host lacks, as with another C library, gives way to the next one.
+    let thru = program::binary::thru();
+    let mut bytes = fs::read(&thru).unwrap();
+    let loader = bytes.windows(11).position(|window| window == b"/ld-linux-x").expect("the path of the loader");
+    bytes[loader + 1..loader + 3].copy_from_slice(b"no");
+    fs::write(hosts.sandbox.path("broken"), bytes).unwrap();
+    fs::write(hosts.sandbox.path("fleet.toml"), "[[host]]\nname = \"h2\"\n").unwrap();
+    let up = ["fleet", "up", "fleet.toml", "--ssh-config", "config", "--program", "broken"];
+    let refused = hosts.on_h1(&up).ended_with(3);
+    for part in ["0 of 1 agents run.\n  h2: the program does not run there (", "give a static build with --program"] {
+        assert!(refused.stdout.contains(part), "{}", refused.stdout);
+    }
+    assert_eq!(left(), before);
+    hosts.on_h1(&[&up[..], &["--program", &thru.display().to_string()]].concat()).ok();
+    hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
+    let refused = hosts.on_h1(&["fleet", "up", "fleet.toml", "--program", "fleet.toml"]).ended_with(2).message();
+    assert!(refused.contains("fleet.toml is not a program of Linux"), "{refused}");
+    assert_eq!(left(), before);
 }
 
 #[test]

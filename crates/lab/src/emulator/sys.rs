@@ -79,10 +79,11 @@ pub(crate) fn within<T>(name: &str, work: impl FnOnce() -> io::Result<T>) -> io:
 /// Gives this thread priority over all ordinary ones (SCHED_FIFO, sched(7)). Threads that it starts are ordinary
 /// again.
 pub(crate) fn realtime(priority: i32) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
+    // The kernel's sched_param has this number alone. musl's function for the call only fails.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: 0 is the calling thread, and the parameter outlives the call.
-    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) })
+    // SAFETY: 0 is the calling thread, and the priority outlives the call, which only reads it.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {

@@ -56,6 +56,11 @@ enum Action {
         /// Configuration of ssh, as for ssh -F [default: that of the user].
         #[arg(long, value_name = "FILE")]
         ssh_config: Option<PathBuf>,
+
+        /// Build of thru for the hosts; repeated, a host runs the first one that it can [default: this program, then
+        /// thru-static beside it].
+        #[arg(long, value_name = "FILE")]
+        program: Vec<PathBuf>,
     },
     /// Stop the agents that `thru fleet up` started, and remove what it left on the hosts.
     Down {
@@ -101,10 +106,10 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
             console::document(&fleet::to_toml(&fleet.of(&chosen)));
             Ok(0)
         }
-        Action::Up { hosts, via, ssh_config } => {
+        Action::Up { hosts, via, ssh_config, program } => {
             let fleet = fleet::open(&hosts.fleet)?;
             let chosen = hosts.chosen(&fleet)?;
-            let request = UpRequest { via: via.clone(), ssh_config: ssh_config.clone() };
+            let request = UpRequest { via: via.clone(), ssh_config: ssh_config.clone(), programs: program.clone() };
             let results = fleet::up(&fleet, &chosen, &request, |line| errln!("{line}"))?;
             Ok(told(&results, "run", &format!("`thru mesh {0}`, then `thru fleet down {0}`", hosts.fleet)))
         }

@@ -57,7 +57,7 @@ pub(crate) fn send_many(socket: BorrowedFd<'_>, bytes: &[u8], size: usize) -> io
     }
     // SAFETY: the first `count` headers point to vectors on this stack frame, and those to `bytes`, which outlive the call;
     // sending only reads them.
-    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL as _) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn receive_many(
             socket.as_raw_fd(),
             headers.as_mut_ptr(),
             pieces as u32,
-            libc::MSG_WAITFORONE,
+            libc::MSG_WAITFORONE as _,
             std::ptr::null_mut(),
         )
     };

@@ -16,6 +16,14 @@ impl Library {
     /// Opens the first of `names` (file names, as the loader looks them up) that exists. Its symbols are made global,
     /// because OpenMPI's plug-ins look for them. `remedy` tells the user what to install if none exists.
     pub(crate) fn open(names: &[&'static str], remedy: &str) -> Result<Self, EngineError> {
+        if cfg!(target_feature = "crt-static") {
+            let library = names.first().copied().unwrap_or_default();
+            return Err(EngineError::Library {
+                library: library.into(),
+                what: "cannot be loaded by a static build".into(),
+                remedy: "run the thru that is not static".into(),
+            });
+        }
         let mut reason = String::new();
         for name in names {
             let path = CString::new(*name).unwrap_or_default();

@@ -176,7 +176,7 @@ impl Pvm {
             if wait_us == 0 {
                 (self.calls.nrecv)(from, tag)
             } else {
-                let mut limit = libc::timeval { tv_sec: 0, tv_usec: libc::suseconds_t::from(wait_us) };
+                let mut limit = libc::timeval { tv_sec: 0, tv_usec: wait_us.into() };
                 (self.calls.trecv)(from, tag, &raw mut limit)
             }
         };

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::request::HostResult;
+use super::program;
+use super::request::{HostResult, UpRequest};
 use super::state::{Started, State};
 use crate::failure::Failure;
 use crate::fleet::hosts::FleetHost;
-use crate::setup;
 
 /// How long the command may take to end.
 const END_LIMIT: Duration = Duration::from_secs(15);
@@ -36,7 +36,12 @@ impl Batch {
     }
 
     /// Starts all agents. They share a port, so that of the first host is that of all.
-    pub(super) async fn up(self, hosts: &[&FleetHost], state: &mut State) -> Result<Vec<HostResult>, Failure> {
+    pub(super) async fn up(
+        self,
+        hosts: &[&FleetHost],
+        request: &UpRequest,
+        state: &mut State,
+    ) -> Result<Vec<HostResult>, Failure> {
         let (name, args) = self.command(hosts);
         let port =
             |host: &FleetHost| control::coordinator::identity(&host.control).ok()?.rsplit_once(':')?.1.parse().ok();
@@ -52,7 +57,7 @@ impl Batch {
         let child = group(
             Command::new(name)
                 .args(&args)
-                .arg(setup::own_program()?)
+                .arg(program::shared(&request.programs)?)
                 .args(["serve", "--listen", &format!("0.0.0.0:{port}"), "--token-file"])
                 .arg(state.token_file())
                 .stdin(Stdio::null())

@@ -1,6 +1,7 @@
 //! Starts the agents of a fleet, and stops them.
 
 mod batch;
+mod program;
 mod request;
 mod ssh;
 mod state;
@@ -57,7 +58,7 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 /// [`down`] finds it. At a signal the agents that have been started are stopped.
 ///
 /// # Errors
-/// The fleet has agents already; the launcher is unknown or not installed; a signal.
+/// The fleet has agents already; the launcher is unknown or not installed; a file is no program; a signal.
 pub fn up(
     fleet: &Fleet,
     hosts: &[&FleetHost],
@@ -73,8 +74,8 @@ pub fn up(
     let started = setup::runtime()?.block_on(async {
         let work = async {
             match launcher.how {
-                How::Ssh => Ok(ssh::up(hosts, request, &mut state, &tell).await),
-                How::Batch(batch) => batch.up(hosts, &mut state).await,
+                How::Ssh => ssh::up(hosts, request, &mut state, &tell).await,
+                How::Batch(batch) => batch.up(hosts, request, &mut state).await,
             }
         };
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Agents by ssh: a copy of this program in a folder of its own on each host, which goes with it. No rights of root are needed there.
+//! Agents by ssh: a copy of the program in a folder of its own on each host, which goes with it. No rights of root are needed there.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,10 +9,11 @@ use futures_util::stream::iter;
 use openssh::{KnownHosts, Session, SessionBuilder, Stdio};
 use tokio::io::AsyncWriteExt;
 
+use super::program::{self, Program};
 use super::request::{HostResult, UpRequest};
 use super::state::{Started, State};
+use crate::failure::Failure;
 use crate::fleet::hosts::FleetHost;
-use crate::setup;
 
 /// Hosts that get the program at the same time.
 const AT_ONCE: usize = 16;
@@ -21,7 +22,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Longest time for one host.
 const HOST_LIMIT: Duration = Duration::from_secs(180);
 
-/// Makes the folder, where programs may run, and takes the program from standard input. Prints the folder.
+/// Makes the folder, where programs may run, and takes the program from standard input. Prints the folder once the program runs there.
 const COPY: &str = r#"umask 077
 for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do
     folder=$(mktemp -d "$base/thru-agent-XXXXXXXX" 2>/dev/null) || continue
@@ -32,7 +33,11 @@ done
 [ -n "$folder" ] || { echo "no folder where programs may run: set TMPDIR there" >&2; exit 1; }
 # An agent of root becomes another user, which runs this file and makes its own beside it.
 mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder"
-if cat > "$folder/thru" && chmod 755 "$folder/thru"; then echo "$folder"; else rm -rf "$folder"; exit 1; fi"#;
+cat > "$folder/thru" && chmod 755 "$folder/thru" || { rm -rf "$folder"; exit 1; }
+said=$("$folder/thru" --version 2>&1) && { echo "$folder"; exit 0; }
+rm -rf "$folder"
+printf 'the program does not run there (%s): give a static build with --program\n' "$said" >&2
+exit 1"#;
 
 /// Takes the token from standard input and starts the agent, which outlives the connection. Prints its key once it listens.
 const START: &str = r#"umask 077
@@ -76,21 +81,15 @@ pub(super) async fn up(
     request: &UpRequest,
     state: &mut State,
     tell: &impl Fn(&str),
-) -> Vec<HostResult> {
-    let program = match setup::own_program().map(std::fs::read) {
-        Ok(Ok(program)) => program,
-        Ok(Err(error)) => return all(hosts, &format!("cannot read this program's own file: {error}")),
-        Err(failure) => return all(hosts, &failure.to_string()),
-    };
-    let token = match std::fs::read(state.token_file()) {
-        Ok(token) => token,
-        Err(error) => return all(hosts, &format!("cannot read the fleet's token: {error}")),
-    };
-    let (program, token, config) = (&program, &token, request.ssh_config.as_deref());
+) -> Result<Vec<HostResult>, Failure> {
+    let programs = program::to_copy(&request.programs)?;
+    let token = std::fs::read(state.token_file())
+        .map_err(|error| Failure::output(format!("cannot read the fleet's token: {error}")))?;
+    let (programs, token, config) = (&programs, &token, request.ssh_config.as_deref());
     let written = RefCell::new(state);
     let write = |started: Started| written.borrow_mut().add(started).map_err(|failure| failure.to_string());
     let one = async |host: &FleetHost| {
-        let work = start(host, config, program, token, &write);
+        let work = start(host, config, programs, token, &write);
         let started = match tokio::time::timeout(HOST_LIMIT, work).await {
             Ok(started) => started,
             Err(_) => Err(format!("no answer within {} s", HOST_LIMIT.as_secs())),
@@ -105,30 +104,20 @@ pub(super) async fn up(
         tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
         results.push(HostResult { name, error });
     }
-    results
-}
-
-/// The same error for all.
-fn all(hosts: &[&FleetHost], error: &str) -> Vec<HostResult> {
-    hosts.iter().map(|host| HostResult { name: host.name.clone(), error: Some(error.to_owned()) }).collect()
+    Ok(results)
 }
 
 /// Starts the agent of one host; its folder is written down before anything runs there.
 async fn start(
     host: &FleetHost,
     config: Option<&Path>,
-    program: &[u8],
+    programs: &[Program],
     token: &[u8],
     write: &impl Fn(Started) -> Result<(), String>,
 ) -> Result<(), String> {
     let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
     let session = connect(&destination, config).await?;
-    let there = run(&session, "uname -sm", &[], &[]).await?;
-    let here = format!("Linux {}", std::env::consts::ARCH);
-    if there.trim() != here {
-        return Err(format!("this program is for {here}, and the host is {}: start `thru serve` there", there.trim()));
-    }
-    let folder = run(&session, COPY, &[], program).await?.trim().to_owned();
+    let folder = copy(&session, programs).await?;
     let started = Started { name: host.name.clone(), ssh: destination, folder: folder.clone(), key: None };
     if let Err(error) = write(started.clone()) {
         let _ = run(&session, STOP, &[&folder], &[]).await;
@@ -145,6 +134,29 @@ async fn start(
     let _ = session.close().await;
     let key = Some(printed.trim().to_owned()).filter(|key| !key.is_empty());
     write(Started { key, ..started })
+}
+
+/// Copies the first of the programs that runs on the host, into a new folder, which it returns.
+async fn copy(session: &Session, programs: &[Program]) -> Result<String, String> {
+    let there = run(session, "uname -sm", &[], &[]).await?;
+    let there = there.trim();
+    let (fitting, others): (Vec<&Program>, Vec<&Program>) =
+        programs.iter().partition(|program| there == format!("Linux {}", program.machine));
+    let mut failed = None;
+    for program in fitting {
+        match run(session, COPY, &[], &program.bytes).await {
+            Ok(folder) => return Ok(folder.trim().to_owned()),
+            // What the first one lacks is the reason.
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    Err(failed.unwrap_or_else(|| {
+        let machines: Vec<&str> = others.iter().map(|program| program.machine).collect();
+        format!(
+            "the host is {there}, and the program is for {}: give a build for it with --program",
+            machines.join(", ")
+        )
+    }))
 }
 
 /// The address that an agent listens on: any of its host, as data may come to another one, with the port of `control`.
