@@ -571,7 +571,7 @@ fn agents_come_by_ssh_and_leave_nothing() {
     assert_eq!(left(), before);
     // A program whose loader a host lacks, as with another C library, gives way to the next one.
     let thru = program::binary::thru();
-    let mut bytes = fs::read(&thru).unwrap();
+    let mut bytes = fs::read(thru).unwrap();
     let loader = bytes.windows(11).position(|window| window == b"/ld-linux-x").expect("the path of the loader");
     bytes[loader + 1..loader + 3].copy_from_slice(b"no");
     fs::write(hosts.sandbox.path("broken"), bytes).unwrap();

@@ -132,9 +132,9 @@ impl Fleet {
     /// The fleet of these hosts only.
     #[must_use]
     pub fn of(&self, hosts: &[&FleetHost]) -> Self {
-        let is_in = |name: &String| hosts.iter().any(|host| host.name == *name);
+        let names: BTreeSet<&String> = hosts.iter().map(|host| &host.name).collect();
         let groups = self.groups.iter().map(|(group, members)| {
-            (group.clone(), members.iter().filter(|name| is_in(name)).cloned().collect::<Vec<_>>())
+            (group.clone(), members.iter().filter(|name| names.contains(name)).cloned().collect::<Vec<_>>())
         });
         Self {
             source: self.source.clone(),

@@ -1,6 +1,6 @@
 //! A mesh: the plan that measures between the hosts of a fleet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -125,8 +125,7 @@ impl Mesh {
             *end = self.by_cluster(fleet, select(one)?)?;
         }
         let listed = if self.traffic.is_some() { None } else { self.pairs(fleet, &from, &to)? };
-        let every =
-            fleet.hosts.iter().filter(|host| from.iter().chain(&to).any(|chosen| chosen.name == host.name)).count();
+        let every = from.iter().chain(&to).map(|host| &host.name).collect::<BTreeSet<_>>().len();
         if from.len().max(to.len()) < 2 && every < 2 {
             return Err(Failure::usage(format!("a mesh needs two hosts or more, and {named} has one")));
         }
@@ -244,7 +243,7 @@ impl Mesh {
                 let near_is_low = (low + high) % 2 == 0;
                 if near_is_low { (*low, *high) } else { (*high, *low) }
             };
-            let one: std::collections::BTreeSet<(usize, usize)> = pairs.iter().map(kept).collect();
+            let one: BTreeSet<(usize, usize)> = pairs.iter().map(kept).collect();
             pairs = one.into_iter().collect();
         }
         Ok(Some(pairs.into_iter().map(|(near, far)| (from[near], to[far])).collect()))
@@ -258,7 +257,8 @@ impl Mesh {
         from: &[&FleetHost],
         to: &[&FleetHost],
     ) -> Result<(), Failure> {
-        let both = from.iter().filter(|host| to.iter().any(|other| other.name == host.name)).count();
+        let ends: BTreeSet<&String> = to.iter().map(|host| &host.name).collect();
+        let both = from.iter().filter(|host| ends.contains(&host.name)).count();
         let all = from.len().saturating_mul(to.len()) - both;
         let cells = listed.unwrap_or(all).saturating_mul(self.patterns().len());
         if cells <= MAX_CELLS {
@@ -367,8 +367,6 @@ fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn fleet(count: usize) -> Fleet {

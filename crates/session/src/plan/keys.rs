@@ -1,5 +1,7 @@
 //! The hosts of a plan, their settings, its preconditions and its stop rule.
 
+use std::collections::BTreeSet;
+
 use model::{
     BitRate, ByteSize, Every, HostSettings, Nanos, Order, Otherwise, PlanEnd, PlanLab, Ratio, Require, Setting,
     Stopping,
@@ -27,12 +29,19 @@ pub(super) fn fleet(top: &Table<'_>) -> Result<Option<Fleet>, Failure> {
 /// The hosts of `from` or `to`: of a fleet those that are selected.
 pub(super) fn hosts(top: &Table<'_>, key: &str, fleet: Option<&Fleet>) -> Result<Vec<String>, Failure> {
     let mut hosts: Vec<String> = Vec::new();
+    // A mesh lists each of its hosts by name: a selection of one looks at all of them.
+    let names = fleet.map(|fleet| fleet.hosts.iter().map(|host| host.name.as_str()).collect::<BTreeSet<&str>>());
+    let mut chosen = BTreeSet::new();
     for at in top.texts(key)? {
-        if let Some(fleet) = fleet {
-            let selected = fleet.select(&at.value).map_err(|what| top.wrong_at(&at, what))?;
-            let new = selected.into_iter().map(|host| host.name.clone()).filter(|name| !hosts.contains(name));
-            let new: Vec<String> = new.collect();
-            hosts.extend(new);
+        if let (Some(fleet), Some(names)) = (fleet, &names) {
+            let selected: Vec<&str> = match names.get(at.value.as_str()) {
+                Some(name) => vec![*name],
+                None => {
+                    let selected = fleet.select(&at.value).map_err(|what| top.wrong_at(&at, what))?;
+                    selected.into_iter().map(|host| host.name.as_str()).collect()
+                }
+            };
+            hosts.extend(selected.into_iter().filter(|name| chosen.insert(*name)).map(str::to_owned));
             continue;
         }
         // One variable may hold several hosts.
