@@ -44,7 +44,7 @@ const START: &str = r#"umask 077
 cd "$1" || exit 1
 cat > token
 export XDG_DATA_HOME="$1/data" THRU_AGENT_KEY="$1/agent.key" TMPDIR="$1/tmp"
-nohup setsid ./thru serve --listen "$2" --token-file token </dev/null >log 2>&1 &
+setsid ./thru serve --listen "$2" --token-file token </dev/null >log 2>&1 &
 agent=$!
 for turn in $(seq 100); do
     if grep -q 'listening on' log 2>/dev/null; then
