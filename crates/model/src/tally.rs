@@ -16,6 +16,7 @@ use crate::{AnatomyTally, Histogram, SizeCount, Spent, Stamps, TcpSample};
 /// Times are nanoseconds since this end's start; the two ends' clocks are never subtracted from each other. Unreported counts
 /// are null in the document.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct EndTally {
     /// Payload bytes that the kernel (or the ring) accepted from this end.
     #[serde(deserialize_with = "count::null_is_zero")]

@@ -55,7 +55,12 @@ impl EndTally {
     /// Sets a count, which is then reported.
     pub fn report(&mut self, count: Count, value: u64) {
         self.unreported.retain(|other| *other != count);
-        let field = match count {
+        *self.place(count) = value;
+    }
+
+    /// The place of a count.
+    fn place(&mut self, count: Count) -> &mut u64 {
+        match count {
             Count::BytesSent => &mut self.bytes_sent,
             Count::BytesReceived => &mut self.bytes_received,
             Count::CallsSent => &mut self.calls_sent,
@@ -65,8 +70,7 @@ impl EndTally {
             Count::SendingNs => &mut self.sending_ns,
             Count::ReceivingNs => &mut self.receiving_ns,
             Count::BytesUnsent => &mut self.bytes_unsent,
-        };
-        *field = value;
+        }
     }
 
     /// A count; `None` if it is unreported.
@@ -89,6 +93,18 @@ impl EndTally {
 /// A count of a document. Null is read as 0; [`EndTally::unreported`] names the count.
 pub(super) fn null_is_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(0))
+}
+
+impl<'de> Deserialize<'de> for EndTally {
+    /// A peer's document may name a count as unreported and have a value for it; the value does not count.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // The function that serde derives for `remote`, not this one.
+        let mut tally = Self::deserialize(from)?;
+        for count in tally.unreported.clone() {
+            *tally.place(count) = 0;
+        }
+        Ok(tally)
+    }
 }
 
 impl Serialize for EndTally {
@@ -187,6 +203,16 @@ mod tests {
         assert!(document["bytes_sent"].is_null() && document["transactions"].is_null(), "{document}");
         assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
         assert_eq!((tally.reported(Count::BytesReceived), tally.reported(Count::BytesSent)), (Some(0), None));
+    }
+
+    #[test]
+    fn a_value_of_an_unreported_count_is_not_read() {
+        let tally = EndTally { blocks_sent: 7, ..EndTally::default() };
+        let mut document = serde_json::to_value(&tally).unwrap();
+        document["unreported"] = serde_json::json!(["blocks_sent", "blocks_sent"]);
+        let read: EndTally = serde_json::from_value(document).unwrap();
+        assert_eq!((read.blocks_sent, read.reported(Count::BlocksSent)), (0, None));
+        assert_eq!(serde_json::from_value::<EndTally>(serde_json::to_value(&read).unwrap()).unwrap(), read);
     }
 
     #[test]
