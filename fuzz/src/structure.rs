@@ -108,19 +108,26 @@ pub fn mutate(bytes: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
     document.place(bytes, &text).filter(|changed| changed.len() <= most)
 }
 
-/// The document in `one` with a part of that in `other`, of at most `most` bytes.
+/// The document in `one` with a part of that in `other`, or text with lines of the other, of at most `most` bytes.
 #[must_use]
 pub fn cross(one: &[u8], other: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
     let mut random = SplitMix64::new(u64::from(seed));
-    let mut document = Document::find(one, &mut random)?;
-    let mut given = Document::find(other, &mut random)?.tree;
+    let both = match (Document::find(one, &mut random), Document::find(other, &mut random)) {
+        (Some(document), Some(given)) => documents(one, document, given.tree, &mut random),
+        _ => lines(one, other, &mut random),
+    };
+    both.filter(|both| both.len() <= most)
+}
+
+/// The document in `one` with a part of `given`.
+fn documents(one: &[u8], mut document: Document, mut given: Value, random: &mut SplitMix64) -> Option<Vec<u8>> {
     // The same keys on the way down in both, as far as chance goes.
     let (mut to, mut from) = (&mut document.tree, &mut given);
     loop {
         let shared: Option<String> = match (&*to, &*from) {
             (Value::Object(to), Value::Object(from)) => {
                 let keys: Vec<&String> = from.keys().filter(|key| to.get(*key).is_some_and(Value::is_object)).collect();
-                pick(&keys, &mut random).map(|key| (*key).clone())
+                pick(&keys, random).map(|key| (*key).clone())
             }
             _ => None,
         };
@@ -129,9 +136,22 @@ pub fn cross(one: &[u8], other: &[u8], most: usize, seed: u32) -> Option<Vec<u8>
     }
     let (to, from) = (to.as_object_mut()?, from.as_object_mut()?);
     let keys: Vec<String> = from.keys().cloned().collect();
-    let key = pick(&keys, &mut random)?;
+    let key = pick(&keys, random)?;
     to.insert(key.clone(), from.remove(key)?);
-    document.place(one, &document.text()?).filter(|both| both.len() <= most)
+    document.place(one, &document.text()?)
+}
+
+/// One to eight successive lines of `other` in `one`, between its lines or in place of as many.
+fn lines(one: &[u8], other: &[u8], random: &mut SplitMix64) -> Option<Vec<u8>> {
+    let [mut lines, given] = [one, other].map(|bytes| bytes.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
+    if lines.len() < 2 || given.len() < 2 {
+        return None;
+    }
+    let (from, to) = (random.below(given.len()), random.below(lines.len() + 1));
+    let count = (1 + random.below(8)).min(given.len() - from);
+    let replaced = if random.below(2) == 0 { 0 } else { count.min(lines.len() - to) };
+    lines.splice(to..to + replaced, given[from..from + count].iter().copied());
+    Some(lines.concat())
 }
 
 /// Where in an input a document is.
@@ -302,5 +322,19 @@ mod tests {
     fn a_crossing_has_a_part_of_the_other() {
         let both = cross(b"a = 1\n", b"b = 2\n", 4096, 7).unwrap();
         assert_eq!(str::from_utf8(&both).unwrap(), "a = 1\nb = 2\n");
+    }
+
+    #[test]
+    fn texts_are_crossed_by_whole_lines() {
+        let (mut longer, mut same) = (0, 0);
+        for seed in 0..100 {
+            let both = cross(b"one\ntwo\n", b"3 x\n4 y\n", 4096, seed).unwrap();
+            let lines: Vec<&str> = str::from_utf8(&both).unwrap().lines().collect();
+            assert!(lines.iter().all(|line| ["one", "two", "3 x", "4 y"].contains(line)), "{lines:?}");
+            assert!(lines.iter().any(|line| ["3 x", "4 y"].contains(line)), "{lines:?}");
+            if lines.len() > 2 { longer += 1 } else { same += 1 }
+        }
+        assert!(longer > 10 && same > 10, "{longer} {same}");
+        assert_eq!(cross(b"one", b"3 x\n4 y\n", 4096, 1), None);
     }
 }
