@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Coverage-guided tests (fuzz/): `fuzz.sh [--until-quiet] [SECONDS [TARGET...]]`, 60 s for each of all targets by default. As many run at
 # once as there are cores. With --until-quiet a target runs until SECONDS of its processor time bring no new edge in a line of ours.
-# Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins.
+# Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins, and those
+# that scripts/fuzz-seeds.py makes of tests, the manual and the schemas.
 # Prints for each target how many inputs ran, how many edges of our crates (scripts/instrumented.sh) all of them reach, how many of these
 # this run found, how many of those are in lines of ours, its processor time, and when in it the last of these was new. The others are in
 # generic code of libraries, which is compiled for each of our types: a fault in JSON, at each field of each message. Fails on an input
@@ -81,7 +82,7 @@ run_target() {
     # libFuzzer's own output says more than is read here.
     THRU_FUZZ_WORDS=target/fuzz/$target.dict "$programs/$target" -max_total_time="$limit" -max_len=$LONGEST -timeout=$SLOWEST \
         -rss_limit_mb=$MEMORY -print_final_stats=1 -print_pcs=1 -dict="target/fuzz/$target.dict" -artifact_prefix="$artifacts/" \
-        "target/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1 &
+        "target/fuzz/corpus/$target" "fuzz/corpus/$target" "target/fuzz/seeds/$target" >"$log" 2>&1 &
     fuzzer=$!
     watch_target "$fuzzer" "$log" "$quiet" "$programs/$target" &
     watcher=$!
@@ -129,7 +130,15 @@ else
     for target in "${targets[@]}"; do cargo fuzz build --release --sanitizer none --target "$host" "$target"; done
 fi
 
-mkdir -p target/fuzz
+for target in "${targets[@]}"; do
+    rm -rf "target/fuzz/seeds/$target"
+    mkdir -p "target/fuzz/seeds/$target"
+    if python3 -c 'import tomllib' 2>/dev/null; then
+        scripts/fuzz-seeds.py "$target" "target/fuzz/seeds/$target"
+    else
+        warn "no Python 3.11 or newer: $target begins without the inputs of scripts/fuzz-seeds.py"
+    fi
+done
 say "$seconds s ${quiet:+without a new edge }for each of ${#targets[@]} targets, $(nproc) at once"
 export -f run_target watch_target own_edges sources dictionary statistic edges
 export programs LONGEST SLOWEST MEMORY quiet

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Inputs from which a coverage-guided test begins, beside its corpus: `fuzz-seeds.py TARGET FOLDER` writes each into a file of FOLDER.
+
+plan, spec, topology: the TOML texts of tests, manual and plans, and each known word as a key of each table, with values that fields take.
+import: the files of the importers' tests. frames, limits: messages of the corpus with a value of each type in each field that
+docs/schema knows. Other targets have none. Chance is the same in each run, so that a corpus comes again.
+"""
+
+import glob
+import hashlib
+import json
+import pathlib
+import random
+import re
+import struct
+import sys
+import tomllib
+
+# Longest input, bytes, as in fuzz.sh.
+LONGEST = 4096
+# Keys that have been tried with so many values.
+TRIED = 16
+# Messages of a kind that others are made of.
+BASES = 8
+
+VALUES = (
+    '"" "auto" "1KiB" "64KiB" "10ms" "2s" "1Gbit/s" "5%" "1,2,4" "1..8" "1KiB..1MiB*2" "10.0.0.1" "imix" "7*64,1*1500" "on" "off" "tcp"'
+    ' "udp" "bbr" "reverse" "both" "100/s" "round" "-" "max" "1000" 0 1 4 -1 0.5 1e9 true false [] ["a"] [1,2] ["1KiB","64KiB"]'
+    ' ["on","off"] {a=1}'
+).split()
+PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
+TABLES = ("base", "repeat", "lab", "traffic", "settings", "sets", "schedule", "require", "vars")
+
+
+def sources(*patterns):
+    """The texts of files."""
+    return [pathlib.Path(name).read_text() for pattern in patterns for name in sorted(glob.glob(pattern, recursive=True))]
+
+
+def literals(source):
+    """The strings of a Rust source that may be TOML."""
+    yield from re.findall(r'r#"(.*?)"#', source, re.S)
+    for text in re.findall(r'"((?:[^"\\]|\\.)*=(?:[^"\\]|\\.)*)"', source, re.S):
+        text = re.sub(r"\\\n\s*", "", text).replace("\\n", "\n").replace('\\"', '"')
+        yield text
+        # As `format!` writes braces.
+        yield text.replace("{{", "{").replace("}}", "}")
+
+
+def documents(rust, heads):
+    """The TOML texts in sources of Rust, in the manual and in plans; also after each of `heads`."""
+    texts = [text for source in sources(*rust) for text in literals(source)]
+    texts += sources("plans/*.toml", "topologies/*.toml", "crates/lab/topologies/*.toml")
+    for page in sources("docs/manual/*.md"):
+        texts += [re.sub("^    ", "", block, flags=re.M) for block in re.findall(r"(?:^    .*\n|^\n)+", page, re.M)]
+    for text in texts:
+        for head in ("", *heads):
+            try:
+                if tomllib.loads(head + text):
+                    yield head + text
+            except tomllib.TOMLDecodeError:
+                pass
+
+
+def keys(words):
+    """Each word as a key in a table of a plan."""
+    for key in words:
+        for _ in range(TRIED):
+            value, other = random.choice(VALUES), random.choice(VALUES)
+            base = f'[base]\npattern = "{random.choice(PATTERNS)}"\n'
+            plan = f'to = ["b"]\n{base}'
+            yield random.choice(
+                (
+                    f"{key} = {value}\n{plan}",
+                    f"{plan}{key} = {value}\n",
+                    f"{plan}{random.choice(('near', 'far'))}.{key} = {value}\n",
+                    f'{plan}[[factor]]\nname = "{random.choice(("", "near.", "far."))}{key}"\nlevels = [{value}, {other}]\n',
+                    f"{plan}[[cell]]\n{key} = {value}\n[[cell]]\n{key} = {other}\n",
+                    f"{plan}[[group]]\n{key} = {value}\nflows = 2\n[[group]]\nname = \"g\"\n{key} = {other}\n",
+                    f"{plan}[{random.choice(TABLES)}]\n{key} = {value}\n",
+                )
+            )
+
+
+def words():
+    """The names of fields in the sources of specs and plans, and their short strings."""
+    found = set()
+    for source in sources("crates/session/src/draft/**/*.rs", "crates/session/src/plan/**/*.rs"):
+        found |= set(re.findall(r'"([a-z_.0-9]{2,24})"', source)) | set(re.findall(r"^ *(?:pub )?([a-z_0-9]{2,24}):", source, re.M))
+    return sorted(found)
+
+
+def plans():
+    rust = ("crates/session/src/**/*.rs", "crates/schedule/src/**/*.rs", "tests/program/tests/*.rs")
+    yield from documents(rust, ('to = ["b"]\n', 'from = ["a"]\nto = ["b"]\n[base]\n', 'to = ["b"]\n[[factor]]\n', 'to = ["b"]\n[[group]]\n'))
+    yield from keys(words())
+
+
+def specs():
+    yield from documents(("crates/session/src/**/*.rs", "tests/program/tests/*.rs"), ('pattern = "stream"\n', 'pattern = "rr"\n'))
+    for key in words():
+        for _ in range(TRIED):
+            yield f'pattern = "{random.choice(PATTERNS)}"\n{random.choice(("", "near.", "far."))}{key} = {random.choice(VALUES)}\n'
+
+
+def topologies():
+    yield from documents(("crates/session/src/topology/**/*.rs", "crates/lab/src/**/*.rs", "tests/program/tests/*.rs"), ())
+
+
+def imports():
+    """The files as a whole, or their begin and their end: the format is detected."""
+    for name in sorted(glob.glob("crates/import/tests/data/*")):
+        file = pathlib.Path(name).read_bytes()
+        most = LONGEST - 1
+        pieces = [file[:most]]
+        if len(file) > most:
+            head, tail = file[:1000], file[-3000:]
+            pieces.append(head[: head.rfind(b"\n") + 1] + tail[tail.find(b"\n") + 1 :])
+        yield from (b"\xff" + piece for piece in pieces)
+
+
+class Schema:
+    """What docs/schema says of the types that also messages have."""
+
+    def __init__(self):
+        event, run = (json.loads(pathlib.Path(f"docs/schema/{name}.schema.json").read_text()) for name in ("event", "run"))
+        self.types = {**event.get("$defs", {}), **run["$defs"]}
+        self.objects = []
+        for schema in (*self.types.values(), run):
+            self.collect(schema)
+        self.words = {field for schema in self.objects for field in schema["properties"]}
+
+    def collect(self, schema):
+        if "properties" in schema:
+            self.objects.append(schema)
+        for kind in ("oneOf", "anyOf", "allOf"):
+            for part in schema.get(kind, ()):
+                self.collect(part)
+
+    def values(self, schema, depth):
+        """Values of a type, with others in them to that depth; the first one is the fullest."""
+        while isinstance(schema, dict) and "$ref" in schema:
+            schema = self.types[schema["$ref"].split("/")[-1]]
+        if not isinstance(schema, dict) or not schema:
+            return ["x"]
+        for kind in ("oneOf", "anyOf"):
+            if kind in schema:
+                common = self.fields(schema, depth)[0] if "properties" in schema else None
+                found = [value for part in schema[kind] for value in self.values(part, depth)[:6]]
+                return [value if common is None else {**common, **value} for value in found if common is None or isinstance(value, dict)]
+        if "allOf" in schema:
+            return self.values(schema["allOf"][0], depth)
+        if "const" in schema:
+            return [schema["const"]]
+        if "enum" in schema:
+            return schema["enum"]
+        kinds = schema.get("type", "object")
+        found = []
+        for kind in kinds if isinstance(kinds, list) else [kinds]:
+            if kind == "object":
+                found += self.fields(schema, depth)
+            elif kind == "array" and "prefixItems" in schema:
+                found.append([self.values(item, depth - 1)[0] for item in schema["prefixItems"]])
+            elif kind == "array":
+                items = self.values(schema.get("items"), depth - 1) if depth > 0 else []
+                found += [[item] * schema.get("minItems", 1) for item in items[:6]] + [[]]
+            else:
+                found += {
+                    "string": ["a", "h1:5201", "10.0.0.1", "2026-01-02T03:04:05Z", "5"],
+                    "integer": [1, 0, 3, 1500],
+                    "number": [0.5, 2],
+                    "boolean": [True, False],
+                }.get(kind, [])
+        return found or [None]
+
+    def fields(self, schema, depth):
+        """An object with all its fields, and one with what must be there."""
+        fields, required = schema.get("properties", {}), schema.get("required", ())
+        if not fields and isinstance(schema.get("additionalProperties"), dict):
+            return [{"a": value} for value in self.values(schema["additionalProperties"], depth - 1)[:5]] + [{}]
+        least = {field: self.values(fields.get(field), depth - 1)[0] for field in required}
+        full = {field: self.values(fields[field], depth - 2)[0] for field in fields} if depth > 0 else {}
+        return [{**full, **least}, least] if depth > 0 else [least]
+
+    def changed(self, message):
+        """The message with each object in it replaced by one of its type, and with each field replaced or added."""
+        for path, given in objects(message):
+            known = set(given) - {"say"}
+            fitting = [schema for schema in self.objects if known and known <= set(schema["properties"])]
+            for schema in sorted(fitting, key=lambda schema: len(schema["properties"]))[:4]:
+                say = {"say": given["say"]} if "say" in given else {}
+                yield from (put(message, path, {**whole, **say}) for whole in self.fields(schema, 2))
+                for field, kind in schema["properties"].items():
+                    for depth in (1, 2):
+                        yield from (put(message, path, {**given, field: value}) for value in self.values(kind, depth)[:40])
+
+
+def objects(value, path=()):
+    """The objects in a value, each with its path; of a list the first two."""
+    if isinstance(value, dict):
+        yield path, value
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ():
+        yield from objects(inner, (*path, key))
+
+
+def put(message, path, value):
+    """A copy of the message with another value at the path."""
+    if not path:
+        return value
+    copy = message.copy()
+    copy[path[0]] = put(message[path[0]], path[1:], value)
+    return copy
+
+
+def messages(target, before):
+    """Frames of control messages, `before` bytes behind the begin of an input."""
+    schema, kinds = Schema(), {}
+    for name in sorted(glob.glob(f"fuzz/corpus/{target}/*")):
+        given = pathlib.Path(name).read_bytes()
+        try:
+            (length,) = struct.unpack_from(">I", given, before)
+            message = json.loads(given[before + 4 : before + 4 + length])
+        except (struct.error, ValueError):
+            continue
+        if isinstance(message, dict) and isinstance(message.get("say"), str):
+            # The first byte of `frames` chooses the reader.
+            kind = (given[0] % 4 if before else 0, message["say"])
+            known = len({word for _, inner in objects(message) for word in inner} & schema.words)
+            kinds.setdefault(kind, []).append((known, -length, name, given[:before], message))
+    for _, found in sorted(kinds.items()):
+        for _, _, _, head, message in sorted(found, key=lambda one: one[:3], reverse=True)[:BASES]:
+            for changed in schema.changed(message):
+                text = json.dumps(changed, separators=(",", ":")).encode()
+                # Whole, not in pieces.
+                yield head[:1] + b"\0" * (before - 1) + struct.pack(">I", len(text)) + text if before else struct.pack(">I", len(text)) + text
+
+
+SEEDS = {
+    "frames": lambda: messages("frames", 2),
+    "import": imports,
+    "limits": lambda: messages("limits", 0),
+    "plan": plans,
+    "spec": specs,
+    "topology": topologies,
+}
+
+
+def main():
+    target, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    random.seed(target)
+    for seed in SEEDS.get(target, lambda: ())():
+        seed = seed.encode() if isinstance(seed, str) else seed
+        if len(seed) <= LONGEST:
+            (folder / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+
+
+main()
