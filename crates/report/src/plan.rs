@@ -177,10 +177,13 @@ pub struct PlanPreview<'a> {
     pub programs: &'a [[String; 3]],
 }
 
-/// The cells of a plan, the order of its first round and the duration, as text.
+/// Most cells that a preview lists.
+const MOST_LISTED: usize = 500;
+
+/// The cells of a plan, the order of its first round and the duration, as text. Of a large plan the first cells, and the number of steps.
 #[must_use]
 pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
-    let PlanPreview { plan, rule, .. } = preview;
+    let PlanPreview { plan, .. } = preview;
     let mut text = String::new();
     for line in [&plan.title, &plan.question].into_iter().flatten() {
         text += &format!("{}\n", labels::plain(line));
@@ -191,24 +194,16 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
     let mut table = Table::new();
     table.load_style(labels::TABLE);
     table.set_header(std::iter::once("cell".to_owned()).chain(names.iter().map(|name| labels::plain(name))));
-    for (id, levels) in preview.cells {
+    for (id, levels) in preview.cells.iter().take(MOST_LISTED) {
         let levels = names.iter().map(|name| labels::plain(levels.get(name).map_or("", String::as_str)));
         table.add_row(std::iter::once(id.clone()).chain(levels));
     }
     text += &format!("\n{}\n", table.trim_fmt());
-    let steps: Vec<String> =
-        preview.steps.iter().map(|step| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")).collect();
-    let drawn = match rule.order {
-        Order::Random => format!(" (random, seed {})", rule.seed),
-        _ => String::new(),
-    };
-    let count = if steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", steps.len()) };
-    text += &format!("\nOrder of the first round{drawn}, in {count}: {}\n", steps.join(" "));
-    if preview.steps.iter().any(|step| step.len() > 1) {
-        let shared = plan.groups().is_some() || plan.traffic.is_some() || plan.light.is_some();
-        let place = if shared { "" } else { ", between different hosts" };
-        text += &format!("Cells joined by + run at the same time{place}.\n");
+    let unlisted = preview.cells.len().saturating_sub(MOST_LISTED);
+    if unlisted > 0 {
+        text += &format!("and {unlisted} more\n");
     }
+    text += &first_round(preview, unlisted > 0);
     if preview.cells.iter().any(|(id, _)| id.contains(' ')) {
         text += "A curve is listed by its first cell.\n";
     }
@@ -229,6 +224,27 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
         );
     }
     text
+}
+
+/// The steps of the first round; where the plan is `large`, their number and size.
+fn first_round(preview: &PlanPreview<'_>, large: bool) -> String {
+    let PlanPreview { plan, rule, steps, .. } = preview;
+    let drawn = match rule.order {
+        Order::Random => format!(" (random, seed {})", rule.seed),
+        _ => String::new(),
+    };
+    let count = if steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", steps.len()) };
+    let most = steps.iter().map(Vec::len).max().unwrap_or_default();
+    let shared = plan.groups().is_some() || plan.traffic.is_some() || plan.light.is_some();
+    let place = if shared { "" } else { ", between different hosts" };
+    if large {
+        let together = if most > 1 { format!(" of up to {most} cells{place}") } else { String::new() };
+        return format!("\nThe first round{drawn} has {count}{together}\n");
+    }
+    let step = |step: &Vec<u32>| step.iter().map(ToString::to_string).collect::<Vec<_>>().join("+");
+    let listed = steps.iter().map(step).collect::<Vec<_>>().join(" ");
+    let joined = if most > 1 { format!("Cells joined by + run at the same time{place}.\n") } else { String::new() };
+    format!("\nOrder of the first round{drawn}, in {count}: {listed}\n{joined}")
 }
 
 fn changes(plan: &Plan) -> String {
@@ -366,5 +382,26 @@ mod tests {
             programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
         });
         assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
+    }
+
+    #[test]
+    fn a_preview_of_a_large_plan_fits_a_screen_or_two() {
+        let run = sample::planned();
+        let cells: Vec<_> = (0..2_000).map(|id| (id.to_string(), run.header.cells[0].levels.clone())).collect();
+        let steps: Vec<Vec<u32>> = (0..20).map(|step| (step * 100..step * 100 + 100).collect()).collect();
+        let text = plan_preview(&PlanPreview {
+            plan: run.header.plan.as_ref().unwrap(),
+            rule: &run.header.stopping,
+            cells: &cells,
+            steps: &steps,
+            round_ns: 2_000_000_000,
+            retests_ns: 0,
+            probed_methods: 0,
+            untimed: 0,
+            programs: &[],
+        });
+        assert!(text.contains("\nand 1500 more\n") && text.lines().count() < 530, "{text}");
+        assert!(text.contains("has 20 steps of up to 100 cells, between different hosts\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() < 200), "{text}");
     }
 }
