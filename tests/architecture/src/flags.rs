@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
     ("crates/session/src/fleet/kubernetes.rs", &["--selector", "--output"], "flags of kubectl"),
     ("crates/session/src/fleet/slurm.rs", &["--noheader", "--partition", "--format"], "flags of sinfo"),
     ("crates/session/src/fleet/launch/batch.rs", &["*"], "flags of srun and mpirun, and starts thru itself"),
-    ("crates/session/src/fleet/launch/ssh.rs", &["--listen", "--token-file"], "starts thru itself"),
+    ("crates/session/src/fleet/launch/ssh.rs", &["--listen", "--token-file", "--version"], "starts thru itself"),
     ("crates/lab/src/error.rs", &["--privileged", "--device"], "flags of docker run"),
 ];
 

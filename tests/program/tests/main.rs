@@ -13,6 +13,7 @@ mod errors;
 mod figures;
 mod fleet;
 mod fleet_bus;
+mod fleet_launch;
 mod fleet_watch;
 mod flow;
 mod foreign;

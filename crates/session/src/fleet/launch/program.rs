@@ -37,7 +37,7 @@ pub(super) fn shared(named: &[PathBuf]) -> Result<PathBuf, Failure> {
     match named {
         [] => setup::own_program(),
         [file] => Ok(file.clone()),
-        _ => Err(Failure::usage("give one --program: the hosts of this launcher share one file")),
+        _ => Err(Failure::usage("the hosts of this launcher share one file: give `program` once")),
     }
 }
 

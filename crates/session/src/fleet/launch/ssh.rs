@@ -36,7 +36,7 @@ mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder"
 cat > "$folder/thru" && chmod 755 "$folder/thru" || { rm -rf "$folder"; exit 1; }
 said=$("$folder/thru" --version 2>&1) && { echo "$folder"; exit 0; }
 rm -rf "$folder"
-printf 'the program does not run there (%s): give a static build with --program\n' "$said" >&2
+printf 'the program does not run there (%s): give a static build: `thru fleet up --program FILE`\n' "$said" >&2
 exit 1"#;
 
 /// Takes the token from standard input and starts the agent, which outlives the connection. Prints its key once it listens.
@@ -153,7 +153,7 @@ async fn copy(session: &Session, programs: &[Program]) -> Result<String, String>
     Err(failed.unwrap_or_else(|| {
         let machines: Vec<&str> = others.iter().map(|program| program.machine).collect();
         format!(
-            "the host is {there}, and the program is for {}: give a build for it with --program",
+            "the host is {there}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
             machines.join(", ")
         )
     }))
