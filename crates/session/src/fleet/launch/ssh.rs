@@ -1,6 +1,7 @@
 //! Agents by ssh: a copy of the program in a folder of its own on each host, which goes with it. No rights of root are needed there.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -151,10 +152,10 @@ async fn copy(session: &Session, programs: &[Program]) -> Result<String, String>
         }
     }
     Err(failed.unwrap_or_else(|| {
-        let machines: Vec<&str> = others.iter().map(|program| program.machine).collect();
+        let machines: BTreeSet<&str> = others.iter().map(|program| program.machine).collect();
         format!(
             "the host is {there}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
-            machines.join(", ")
+            machines.into_iter().collect::<Vec<_>>().join(", ")
         )
     }))
 }
