@@ -18,9 +18,9 @@ import tomllib
 
 # Longest input, bytes, as in fuzz.sh.
 LONGEST = 4096
-# Keys that have been tried with so many values.
+# Inputs for each key.
 TRIED = 16
-# Messages of a kind that others are made of.
+# Messages of each kind that are changed.
 BASES = 8
 
 VALUES = (

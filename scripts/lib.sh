@@ -78,3 +78,6 @@ apt_command() { printf 'sudo apt-get update && sudo apt-get install --no-install
 
 # The version of PACKAGE that apt would install, without epoch and Debian revision.
 apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*:\)\{0,1\}\([0-9.]*\).*/\2/p'; }
+
+# Cargo's target for programs of this machine without shared libraries.
+static_target() { printf '%s-unknown-linux-musl' "$(rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1/p')"; }

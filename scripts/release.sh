@@ -27,8 +27,8 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-# Cargo's target and the features of thru-static.
-static_target=${host%%-*}-unknown-linux-musl
+musl=$(static_target)
+# The features of thru-static.
 static_features=xlsx,parquet,metrics,fleet
 
 # flags TARGET: rustc's flags for the target. Equal functions are folded by lld, which is rustc's linker for some; others link without.
@@ -57,9 +57,9 @@ build() {
         LIBBPF_SYS_LIBRARY_PATH=$(pkg-config --variable=libdir libelf)
         export LIBBPF_SYS_LIBRARY_PATH
         RUSTFLAGS=$(flags "$host") cargo auditable build --release --locked -p throughline --features static
-        RUSTFLAGS=$(flags "$static_target") cargo auditable build --release --locked -p throughline --target "$static_target" \
+        RUSTFLAGS=$(flags "$musl") cargo auditable build --release --locked -p throughline --target "$musl" \
             --no-default-features --features "$static_features"
-        cp "$built/$static_target/release/thru" "$built/release/thru-static"
+        cp "$built/$musl/release/thru" "$built/release/thru-static"
         cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
         # Its references are paths, and its number is random.
         sed -i -e "s|$source|/throughline|g" -e '/"serialNumber"/d' crates/throughline/thru_bin.cdx.json

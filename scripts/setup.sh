@@ -215,7 +215,7 @@ release_tools() {
         apt_install musl-tools
     fi
     local target
-    target=$(rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1/p')-unknown-linux-musl
+    target=$(static_target)
     [ ! -d "$(rustc --print target-libdir --target "$target")" ] || return 0
     have rustup || die "no standard library of Rust for $target; thru-static needs it" "install rustup, then: rustup target add $target"
     say "adding rustup target $target"

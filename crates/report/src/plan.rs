@@ -345,61 +345,50 @@ mod tests {
         assert_eq!(table(&run).matches("(stalled)").count(), 2, "{}", table(&run));
     }
 
-    #[test]
-    fn a_preview_has_cells_order_and_duration() {
-        let run = sample::planned();
-        let plan = run.header.plan.as_ref().unwrap();
-        let cells: Vec<_> = run.header.cells.iter().map(|cell| (cell.id.to_string(), cell.levels.clone())).collect();
-        let steps = [vec![1], vec![0], vec![2, 3]];
-        let text = plan_preview(&PlanPreview {
-            plan,
+    fn preview<'a>(
+        run: &'a Run,
+        cells: &'a [(String, BTreeMap<String, String>)],
+        steps: &'a [Vec<u32>],
+    ) -> PlanPreview<'a> {
+        PlanPreview {
+            plan: run.header.plan.as_ref().unwrap(),
             rule: &run.header.stopping,
-            cells: &cells,
-            steps: &steps,
+            cells,
+            steps,
             round_ns: 2_000_000_000,
             retests_ns: 0,
             probed_methods: 0,
-            untimed: 1,
-            programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
-        });
+            untimed: 0,
+            programs: &[],
+        }
+    }
+
+    #[test]
+    fn a_preview_has_cells_order_and_duration() {
+        let run = sample::planned();
+        let cells: Vec<_> = run.header.cells.iter().map(|cell| (cell.id.to_string(), cell.levels.clone())).collect();
+        let steps = [vec![1], vec![0], vec![2, 3]];
+        let programs = [["iperf3".into(), "b".into(), "iperf3 -s".into()]];
+        let preview = PlanPreview { untimed: 1, programs: &programs, ..preview(&run, &cells, &steps) };
+        let text = plan_preview(&preview);
         assert!(text.contains("(random, seed 1), in 3 steps: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("The far end b speaks iperf3: it needs iperf3 -s\n"), "{text}");
         assert!(text.contains("Not included: the trials of 1 cell, which end after a count"), "{text}");
         assert!(text.contains("about 12.0 s to 128 s (6 to 64 rounds, until the interval is ±2 %)"), "{text}");
         let times = Plan {
             schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
-            ..(**plan).clone()
+            ..(**run.header.plan.as_ref().unwrap()).clone()
         };
-        let text = plan_preview(&PlanPreview {
-            plan: &times,
-            rule: &run.header.stopping,
-            cells: &cells,
-            steps: &steps,
-            round_ns: 2_000_000_000,
-            retests_ns: 0,
-            probed_methods: 0,
-            untimed: 1,
-            programs: &[["iperf3".into(), "b".into(), "iperf3 -s".into()]],
-        });
+        let text = plan_preview(&PlanPreview { plan: &times, ..preview });
         assert!(text.contains("5 times, every 900 s for 3600 s"), "{text}");
     }
 
     #[test]
-    fn a_preview_of_a_large_plan_fits_a_screen_or_two() {
+    fn a_preview_of_a_large_plan_lists_its_first_cells() {
         let run = sample::planned();
         let cells: Vec<_> = (0..2_000).map(|id| (id.to_string(), run.header.cells[0].levels.clone())).collect();
         let steps: Vec<Vec<u32>> = (0..20).map(|step| (step * 100..step * 100 + 100).collect()).collect();
-        let text = plan_preview(&PlanPreview {
-            plan: run.header.plan.as_ref().unwrap(),
-            rule: &run.header.stopping,
-            cells: &cells,
-            steps: &steps,
-            round_ns: 2_000_000_000,
-            retests_ns: 0,
-            probed_methods: 0,
-            untimed: 0,
-            programs: &[],
-        });
+        let text = plan_preview(&preview(&run, &cells, &steps));
         assert!(text.contains("\nand 1500 more\n") && text.lines().count() < 530, "{text}");
         assert!(text.contains("has 20 steps of up to 100 cells, between different hosts\n"), "{text}");
         assert!(text.lines().all(|line| line.len() < 200), "{text}");

@@ -9,7 +9,8 @@ pub struct UpRequest {
     pub via: String,
     /// A configuration of ssh in place of the user's.
     pub ssh_config: Option<PathBuf>,
-    /// Files of this program for the hosts, in the order in which they try them. Empty for this program's own file.
+    /// Builds of this program for the hosts, in the order in which they try them. Empty for this program's own file, then the
+    /// static build beside it.
     pub programs: Vec<PathBuf>,
 }
 
