@@ -3,7 +3,8 @@
 
 plan, spec, topology: the TOML texts of tests, manual and plans, and each known word as a key of each table, with values that fields take.
 import: the files of the importers' tests. frames, limits: messages of the corpus with a value of each type in each field that
-docs/schema knows. Other targets have none. Chance is the same in each run, so that a corpus comes again.
+docs/schema knows. All of them also with faults: each field missing, twice, and with a value of another type; each line of a text missing,
+twice, and with another word. Other targets have none. Chance is the same in each run, so that a corpus comes again.
 """
 
 import glob
@@ -20,6 +21,10 @@ import tomllib
 LONGEST = 4096
 # Inputs for each key.
 TRIED = 16
+# Places in a line that get other words.
+PLACES = 4
+# A field that is to have the name of another one.
+TWICE = "<twice>"
 # Messages of each kind that are changed.
 BASES = 8
 
@@ -28,6 +33,10 @@ VALUES = (
     ' "udp" "bbr" "reverse" "both" "100/s" "round" "-" "max" "1000" 0 1 4 -1 0.5 1e9 true false [] ["a"] [1,2] ["1KiB","64KiB"]'
     ' ["on","off"] {a=1}'
 ).split()
+# Values of which a field takes few.
+WRONG = (None, True, 0, -1, 1.5, 10**19, "", "x", [], ["x"], [[]], [{}], {}, {"a": 1})
+# Words in place of one in a line.
+WORDS = ("", "x", "-", "-1", "0", "1.5e3", "99999999999999999999", "1:2", "a=1")
 PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
 TABLES = ("base", "repeat", "lab", "traffic", "settings", "sets", "schedule", "require", "vars")
 
@@ -90,33 +99,101 @@ def words():
     return sorted(found)
 
 
+def edited(text, seen):
+    """A text without each of its lines, with each twice, and with other words in it; not for lines that differ from `seen` in numbers."""
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        shape = re.sub(r"\d+", "0", line)
+        if not line.strip() or shape in seen:
+            continue
+        seen.add(shape)
+        before, after = lines[:at], lines[at + 1 :]
+        changed = [[], [line, line], [line[: len(line) // 2]]]
+        places = [match.span() for match in re.finditer(r"[^\s,;=:()]+", line)]
+        for begin, end in random.sample(places, min(len(places), PLACES)):
+            changed += [[line[:begin] + word + line[end:]] for word in random.sample(WORDS, 3)]
+        yield from ("\n".join((*before, *new, *after)) for new in changed)
+
+
+def spoiled(document, path):
+    """JSON texts of a document whose object at the path lacks each of its fields, has it twice, or with a value of another type."""
+    given = value_at(document, path)
+    for field, value in given.items():
+        rest = {other: inner for other, inner in given.items() if other != field}
+        yield compact(put(document, path, rest))
+        # A name that is no other one stands for the field until the text is made.
+        yield compact(put(document, path, {**given, TWICE: value})).replace(TWICE, field)
+        yield from (compact(put(document, path, {**given, field: wrong})) for wrong in WRONG)
+
+
+def compact(document):
+    return json.dumps(document, separators=(",", ":"))
+
+
 def plans():
     rust = ("crates/session/src/**/*.rs", "crates/schedule/src/**/*.rs", "tests/program/tests/*.rs")
-    yield from documents(rust, ('to = ["b"]\n', 'from = ["a"]\nto = ["b"]\n[base]\n', 'to = ["b"]\n[[factor]]\n', 'to = ["b"]\n[[group]]\n'))
+    heads = ('to = ["b"]\n', 'from = ["a"]\nto = ["b"]\n[base]\n', 'to = ["b"]\n[[factor]]\n', 'to = ["b"]\n[[group]]\n')
+    yield from with_edits(documents(rust, heads))
     yield from keys(words())
 
 
 def specs():
-    yield from documents(("crates/session/src/**/*.rs", "tests/program/tests/*.rs"), ('pattern = "stream"\n', 'pattern = "rr"\n'))
+    yield from with_edits(documents(("crates/session/src/**/*.rs", "tests/program/tests/*.rs"), ('pattern = "stream"\n', 'pattern = "rr"\n')))
     for key in words():
         for _ in range(TRIED):
             yield f'pattern = "{random.choice(PATTERNS)}"\n{random.choice(("", "near.", "far."))}{key} = {random.choice(VALUES)}\n'
 
 
 def topologies():
-    yield from documents(("crates/session/src/topology/**/*.rs", "crates/lab/src/**/*.rs", "tests/program/tests/*.rs"), ())
+    yield from with_edits(documents(("crates/session/src/topology/**/*.rs", "crates/lab/src/**/*.rs", "tests/program/tests/*.rs"), ()))
+
+
+def with_edits(texts):
+    """Each text once, and edited in lines that those before lack."""
+    seen = set()
+    for text in dict.fromkeys(texts):
+        yield text
+        yield from edited(text, seen)
 
 
 def imports():
-    """The files as a whole, or their begin and their end: the format is detected."""
+    """The files as a whole, or their begin and their end, with faults: the format is detected."""
     for name in sorted(glob.glob("crates/import/tests/data/*")):
         file = pathlib.Path(name).read_bytes()
         most = LONGEST - 1
-        pieces = [file[:most]]
-        if len(file) > most:
-            head, tail = file[:1000], file[-3000:]
-            pieces.append(head[: head.rfind(b"\n") + 1] + tail[tail.find(b"\n") + 1 :])
-        yield from (b"\xff" + piece for piece in pieces)
+        try:
+            texts = json_files(json.loads(file))
+        except ValueError:
+            texts = [file[:most].decode("utf-8", "replace")]
+            if len(file) > most:
+                head, tail = texts[0][:1000], file[-3000:].decode("utf-8", "replace")
+                texts.append(head[: head.rfind("\n") + 1] + tail[tail.find("\n") + 1 :])
+            texts = with_edits(texts)
+        yield from (b"\xff" + text.encode() for text in texts)
+
+
+def json_files(document):
+    """A document of another tool with short lists, and with faults in each object; one that is too long in parts."""
+    least = {key: value for key, value in document.items() if len(compact(value)) < LONGEST // 4}
+    schema, seen = Schema() if "schema" in document else None, set()
+    for items in (1, 2):
+        whole = shortened(document, items)
+        for part in [whole] if len(compact(whole)) < LONGEST else [{**shortened(least, 1), key: whole[key]} for key in whole]:
+            yield compact(part)
+            changed = [(path, part) for path, _ in objects(part)] + list(schema.whole(part) if schema else ())
+            for path, given in changed:
+                kind = (*(key for key in path if isinstance(key, str)), frozenset(value_at(given, path)))
+                yield compact(given)
+                if kind not in seen:
+                    seen.add(kind)
+                    yield from spoiled(given, path)
+
+
+def shortened(value, items):
+    """A value with at most so many items in each list."""
+    if isinstance(value, dict):
+        return {key: shortened(inner, items) for key, inner in value.items()}
+    return [shortened(inner, items) for inner in value[:items]] if isinstance(value, list) else value
 
 
 class Schema:
@@ -182,17 +259,38 @@ class Schema:
         full = {field: self.values(fields[field], depth - 2)[0] for field in fields} if depth > 0 else {}
         return [{**full, **least}, least] if depth > 0 else [least]
 
-    def changed(self, message):
-        """The message with each object in it replaced by one of its type, and with each field replaced or added."""
+    def fitting(self, message):
+        """The objects in a message, each with its path and the types that it may be of."""
         for path, given in objects(message):
             known = set(given) - {"say"}
             fitting = [schema for schema in self.objects if known and known <= set(schema["properties"])]
             for schema in sorted(fitting, key=lambda schema: len(schema["properties"]))[:4]:
-                say = {"say": given["say"]} if "say" in given else {}
-                yield from (put(message, path, {**whole, **say}) for whole in self.fields(schema, 2))
-                for field, kind in schema["properties"].items():
-                    for depth in (1, 2):
-                        yield from (put(message, path, {**given, field: value}) for value in self.values(kind, depth)[:40])
+                yield path, given, schema
+
+    def whole(self, message):
+        """The message with each object in it replaced by one of its type, with the path of the object."""
+        for path, given, schema in self.fitting(message):
+            say = {"say": given["say"]} if "say" in given else {}
+            yield from ((path, put(message, path, {**whole, **say})) for whole in self.fields(schema, 2))
+
+    def changed(self, message):
+        """The message with each field replaced or added."""
+        for path, given, schema in self.fitting(message):
+            for field, kind in schema["properties"].items():
+                for depth in (1, 2):
+                    yield from (put(message, path, {**given, field: value}) for value in self.values(kind, depth)[:40])
+
+    def texts(self, messages):
+        """Messages of one kind, fullest first, with all of these changes; faults in the types of the first one."""
+        for first, message in zip((True, *[False] * len(messages)), messages):
+            if first:
+                for path, _ in objects(message):
+                    yield from spoiled(message, path)
+            for path, whole in self.whole(message):
+                yield compact(whole)
+                if first:
+                    yield from spoiled(whole, path)
+            yield from map(compact, self.changed(message))
 
 
 def objects(value, path=()):
@@ -201,6 +299,13 @@ def objects(value, path=()):
         yield path, value
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ():
         yield from objects(inner, (*path, key))
+
+
+def value_at(document, path):
+    """What is at the path."""
+    for key in path:
+        document = document[key]
+    return document
 
 
 def put(message, path, value):
@@ -228,11 +333,11 @@ def messages(target, before):
             known = len({word for _, inner in objects(message) for word in inner} & schema.words)
             kinds.setdefault(kind, []).append((known, -length, name, given[:before], message))
     for _, found in sorted(kinds.items()):
-        for _, _, _, head, message in sorted(found, key=lambda one: one[:3], reverse=True)[:BASES]:
-            for changed in schema.changed(message):
-                text = json.dumps(changed, separators=(",", ":")).encode()
-                # Whole, not in pieces.
-                yield head[:1] + b"\0" * (before - 1) + struct.pack(">I", len(text)) + text if before else struct.pack(">I", len(text)) + text
+        found = sorted(found, key=lambda one: one[:3], reverse=True)[:BASES]
+        # In one piece.
+        head = found[0][3][:1] + b"\0" * (before - 1) if before else b""
+        for text in schema.texts([message for _, _, _, _, message in found]):
+            yield head + struct.pack(">I", len(text.encode())) + text.encode()
 
 
 SEEDS = {

@@ -135,6 +135,8 @@ pub struct TestRequest {
     pub shares_hosts: bool,
     /// All tests of the step start when the last one is ready, or none does.
     pub starts_together: bool,
+    /// The round of its cells that it is for; `None` for a warm-up, and for tests of what stands out.
+    pub round: Option<u32>,
 }
 
 /// What came of one of several simultaneous tests.

@@ -385,10 +385,11 @@ impl PlanRun {
     /// The requests of this step's tests, or of the warm-up before them. A curve has warm-up legs of its own.
     fn requests(&self, warmup: Option<u64>) -> Vec<TestRequest> {
         let tests = self.tests.iter().filter(|test| warmup.is_none() || !test.cell.spec.is_point());
+        let round = (warmup.is_none() && self.retests.is_none()).then_some(self.round);
         let request = |test: &Test| {
             let (spec, legs) = spec_and_legs(&test.cell.spec, &test.legs, warmup);
             let Test { between, shares_hosts, starts_together, .. } = *test;
-            TestRequest { between, spec, legs, shares_hosts, starts_together }
+            TestRequest { between, spec, legs, shares_hosts, starts_together, round }
         };
         tests.map(request).collect()
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod helper;
 mod loopback;
+mod results;
 mod rights;
 
 use std::any::Any;

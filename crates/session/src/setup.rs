@@ -103,6 +103,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
+        results: None,
         bus: None,
         metrics: None,
         tuning: Tuning { allowed: true, grace: Duration::ZERO },

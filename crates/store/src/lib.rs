@@ -39,6 +39,7 @@
 //! # }
 //! ```
 
+mod agent_results;
 mod default_path;
 mod error;
 mod headline;
@@ -50,6 +51,7 @@ mod schema;
 mod schema_v2;
 mod store;
 
+pub use agent_results::{AgentResults, ResultsError};
 pub use error::StoreError;
 pub use id::new_run_id;
 pub use load::Loaded;

@@ -79,8 +79,7 @@ impl Store {
                 .create(directory)
                 .map_err(|source| StoreError::Directory { path: directory.to_owned(), source })?;
         }
-        // SQLite makes its further files with the mode of this one. If it cannot be made, SQLite says why.
-        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        private_file(path);
         Ok(Self { connection: connect(path)?, path: path.to_owned() })
     }
 
@@ -301,8 +300,14 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Makes the file for this user only, if there is none. SQLite makes its further files with the same mode, and says why this one cannot
+/// be made.
+pub(crate) fn private_file(path: &Path) {
+    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+}
+
 /// Turns the write-ahead log on. A filesystem that cannot have one keeps the rollback journal: slower, and just as safe.
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let turn_on = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
     // Leaving the rollback journal needs the file for itself, and SQLite gives up there without waiting for others.
     let pause = std::time::Duration::from_millis(20);

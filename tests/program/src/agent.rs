@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use crate::binary::thru;
@@ -15,7 +16,7 @@ pub struct Agent {
     process: Process,
     addresses: Vec<String>,
     /// Its sockets and temporary folder: an agent that is killed leaves them behind.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Agent {
@@ -65,7 +66,9 @@ impl Agent {
         if !command.get_envs().any(|(name, _)| name == "THRU_AGENT_KEY") {
             command.env("THRU_AGENT_KEY", key_in(folder.path()));
         }
-        let mut agent = Self { process: Process::spawn(command), addresses: Vec::new(), _folder: folder };
+        // On a bus it keeps results there.
+        command.env("STATE_DIRECTORY", state_in(folder.path()));
+        let mut agent = Self { process: Process::spawn(command), addresses: Vec::new(), folder };
         eventually("the agent listens", || {
             let log = agent.process.stderr();
             assert!(agent.process.ended().is_none(), "the agent ended: {log}");
@@ -94,6 +97,12 @@ impl Agent {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.host().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+    }
+
+    /// The folder where one on a bus keeps results.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        state_in(self.folder.path())
     }
 
     /// Its process number.
@@ -189,4 +198,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 /// The address in a line of an agent's log that says where it listens.
 fn address(line: &str) -> Option<String> {
     line.split("listening on ").nth(1)?.split_whitespace().next().map(str::to_owned)
+}
+
+fn state_in(folder: &Path) -> PathBuf {
+    folder.join("state")
 }

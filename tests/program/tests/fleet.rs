@@ -27,22 +27,25 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) fn new(count: usize) -> Self {
-        Self::with(count, None)
+        Self::with(count, None, |_| Vec::new())
     }
 
     /// `None`, with a line, if that way is not possible here.
     pub(crate) fn by(way: Way, count: usize, test: &str) -> Option<Self> {
         match way {
             Way::Direct => Some(Self::new(count)),
-            Way::Bus => Some(Self::with(count, Some(BusServer::start(test)?))),
+            Way::Bus => Some(Self::with(count, Some(BusServer::start(test)?), |_| Vec::new())),
         }
     }
 
-    fn with(count: usize, bus: Option<BusServer>) -> Self {
+    /// The agents with these numbers also have these flags.
+    pub(crate) fn with(count: usize, bus: Option<BusServer>, more: impl Fn(usize) -> Vec<String>) -> Self {
         let sandbox = Sandbox::with_token();
         let agent = |number| {
             let at = bus.as_ref().map(|bus| format!("{}/n{number}", bus.url()));
-            let flags = at.as_ref().map_or(Vec::new(), |at| vec!["--bus", at.as_str()]);
+            let more = more(number);
+            let mut flags: Vec<&str> = more.iter().map(String::as_str).collect();
+            flags.extend(at.iter().flat_map(|at| ["--bus", at.as_str()]));
             Agent::with_token(&sandbox, &flags)
         };
         let agents: Vec<Agent> = (0..count).map(agent).collect();

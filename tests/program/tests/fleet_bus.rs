@@ -2,8 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use program::Sandbox;
+use program::bus::BusServer;
+use program::process::Signal;
+use program::{Agent, Sandbox};
 
 use crate::fleet::{Fleet, Way};
 
@@ -33,7 +38,7 @@ fn a_bus_that_is_killed_costs_nothing_and_keeps_the_run_for_another_host() {
         String::from_utf8_lossy(&doc.stdout).matches("\"position\"").count() >= 2
     });
     let id = run_called(&stored(), "k");
-    mesh.signal(program::process::Signal::KILL);
+    mesh.signal(Signal::KILL);
     drop(mesh.wait());
     let other = Sandbox::new();
     let known = fleet.sandbox.path("known_agents");
@@ -57,6 +62,67 @@ fn run_called(runs: &str, name: &str) -> String {
     let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let named = runs.lines().map(run).find(|run| run["name"] == name).unwrap();
     named["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_was_measured_and_not_stored_is_taken_from_the_agents() {
+    let folder = tempfile::tempdir().unwrap();
+    // An agent of root becomes another user, for which it makes its folder.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let of = |number: usize| folder.path().join(number.to_string());
+    let flags = |number| vec!["--keep-results".to_owned(), of(number).display().to_string()];
+    taken_from_agents(&Fleet::with(2, None, flags), &[of(0), of(1)]);
+}
+
+#[test]
+fn agents_on_a_bus_keep_what_is_not_stored() {
+    let Some(bus) = BusServer::start("agents_on_a_bus_keep_what_is_not_stored") else { return };
+    let fleet = Fleet::with(2, Some(bus), |_| Vec::new());
+    let folders: Vec<PathBuf> = fleet.agents.iter().map(Agent::state).collect();
+    taken_from_agents(&fleet, &folders);
+}
+
+/// A coordinator is killed after a test that it has not heard the end of.
+fn taken_from_agents(fleet: &Fleet, folders: &[PathBuf]) {
+    let kept = || folders.iter().map(|folder| results_in(folder)).sum::<u32>();
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "4", "--time", "700ms"];
+    let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "k"]].concat());
+    program::eventually("a trial is stored", || {
+        assert!(mesh.runs(), "it ended: {}", mesh.stderr());
+        fleet.sandbox.run(&["runs", "--json"]).ok().stdout.contains("\"k\"")
+    });
+    program::eventually("both ends of a test have kept what the coordinator does not know", || {
+        assert!(mesh.runs(), "it ended: {}", mesh.stderr());
+        mesh.signal(Signal::STOP);
+        let (before, begun) = (kept(), Instant::now());
+        while begun.elapsed() < Duration::from_secs(3) {
+            if kept() >= before + 2 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        mesh.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(100));
+        false
+    });
+    mesh.signal(Signal::KILL);
+    drop(mesh.wait());
+    let resumed = fleet.sandbox.run(&[&args[..], &["--resume", "k"]].concat()).ok();
+    assert!(resumed.stderr.contains("1 test was not measured again"), "{}", resumed.stderr);
+    let run = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc().run;
+    assert!(run.outcomes.iter().all(|outcome| outcome.trials.len() == 4 && outcome.estimate.is_some()));
+    let rounds: Vec<u32> = run.passes.iter().filter_map(|pass| pass.round).collect();
+    assert_eq!(rounds, [0, 0, 1, 1, 2, 2, 3, 3]);
+    let starts: Vec<u64> = run.passes.iter().filter_map(|pass| pass.started_unix_ns).collect();
+    assert!(starts.len() == 8 && starts.is_sorted(), "{starts:?}");
+    program::eventually("nothing is kept any more", || kept() == 0);
+}
+
+/// Number of the results that an agent has kept in a folder.
+fn results_in(folder: &Path) -> u32 {
+    let file = rusqlite::Connection::open(folder.join("results.sqlite")).unwrap();
+    file.busy_timeout(Duration::from_secs(10)).unwrap();
+    file.query_row("SELECT count(*) FROM result", [], |row| row.get(0)).unwrap()
 }
 
 #[test]

@@ -53,7 +53,8 @@ pub(crate) struct Tests {
     pub(crate) at_once: usize,
 }
 
-/// Says `begun N` with the number of trials that it has, `done N` after each one, and `finished`.
+/// Says `begun N` with the number of trials that it has, `done N` after each one, `recalled` for each one that its agents had kept, and
+/// `finished`.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let place = place(&options.url)?;
     fetch(&place, &options.store)?;
@@ -86,6 +87,9 @@ async fn conduct(options: &Options, place: Place) -> anyhow::Result<()> {
             let mut ended = stream::iter(left).map(test).buffer_unordered(tests.at_once);
             while let Some((cell, answers)) = ended.next().await {
                 kept.result(cell, number, answers)?;
+                if answers.iter().all(|answer| answer.kept) {
+                    tell("recalled")?;
+                }
                 tell(&format!("done {}", kept.count()))?;
             }
         }
@@ -109,7 +113,7 @@ type Line = BufReader<BusStream>;
 
 /// Both hosts of a pair are asked at the same time; the trial is joined of their answers.
 async fn test(bus: &Bus, hosts: &[Mutex<Option<Line>>], slot: &Slot, round: u32, time_ms: u64) -> (u32, [Answer; 2]) {
-    let question = Question { cell: slot.cell, round, time_ms };
+    let question = Question { cell: slot.cell, round, time_ms, keep: true };
     let [near, far] = [slot.near, slot.far].map(|host| ask(bus, &hosts[host], host, question));
     let (near, far) = tokio::join!(near, far);
     (slot.cell, [near, far])

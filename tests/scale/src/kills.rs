@@ -39,7 +39,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(&folder.path().join("bus"))?;
-    let mut fleet = Fleet { options, server, agents: Vec::new(), server_mib: 0 };
+    let mut fleet = Fleet { options, folder: folder.path(), server, agents: Vec::new(), server_mib: 0 };
     fleet.start_agents()?;
     let mut killing = Killing::new(&fleet, folder.path())?;
     let begun = Instant::now();
@@ -52,7 +52,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         begun.elapsed().as_secs_f64(),
         same + other
     );
-    println!("measured again after the coordinator had lost them: {}", killing.again);
+    println!(
+        "results that another coordinator did not get from the bus: {}; taken from agents, also those that no coordinator had got: {}",
+        killing.lost, killing.recalled
+    );
     check(&options.mesh, &Store::open(&store)?.load(RUN)?.run)?;
     let copy = folder.path().join("copy.sqlite");
     fetch(&place(&fleet.server.url())?, &copy)?;
@@ -70,6 +73,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 /// The agents and the bus.
 struct Fleet<'a> {
     options: &'a Options,
+    folder: &'a Path,
     server: Server,
     agents: Vec<Process>,
     /// The most memory that a server had that was killed.
@@ -93,7 +97,7 @@ impl Fleet<'_> {
             let bus = Bus::connect(&place, &BusAccess::default()).await?;
             let present = bus.present().await?.len();
             let listed = begun.elapsed();
-            let question = Question { cell: 0, round: 0, time_ms: 0 };
+            let question = Question { cell: 0, round: 0, time_ms: 0, keep: false };
             let ask = async |host| ask(&bus, &Mutex::new(None), host, question).await;
             stream::iter(0..hosts).map(ask).buffer_unordered(AT_ONCE).count().await;
             anyhow::Ok((present, listed))
@@ -113,7 +117,10 @@ impl Fleet<'_> {
     fn agents_from(&self, first: usize) -> anyhow::Result<Process> {
         let Options { mesh, per_process, .. } = self.options;
         let count = (*per_process).min(mesh.hosts - first);
-        let own = ["agents", "--url", &self.server.url(), "--first", &first.to_string(), "--count", &count.to_string()];
+        // They outlive the process, as on a host.
+        let results = self.folder.join(format!("results-{first}.sqlite")).display().to_string();
+        let (first, count) = (first.to_string(), count.to_string());
+        let own = ["agents", "--url", &self.server.url(), "--first", &first, "--count", &count, "--results", &results];
         let started = Process::start(&[own.map(str::to_owned).to_vec(), mesh.flags()].concat())?;
         started.until("ready", LIMIT)?;
         Ok(started)
@@ -133,7 +140,9 @@ struct Killing {
     /// Kills of agents, of the bus, of the coordinator that is continued with its store, and of one that is continued elsewhere.
     kills: [u32; 4],
     /// Trials that a coordinator elsewhere did not get from the bus.
-    again: usize,
+    lost: usize,
+    /// Trials that agents had kept.
+    recalled: usize,
 }
 
 impl Killing {
@@ -148,7 +157,8 @@ impl Killing {
             coordinator_mib: 0,
             done: 0,
             kills: [0; 4],
-            again: 0,
+            lost: 0,
+            recalled: 0,
         })
     }
 
@@ -172,6 +182,7 @@ impl Killing {
         let Some(line) = self.coordinator.line(LIMIT)? else { bail!("no progress for {LIMIT:?} after {}", self.done) };
         match line.split_once(' ') {
             Some(("begun" | "done", number)) => self.done = number.parse()?,
+            None if line == "recalled" => self.recalled += 1,
             _ => return Ok(false),
         }
         Ok(true)
@@ -205,8 +216,10 @@ impl Killing {
         self.coordinator.kill()?;
         // What it said before it died.
         while let Ok(Some(line)) = self.coordinator.line(LIMIT) {
-            if let Some(("done", number)) = line.split_once(' ') {
-                self.done = number.parse()?;
+            match line.split_once(' ') {
+                Some(("done", number)) => self.done = number.parse()?,
+                None if line == "recalled" => self.recalled += 1,
+                _ => {}
             }
         }
         let before = self.done;
@@ -216,7 +229,7 @@ impl Killing {
         self.coordinator = coordinator(fleet, &self.store)?;
         self.heard()?;
         ensure!(elsewhere || self.done >= before, "the store had {before} trials, and has {}", self.done);
-        self.again += before.saturating_sub(self.done);
+        self.lost += before.saturating_sub(self.done);
         self.kills[if elsewhere { 3 } else { 2 }] += 1;
         Ok(())
     }

@@ -31,12 +31,16 @@ pub(crate) struct Question {
     pub(crate) round: u32,
     /// How long the test takes, ms.
     pub(crate) time_ms: u64,
+    /// The agent keeps the result, and answers with one that it has kept.
+    pub(crate) keep: bool,
 }
 
 /// What the agent answers.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) bytes: u64,
+    /// It was measured before.
+    pub(crate) kept: bool,
 }
 
 impl Mesh {

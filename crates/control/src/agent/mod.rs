@@ -23,6 +23,7 @@ mod path_probe;
 mod pool;
 mod queue;
 mod reach;
+mod results;
 mod session;
 mod session_captures;
 mod stack;
@@ -64,6 +65,7 @@ pub use pool::{WorkerLimits, Workers};
 pub use queue::Machine;
 use queue::Queue;
 use reach::Challenges;
+pub use results::KeepResults;
 use session::Session;
 pub use tuning::Tuning;
 use users::Users;
@@ -94,6 +96,8 @@ pub struct AgentOptions {
     pub vanished_after: Duration,
     /// Where captured packets are stored.
     pub captures: Captures,
+    /// Where it keeps results until their coordinators have stored them; `None` for nowhere.
+    pub results: Option<Arc<dyn KeepResults>>,
     /// The bus that it joins, too.
     pub bus: Option<BusOptions>,
     /// Where its state is served as OpenMetrics text, to anyone who reaches it; `None` for nowhere. Needs [`HAS_METRICS`].

@@ -30,6 +30,17 @@ pub enum Captures {
     AsRequested,
 }
 
+impl Captures {
+    /// The agent's own folder for them.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::In { folder, .. } => Some(folder),
+            Self::Refused | Self::AsRequested => None,
+        }
+    }
+}
+
 /// A trial's connections, as far as they are known when its capture starts.
 pub(super) struct Connections<'a> {
     /// The role of this end.

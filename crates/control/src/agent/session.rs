@@ -140,6 +140,11 @@ impl Session {
                         return over;
                     }
                 }
+                Ok(message @ (ToAgent::Results { .. } | ToAgent::Stored { .. })) => {
+                    if let Err(over) = self.results(message).await {
+                        return over;
+                    }
+                }
                 Ok(ToAgent::Acquire { purpose, join }) => {
                     if let Err(over) = self.hold(&purpose, join.as_deref()).await {
                         return over;
@@ -304,6 +309,7 @@ impl Session {
                     | ToAgent::Show { .. }
                     | ToAgent::Journal
                     | ToAgent::Revert { .. }) => self.settings(message).await?,
+                    message @ (ToAgent::Results { .. } | ToAgent::Stored { .. }) => self.results(message).await?,
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
                     _ => return Err(self.refuse("the message is out of order").await),
@@ -532,7 +538,10 @@ impl Session {
         #[cfg(feature = "metrics")]
         self.shared.measured.note(&tallies, failure.is_some());
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker has a tally for each of its legs only");
-        Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) }
+        let done =
+            Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) };
+        self.keep_result(&trial.prepare, &done).await;
+        done
     }
 }
 

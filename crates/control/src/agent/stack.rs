@@ -78,7 +78,8 @@ mod tests {
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, "stream");
         spec.near.cc = Some(cc.into());
-        Prepare { trial: 0, role: Role::Active, spec, legs: Vec::new(), rendezvous: Vec::new(), reach_token: None }
+        let (legs, rendezvous) = Default::default();
+        Prepare { trial: 0, role: Role::Active, spec, legs, rendezvous, reach_token: None, keep: None }
     }
 
     #[test]

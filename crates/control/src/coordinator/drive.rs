@@ -28,6 +28,8 @@ impl From<Leg> for WireLeg {
 
 /// One of several simultaneous tests that has ended.
 pub(super) struct TestEnded {
+    /// Wall-clock time at its start, ns since the Unix epoch, if it is not that of all tests.
+    pub(super) begun_unix_ns: Option<u64>,
     /// From the start of all tests to its end, ns.
     pub(super) duration_ns: u64,
     pub(super) result: Result<RatePass, ControlError>,
@@ -213,14 +215,14 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
         let lab = if warm_up { None } else { self.read_links() };
         let links = self.links;
         let mut results = Vec::with_capacity(ended.len());
-        for TestEnded { duration_ns, result, changes, repeats } in ended {
+        for TestEnded { begun_unix_ns: own_begin, duration_ns, result, changes, repeats } in ended {
             let pass = match result {
                 Ok(RatePass { near, far, failure }) => {
                     Ok(PassResult { begun_ns, duration_ns, lab: lab.clone(), links, near, far, failure, repeats })
                 }
                 Err(error) => Err(self.failure(error)),
             };
-            results.push(TestResult { pass, changes, begun_unix_ns });
+            results.push(TestResult { pass, changes, begun_unix_ns: own_begin.unwrap_or(begun_unix_ns) });
         }
         Ok(Completed::Together(results))
     }

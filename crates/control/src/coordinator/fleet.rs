@@ -11,6 +11,7 @@ use super::drive::unsupported;
 use super::foreign::Program;
 use super::lab_links::Links;
 use super::reached::Reached;
+use super::results::Results;
 use super::{End, Foreign, Pair};
 use crate::{Access, ControlError};
 
@@ -26,11 +27,13 @@ const READING_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Connected agents, by number.
 pub struct Fleet {
-    hosts: Vec<Host>,
+    pub(super) hosts: Vec<Host>,
     purpose: String,
     held_since: Option<Instant>,
     /// The changed links of the lab.
     links: Links,
+    /// What the agents keep.
+    pub(super) results: Results,
 }
 
 /// A host of a plan as it was reached.
@@ -70,9 +73,9 @@ pub(super) struct Lent {
     pub(super) program: Option<Box<dyn Program>>,
 }
 
-struct Host {
+pub(super) struct Host {
     /// `None` while a pair has it, and for another program.
-    end: Option<End>,
+    pub(super) end: Option<End>,
     /// With which further connections join; `None` while this coordinator does not have the machine.
     invitation: Option<Invitation>,
     /// Further connections that no test has.
@@ -107,7 +110,8 @@ impl Fleet {
             lost,
         };
         let hosts = members.into_iter().map(host).collect();
-        Self { hosts, purpose: purpose.to_owned(), held_since: None, links: Links::default() }
+        let (links, results) = Default::default();
+        Self { hosts, purpose: purpose.to_owned(), held_since: None, links, results }
     }
 
     /// The host with that number, unless a pair has it.
@@ -160,7 +164,10 @@ impl Fleet {
     }
 
     /// Reverts all settings and releases the machines, but stays connected.
-    pub(super) async fn release_machines(&mut self) -> Result<(), ControlError> {
+    ///
+    /// # Errors
+    /// If a connection is lost.
+    pub async fn release_machines(&mut self) -> Result<(), ControlError> {
         self.untune().await?;
         for host in &mut self.hosts {
             host.invitation = None;
@@ -328,7 +335,7 @@ impl Fleet {
         let near = self.hosts.get_mut(near)?.end.take()?;
         let far = self.hosts.get_mut(far).filter(|_| !single_ended);
         let (far, program) = far.map_or((None, None), |far| (far.end.take(), far.program.take()));
-        Some(Lent { pair: Pair { near, far }, program })
+        Some(Lent { pair: Pair::new(near, far), program })
     }
 
     /// Takes two hosts for a test at the same time as others of them: where another test has a host's connection, this one gets a
@@ -343,7 +350,7 @@ impl Fleet {
         let near = self.connection(hosts[0]).await?;
         let far = if single_ended { Ok(None) } else { self.connection(hosts[1]).await.map(Some) };
         match far {
-            Ok(far) => Ok(Lent { pair: Pair { near, far }, program: None }),
+            Ok(far) => Ok(Lent { pair: Pair::new(near, far), program: None }),
             Err(error) => {
                 self.keep(hosts[0], near);
                 Err(error)
@@ -371,7 +378,7 @@ impl Fleet {
 
     /// Returns the hosts of a failed test to the fleet; those that do not answer are lost.
     pub(super) async fn take_back_failed(&mut self, hosts: [usize; 2], lent: Lent) {
-        let Lent { pair: Pair { near, far }, program } = lent;
+        let Lent { pair: Pair { near, far, .. }, program } = lent;
         for (host, end) in hosts.into_iter().zip([Some(near), far]) {
             let Some(mut end) = end else { continue };
             match end.cancel_trial().await {

@@ -10,9 +10,10 @@ use schedule::{Between, Leg, TestRequest};
 use tokio::sync::mpsc;
 
 use super::common_start::CommonStart;
-use super::drive::{Ends, TestEnded, unsupported};
+use super::drive::{Ends, TestEnded, unix_ns, unsupported};
 use super::fleet::Lent;
 use super::foreign::ProgramTest;
+use super::results::Recalled;
 use super::{Cancel, Fleet};
 use crate::ControlError;
 
@@ -75,20 +76,15 @@ impl Ends for Fleet {
         let (relay, mut readings) = mpsc::unbounded_channel();
         let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
-        let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
+        self.begin_step(first).await;
         let mut taken = Vec::with_capacity(tests.len());
-        for test in &tests {
-            let Between { hosts, single_ended } = test.between;
-            taken.push(if test.shares_hosts {
-                self.share(hosts, single_ended).await
-            } else {
-                let lost = hosts.into_iter().find_map(|host| self.lost(host));
-                match lost {
-                    Some(lost) => Err(lost),
-                    None => self.lend(hosts, single_ended).ok_or_else(|| unsupported("tests of hosts that are in use")),
-                }
+        for (test, recalled) in tests.iter().zip(self.results.recall(&tests)) {
+            taken.push(match recalled {
+                Some(recalled) => Err(self.ended_before(test, recalled)),
+                None => self.take(test).await.map_err(TestEnded::failed),
             });
         }
+        let mut ended: Vec<Option<TestEnded>> = tests.iter().map(|_| None).collect();
         let begun = Instant::now();
         // Where tests share hosts, none runs while another is set up. One that cannot start costs others only if all start or none.
         let shared = tests.iter().any(|test| test.shares_hosts);
@@ -97,15 +93,13 @@ impl Ends for Fleet {
         for (at, ((test, lent), start)) in tests.into_iter().zip(taken).zip(starts).enumerate() {
             let relay = Relay(live.then(|| relay.clone()));
             match lent {
-                Ok(lent) => {
+                Ok(mut lent) => {
+                    lent.pair.keep = self.results.of(&test, unix_ns());
                     let number = first + at as u32;
                     running.push(Box::pin(run_test(at, lent, test, number, start, relay, cancel.clone())));
                 }
                 // Each request has a result, in order.
-                Err(error) => {
-                    let (changes, repeats) = Default::default();
-                    ended[at] = Some(TestEnded { duration_ns: 0, result: Err(error), changes, repeats });
-                }
+                Err(without_test) => ended[at] = Some(without_test),
             }
         }
         let mut sent = Ok(());
@@ -125,12 +119,41 @@ impl Ends for Fleet {
                         Ok((pass, repeats)) => (Ok(pass), repeats),
                         Err(error) => (Err(error), Vec::new()),
                     };
-                    ended[at] = Some(TestEnded { duration_ns, result, changes, repeats });
+                    ended[at] = Some(TestEnded { begun_unix_ns: None, duration_ns, result, changes, repeats });
                 }
             }
         }
         sent?;
         Ok(ended.into_iter().flatten().collect())
+    }
+}
+
+impl Fleet {
+    /// Takes the hosts of a test.
+    async fn take(&mut self, test: &TestRequest) -> Result<Lent, ControlError> {
+        let Between { hosts, single_ended } = test.between;
+        if test.shares_hosts {
+            return self.share(hosts, single_ended).await;
+        }
+        match hosts.into_iter().find_map(|host| self.lost(host)) {
+            Some(lost) => Err(lost),
+            None => self.lend(hosts, single_ended).ok_or_else(|| unsupported("tests of hosts that are in use")),
+        }
+    }
+
+    /// A test whose result the agents had kept.
+    fn ended_before(&self, test: &TestRequest, recalled: Recalled) -> TestEnded {
+        let Recalled { pass, duration_ns, started_unix_ns } = recalled;
+        let changes = test.between.hosts.map(|host| self.changes(host));
+        TestEnded { begun_unix_ns: Some(started_unix_ns), duration_ns, result: Ok(pass), changes, repeats: Vec::new() }
+    }
+}
+
+impl TestEnded {
+    /// A test that was not begun.
+    fn failed(error: ControlError) -> Self {
+        let (changes, repeats) = Default::default();
+        Self { begun_unix_ns: None, duration_ns: 0, result: Err(error), changes, repeats }
     }
 }
 

@@ -17,6 +17,7 @@ mod pair_run;
 mod pass;
 mod path_probe;
 mod reached;
+mod results;
 mod tuning;
 
 use std::time::{Duration, Instant};

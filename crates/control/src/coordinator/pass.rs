@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::End;
 use super::common_start::CommonStart;
 use crate::ControlError;
-use crate::proto::message::{Done, FromAgent, Prepare, ToAgent, WireLeg, WireRendezvous};
+use crate::proto::message::{Done, FromAgent, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
 use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
 
 /// The two ends of a measurement; transports with one end have no far one.
@@ -18,6 +18,8 @@ pub struct Pair {
     pub near: End,
     /// The end that accepts.
     pub far: Option<End>,
+    /// As what both agents keep the result of the next pass, if they are to keep it.
+    pub(super) keep: Option<ResultOf>,
 }
 
 /// The result of a pass.
@@ -40,6 +42,12 @@ const SETUP_LIMIT: Duration = Duration::from_secs(20);
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 impl Pair {
+    /// Two ends whose agents keep no result.
+    #[must_use]
+    pub fn new(near: End, far: Option<End>) -> Self {
+        Self { near, far, keep: None }
+    }
+
     /// Makes one pass, at the common start of simultaneous tests if there is one. An interrupt ends it early, with the results so
     /// far.
     pub(crate) async fn pass(
@@ -73,6 +81,7 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
         self.check_capabilities(spec)?;
+        let keep = self.keep.take();
         let prepare = |role, rendezvous, reach_token| {
             ToAgent::Prepare(Box::new(Prepare {
                 trial,
@@ -81,6 +90,7 @@ impl Pair {
                 legs: legs.to_vec(),
                 rendezvous,
                 reach_token,
+                keep: keep.clone(),
             }))
         };
         let setup = async {

@@ -138,6 +138,19 @@ pub enum ToAgent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
+    /// Requests what the agent's end of a run's trials measured and the coordinator has not stored; answered by any number of `Result`,
+    /// and `NoMoreResults`. Needs no position in the queue.
+    Results {
+        /// The run, as in [`ResultOf`].
+        run: String,
+    },
+    /// The results of trials with numbers below `below` are stored: the agent forgets them. Needs no position in the queue.
+    Stored {
+        /// The run, as in [`ResultOf`].
+        run: String,
+        /// The first number that may not be stored.
+        below: u32,
+    },
     /// Releases the machine.
     Release,
     /// Keeps the connection alive.
@@ -252,6 +265,10 @@ pub enum FromAgent {
         /// Each record that was selected.
         sessions: Vec<Reverted>,
     },
+    /// A result that the agent has kept.
+    Result(Box<KeptResult>),
+    /// Those were all.
+    NoMoreResults,
     /// The agent ends this connection.
     Refused {
         /// The reason and the remedy.
@@ -385,6 +402,35 @@ pub struct Prepare {
     /// host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach_token: Option<ReachabilityToken>,
+    /// The agent keeps the result until the coordinator has stored it, as this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<ResultOf>,
+}
+
+/// What a result that agents keep belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ResultOf {
+    /// A digest of the run, which only those know who have its header: another client of the agent can neither read nor replace it.
+    pub run: String,
+    /// A digest of what is measured, in which round.
+    pub test: String,
+    /// Random: both ends of one trial have the same.
+    pub attempt: String,
+    /// The coordinator's wall-clock time at the start, ns since the Unix epoch.
+    pub started_unix_ns: u64,
+}
+
+/// A result that an agent has kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptResult {
+    /// What it belongs to.
+    pub of: ResultOf,
+    /// Number of the trial within the measurement.
+    pub trial: u32,
+    /// The agent's end.
+    pub role: Role,
+    /// The result.
+    pub done: Done,
 }
 
 /// A leg on the wire.

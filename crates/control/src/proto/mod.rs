@@ -43,6 +43,7 @@ pub const CAPABILITIES: &[&str] = &[
     JOIN,
     MIX,
     RESPONSIVENESS,
+    RESULTS,
 ];
 /// Answers `clock` and `probe-path`.
 pub const PATH: &str = "path";
@@ -66,6 +67,8 @@ pub const JOIN: &str = "join";
 pub const MIX: &str = "mix";
 /// Implements `responsiveness`.
 pub const RESPONSIVENESS: &str = "responsiveness";
+/// Answers `results` and accepts `stored`.
+pub const RESULTS: &str = "results";
 /// Most bytes of a file in one `piece`.
 pub const PIECE: u64 = 256 << 10;
 

@@ -93,7 +93,7 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
         return Err(Failure::usage("HOST and `from` are the same agent, which cannot wait for itself: omit `from`"));
     }
-    let mut pair = Pair { near, far };
+    let mut pair = Pair::new(near, far);
     pair.far.iter().chain([&pair.near]).filter_map(|end| end.note.as_deref()).for_each(|note| here.sinks.note(note));
     let purpose = format!("{} {}", request.kind, spec.transport);
     for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {

@@ -140,10 +140,24 @@ pub(super) async fn measure(
         let earlier = earlier.as_ref().map(|run| (run, trials.as_slice()));
         here.sinks.keep_on(OnBus::begin(bus, place, &header.id, earlier).await?);
     }
+    fleet.keep_results_of(&header);
+    if resumed.is_some() {
+        fleet.recall_results().await?;
+    }
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
+    match fleet.recalled() {
+        0 => {}
+        1 => here.sinks.note("1 test was not measured again: its agents had kept the result"),
+        many => here.sinks.note(&format!("{many} tests were not measured again: their agents had kept the results")),
+    }
+    // An agent that is lost by now has released its machine itself.
+    let _ = fleet.release_machines().await;
+    let on_bus = here.sinks.leave_bus().await;
+    if on_bus && !matches!(failed, Some(ControlError::Sink(_))) {
+        fleet.forget_results().await;
+    }
     fleet.release().await;
-    here.sinks.leave_bus().await;
     Ok(failed)
 }
 

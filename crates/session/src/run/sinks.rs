@@ -71,11 +71,15 @@ impl<'s> Sinks<'s> {
         self.on_bus = Some(bus);
     }
 
-    /// Waits until the bus has the run, if it is kept on one.
-    pub(super) async fn leave_bus(&mut self) {
-        let Some(bus) = self.on_bus.take() else { return };
-        if let Some(line) = bus.finish().await {
-            self.note(&line);
+    /// Waits until the bus has the run, if it is kept on one; false if it does not take it.
+    pub(super) async fn leave_bus(&mut self) -> bool {
+        let Some(bus) = self.on_bus.take() else { return true };
+        match bus.finish().await {
+            Some(line) => {
+                self.note(&line);
+                false
+            }
+            None => true,
         }
     }
 

@@ -15,6 +15,7 @@ use host::tune::{Allowance, Journal};
 use rustix::system::uname;
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::results::Folder;
 use super::rights::{self, Wanted};
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
@@ -64,6 +65,8 @@ pub struct ServeOptions<'a> {
     pub journal: Option<PathBuf>,
     /// How long a client may be unreachable before its session ends.
     pub vanished_after: Duration,
+    /// Folder in which results are kept until their coordinators have stored them; an agent that joins a bus has a default.
+    pub keep_results: Option<&'a Path>,
     /// The bus that it joins, perhaps with a name there; that of the host is the default.
     pub bus: Option<&'a str>,
     /// Where the agent's state is served to those who scrape it.
@@ -101,9 +104,11 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let key = agent_keys::of_agent(options.key_file, options.peers.log)?;
     let users = options.peers.read_users()?;
     let selftest = citation::of_last();
-    let lowered = rights::lower(&options.rights(allowance, &addresses), options.peers.log)?;
+    let results = Folder::of(options.keep_results, options.bus.is_some());
+    let lowered = rights::lower(&options.rights(allowance, &addresses, results.as_ref()), options.peers.log)?;
     (options.lowered)();
     lowered.helper.assist_here();
+    let results = results.map_or(Ok(None), |folder| folder.open(options.peers.log))?;
     let mut signals = Signals::catch()?;
     let machine = Machine::new(options.concurrent);
     let (told, mut measured) = unbounded_channel();
@@ -118,6 +123,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         limits: options.limits,
         allow_stacks: options.allow_stacks,
         tuning: Tuning { allowed: !options.tuning.is_empty(), grace: options.grace },
+        results,
         bus,
         metrics: options.metrics,
         once: options.once,
@@ -198,7 +204,7 @@ impl ServeOptions<'_> {
     }
 
     /// What its flags say about its rights.
-    fn rights(&self, allowance: Allowance, addresses: &[SocketAddr]) -> Wanted<'_> {
+    fn rights<'a>(&'a self, allowance: Allowance, addresses: &[SocketAddr], results: Option<&'a Folder>) -> Wanted<'a> {
         let packets = match self.captures {
             Captures::In { payload: true, .. } => Packets::Whole,
             Captures::In { payload: false, .. } => Packets::Headers,
@@ -221,6 +227,7 @@ impl ServeOptions<'_> {
             low_ports: addresses.iter().chain(&self.metrics).any(|address| is_low(address.port()))
                 || self.peers.programs.iter().any(|peer| is_low(peer.port)),
             captures: &self.captures,
+            results: results.map(|folder| folder.path.as_path()),
         }
     }
 

@@ -71,6 +71,8 @@ pub(super) struct Wanted<'a> {
     pub(super) low_ports: bool,
     /// Where it stores captures.
     pub(super) captures: &'a Captures,
+    /// Where it keeps results.
+    pub(super) results: Option<&'a Path>,
 }
 
 /// An agent's rights, lowered.
@@ -145,6 +147,16 @@ impl Wanted<'_> {
         self.powers.tuning || self.powers.stacks || self.powers.packets != Packets::None
     }
 
+    /// Makes the folders that it writes to, for `user` if it is another one.
+    fn make_folders(&self, user: Option<&User>) -> Result<(), Failure> {
+        if let Some(folder) = self.captures.folder() {
+            make_folder(folder, user).map_err(|error| unwritable(folder, &error, user))?;
+        }
+        // Whoever opens the file of results says why there is none.
+        self.results.map(|folder| make_folder(folder, user));
+        Ok(())
+    }
+
     fn helper_here(&self) -> Helper {
         match self.helper {
             Some(path) => Helper::At(path.to_owned()),
@@ -162,7 +174,7 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
     let root = rustix::process::geteuid().is_root();
     let user = if root { Some(user(wanted.user)?) } else { None };
     if user.as_ref().is_some_and(User::is_root) {
-        make_captures(wanted.captures, None)?;
+        wanted.make_folders(None)?;
         let (helper, folder) = (wanted.helper_here(), setup::socket_directory()?);
         return Ok(Lowered { helper, folder, own_user: false, _started: None });
     }
@@ -172,8 +184,8 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
     let start = privileged && wanted.helper.is_none() && !flags.is_empty();
     let started = if start { Some(start_helper(&flags)?) } else { None };
     let own_user = match &user {
-        Some(user) => become_user(user, kept, wanted.captures, &log)?,
-        None => make_captures(wanted.captures, None).map(|()| false)?,
+        Some(user) => become_user(user, kept, wanted, &log)?,
+        None => wanted.make_folders(None).map(|()| false)?,
     };
     if !own_user {
         confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
@@ -186,7 +198,7 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
     };
     // Without a helper process, what the flags allow happens here, with all files of this user.
     if matches!(helper, Helper::At(_)) || !wanted.changes_host() {
-        restrict(folder.path(), wanted.captures, &log)?;
+        restrict(folder.path(), wanted, &log)?;
     }
     check_captures(wanted.captures, user.as_ref().filter(|_| own_user))?;
     Ok(Lowered { helper, folder, own_user, _started: started })
@@ -198,7 +210,8 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
 /// As [`lower`].
 pub(super) fn lower_for_client(log: impl Fn(&str)) -> Result<(), Failure> {
     let (powers, captures) = (Powers::none(), &Captures::Refused);
-    lower(&Wanted { user: None, helper: None, powers, tuning: &[], low_ports: false, captures }, log).map(drop)
+    lower(&Wanted { user: None, helper: None, powers, tuning: &[], low_ports: false, captures, results: None }, log)
+        .map(drop)
 }
 
 /// The user that an agent of root becomes.
@@ -221,16 +234,16 @@ fn user(named: Option<&str>) -> Result<User, Failure> {
 }
 
 /// Becomes `user`. False where this process cannot: in a user namespace in which the user has no number.
-fn become_user(user: &User, kept: CapabilitySet, captures: &Captures, log: impl Fn(&str)) -> Result<bool, Failure> {
+fn become_user(user: &User, kept: CapabilitySet, wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<bool, Failure> {
     if !confine::has_number(user) {
         log(&format!(
             "user {} has no number in this user namespace: the agent gives up its capabilities only",
             user.name
         ));
-        make_captures(captures, None)?;
+        wanted.make_folders(None)?;
         return Ok(false);
     }
-    make_captures(captures, Some(user))?;
+    wanted.make_folders(Some(user))?;
     confine::become_user(user, kept)
         .map(|()| true)
         .map_err(|error| Failure::host(format!("cannot become user {}: {error}", user.name)))
@@ -263,11 +276,10 @@ impl Started {
 }
 
 /// Restricts this process to the files that it needs.
-fn restrict(own: &Path, captures: &Captures, log: impl Fn(&str)) -> Result<(), Failure> {
-    let mut folders = vec![own.to_owned()];
-    if let Captures::In { folder, .. } = captures {
-        folders.push(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
-    }
+fn restrict(own: &Path, wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<(), Failure> {
+    let named = wanted.captures.folder().into_iter().chain(wanted.results);
+    let named = named.map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+    let folders = std::iter::once(own.to_owned()).chain(named).collect();
     // This process may not be able to open the program by its path any more.
     let program = [PathBuf::from(OWN_PROGRAM)];
     let read = READ.iter().map(PathBuf::from).chain(program).chain(mapped_files()).collect();
@@ -289,21 +301,19 @@ fn mapped_files() -> Vec<PathBuf> {
     files
 }
 
-/// Makes the folder of captures, for `user` if it is another one.
-fn make_captures(captures: &Captures, user: Option<&User>) -> Result<(), Failure> {
-    let Captures::In { folder, .. } = captures else { return Ok(()) };
+/// Makes a folder, for `user` if it is another one.
+fn make_folder(folder: &Path, user: Option<&User>) -> io::Result<()> {
     let missing = !folder.exists();
-    private_folder(folder)
-        .and_then(|()| match user {
-            Some(user) if missing => confine::give(folder, user),
-            _ => Ok(()),
-        })
-        .map_err(|error| unwritable(folder, &error, user))
+    private_folder(folder)?;
+    match user {
+        Some(user) if missing => confine::give(folder, user),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that files can be written to the folder of captures.
 fn check_captures(captures: &Captures, user: Option<&User>) -> Result<(), Failure> {
-    let Captures::In { folder, .. } = captures else { return Ok(()) };
+    let Some(folder) = captures.folder() else { return Ok(()) };
     tempfile::tempfile_in(folder).map(drop).map_err(|error| unwritable(folder, &error, user))
 }
 

@@ -50,6 +50,12 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "THRU_BUS")]
     bus: Option<String>,
 
+    /// Folder in which results are kept until the client has stored them, so that a mesh or plan that was killed can be continued
+    /// without measuring them again [default with --bus: throughline/agent in $XDG_DATA_HOME or ~/.local/share; as root
+    /// /var/lib/throughline-agent].
+    #[arg(long, value_name = "DIR", env = "THRU_KEEP_RESULTS")]
+    keep_results: Option<PathBuf>,
+
     /// Exit after the first client that measured.
     #[arg(long)]
     once: bool,
@@ -191,6 +197,7 @@ pub fn run(args: &ServeArgs, lowered: fn()) -> Result<u8, Failure> {
         grace: Duration::from_nanos(args.grace.0),
         journal: args.journal.clone(),
         vanished_after: Duration::from_nanos(args.client_timeout.0),
+        keep_results: args.keep_results.as_deref(),
         bus: args.bus.as_deref(),
         metrics: args.metrics,
         open: args.open,

@@ -1,0 +1,261 @@
+//! The results that the agents of a fleet keep until the run has stored them. When a run is continued, they take the place of tests
+//! whose results the coordinator has lost.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use model::{Role, RunHeader, Stop};
+use schedule::{RatePass, TestRequest};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::{End, Fleet};
+use crate::ControlError;
+use crate::proto::message::{FromAgent, KeptResult, ResultOf, ToAgent};
+use crate::proto::{RESULTS, auth};
+
+/// How long agents keep what is stored: longer than a bus takes to write to its disk what it has acknowledged (`sync_interval` of
+/// JetStream, 2 min), so that a run can be continued from the bus after both the coordinator and the bus have lost power.
+const LAG: Duration = Duration::from_secs(150);
+
+/// Most results that are taken: agents cannot fill the memory of this host.
+const MOST: usize = 100_000;
+
+/// What is known of the results that agents keep.
+#[derive(Default)]
+pub(super) struct Results {
+    /// The digest of the run; `None` if nothing is to be kept.
+    run: Option<String>,
+    /// What the hosts, by number, have kept of an earlier part of the run.
+    found: Vec<(usize, KeptResult)>,
+    /// Tests for which they were used.
+    used: usize,
+    /// The times at which steps began, with the number of their first test: the results of those before are stored.
+    begun: VecDeque<(Instant, u32)>,
+}
+
+/// A test that was made in an earlier part of the run.
+pub(super) struct Recalled {
+    pub(super) pass: RatePass,
+    pub(super) duration_ns: u64,
+    pub(super) started_unix_ns: u64,
+}
+
+impl Results {
+    /// As what the agents are to keep the result of a test that starts now; `None` if they are not to keep it.
+    pub(super) fn of(&self, test: &TestRequest, started_unix_ns: u64) -> Option<ResultOf> {
+        // A search has several trials, and a capture is a file of the agent's.
+        if test.spec.no_loss || test.spec.capture.is_some() {
+            return None;
+        }
+        let (run, attempt) = (self.run.clone()?, auth::hex(&engine::random::<8>().ok()?));
+        Some(ResultOf { run, test: digest_of(test)?, attempt, started_unix_ns })
+    }
+
+    /// For each test of a step the one that was made earlier, if both its ends have kept their results.
+    pub(super) fn recall(&mut self, tests: &[TestRequest]) -> Vec<Option<Recalled>> {
+        if self.found.is_empty() {
+            return tests.iter().map(|_| None).collect();
+        }
+        let mut recalled: Vec<Option<Recalled>> = tests.iter().map(|test| self.take(test)).collect();
+        // Tests that load each other belong together.
+        if tests.iter().any(|test| test.shares_hosts) && recalled.iter().any(Option::is_none) {
+            recalled.fill_with(|| None);
+        }
+        self.used += recalled.iter().flatten().count();
+        recalled
+    }
+
+    fn take(&mut self, test: &TestRequest) -> Option<Recalled> {
+        let digest = digest_of(test)?;
+        let [near, far] = test.between.hosts;
+        let of = |host: usize, role: Role| {
+            let own = move |(from, kept): &&(usize, KeptResult)| *from == host && kept.role == role;
+            self.found.iter().filter(own).map(|(_, kept)| kept)
+        };
+        let far_of = |attempt: &str| of(far, Role::Passive).find(|kept| kept.of.attempt == attempt);
+        let mut nears = of(near, Role::Active).filter(|kept| kept.of.test == digest);
+        let (near, far) = nears.find_map(|near| match far_of(&near.of.attempt) {
+            _ if test.between.single_ended => Some((near, None)),
+            far => Some((near, Some(far?))),
+        })?;
+        let duration_ns = near.done.elapsed_ns.max(far.map_or(0, |far| far.done.elapsed_ns));
+        let pass =
+            RatePass { near: near.done.clone().into(), far: far.map(|far| far.done.clone().into()), failure: None };
+        let ResultOf { attempt, started_unix_ns, .. } = near.of.clone();
+        self.found.retain(|(_, kept)| kept.of.attempt != attempt);
+        Some(Recalled { pass, duration_ns, started_unix_ns })
+    }
+
+    /// A step begins whose first test has this number. Returns the number below which agents may forget all results.
+    fn step(&mut self, first: u32) -> Option<u32> {
+        self.begun.push_back((Instant::now(), first));
+        let old = self.begun.partition_point(|(begun, _)| begun.elapsed() > LAG);
+        self.begun.drain(..old).next_back().map(|(_, first)| first)
+    }
+}
+
+/// What a test measures, in which round. The expected time of an exchange is the coordinator's guess.
+fn digest_of(test: &TestRequest) -> Option<String> {
+    let legs: Vec<(u64, u64, Stop)> = test.legs.iter().map(|leg| (leg.block, leg.reply, leg.stop)).collect();
+    Some(digest(&(&test.spec, legs, test.round?)))
+}
+
+/// 128 bits of SHA-256 over the JSON of a value, in hex.
+fn digest(value: &impl Serialize) -> String {
+    auth::hex(&Sha256::digest(serde_json::to_vec(value).unwrap_or_default())[..16])
+}
+
+impl Fleet {
+    /// The agents keep the results of this run until they are stored.
+    pub fn keep_results_of(&mut self, header: &RunHeader) {
+        self.results.run = Some(digest(&(&header.id, header.started_unix_ns)));
+    }
+
+    /// Asks the agents for the results that an earlier part of the run has not stored. They are used in place of new tests.
+    ///
+    /// # Errors
+    /// If a connection is lost.
+    pub async fn recall_results(&mut self) -> Result<(), ControlError> {
+        let Some(run) = self.results.run.clone() else { return Ok(()) };
+        for (_, end) in self.keeping() {
+            end.send(&ToAgent::Results { run: run.clone() }).await?;
+        }
+        let mut found = Vec::new();
+        for (host, end) in self.keeping() {
+            loop {
+                match end.recv("while it sent the results that it had kept").await? {
+                    FromAgent::Result(kept) if kept.of.run == run && found.len() < MOST => found.push((host, *kept)),
+                    FromAgent::NoMoreResults => break,
+                    _ => {}
+                }
+            }
+        }
+        self.results.found = found;
+        Ok(())
+    }
+
+    /// Number of the tests for which a result was used that the agents had kept.
+    #[must_use]
+    pub fn recalled(&self) -> usize {
+        self.results.used
+    }
+
+    /// The run is stored: its results are forgotten. An agent that is not reached forgets them in time.
+    pub async fn forget_results(&mut self) {
+        self.stored(u32::MAX).await;
+    }
+
+    /// A step begins whose first test has this number: what was stored long ago is forgotten.
+    pub(super) async fn begin_step(&mut self, first: u32) {
+        if let Some(below) = self.results.step(first) {
+            self.stored(below).await;
+        }
+    }
+
+    async fn stored(&mut self, below: u32) {
+        let Some(run) = self.results.run.clone() else { return };
+        for (_, end) in self.keeping() {
+            // Whoever uses a lost connection next tells of it.
+            let _ = end.send(&ToAgent::Stored { run: run.clone(), below }).await;
+        }
+    }
+
+    /// The agents that keep results, by the numbers of their hosts.
+    fn keeping(&mut self) -> impl Iterator<Item = (usize, &mut End)> {
+        let ends = self.hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.end.as_mut()?)));
+        ends.filter(|(_, end)| end.can(RESULTS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Spec;
+    use schedule::{Between, Leg};
+
+    use super::*;
+    use crate::proto::message::Done;
+
+    fn test(block: u64, round: Option<u32>) -> TestRequest {
+        let spec = Spec { block, ..Spec::new("tcp", "stream") };
+        let legs = vec![Leg::of(&spec)];
+        let between = Between { hosts: [1, 2], single_ended: false };
+        TestRequest { between, spec, legs, shares_hosts: false, starts_together: false, round }
+    }
+
+    fn results() -> Results {
+        Results { run: Some("run".into()), ..Results::default() }
+    }
+
+    fn kept(of: &ResultOf, host: usize, role: Role, elapsed_ns: u64) -> (usize, KeptResult) {
+        let done = Done { elapsed_ns, ..Done::default() };
+        (host, KeptResult { of: of.clone(), trial: 0, role, done })
+    }
+
+    #[test]
+    fn only_tests_of_a_round_are_kept() {
+        let results = results();
+        assert!(results.of(&test(1, Some(0)), 7).is_some_and(|of| of.started_unix_ns == 7));
+        assert_eq!(results.of(&test(1, None), 7), None);
+        let search = TestRequest { spec: Spec { no_loss: true, ..Spec::new("udp", "stream") }, ..test(1, Some(0)) };
+        assert_eq!(results.of(&search, 7), None);
+        assert_eq!(Results::default().of(&test(1, Some(0)), 7), None);
+    }
+
+    #[test]
+    fn a_test_is_recalled_once_from_both_ends_of_one_attempt() {
+        let mut results = results();
+        let wanted = test(1, Some(3));
+        let [first, second] = [5, 6].map(|started| results.of(&wanted, started).unwrap());
+        assert_eq!(first.test, second.test);
+        assert_ne!(first.attempt, second.attempt);
+        // The near end of one attempt and the far end of another one are no trial.
+        results.found = vec![kept(&first, 1, Role::Active, 10), kept(&second, 2, Role::Passive, 20)];
+        assert!(results.recall(std::slice::from_ref(&wanted))[0].is_none());
+        // Both ends may be in each host's answer, if their agents share a file.
+        results.found = vec![kept(&second, 1, Role::Passive, 20), kept(&second, 1, Role::Active, 10)];
+        results.found.extend([kept(&second, 2, Role::Passive, 20), kept(&second, 2, Role::Active, 10)]);
+        for other in [test(2, Some(3)), test(1, Some(4)), test(1, None)] {
+            assert!(results.recall(&[other])[0].is_none());
+        }
+        let recalled = results.recall(&[wanted.clone(), wanted]);
+        assert!(recalled[0].as_ref().is_some_and(|one| one.duration_ns == 20 && one.started_unix_ns == 6));
+        assert!(recalled[1].is_none());
+        assert_eq!(results.used, 1);
+    }
+
+    #[test]
+    fn an_attempt_of_which_one_end_is_missing_does_not_hide_a_whole_one() {
+        let mut results = results();
+        let wanted = test(1, Some(0));
+        let [half, whole] = [5, 6].map(|started| results.of(&wanted, started).unwrap());
+        results.found = vec![
+            kept(&half, 1, Role::Active, 10),
+            kept(&whole, 1, Role::Active, 10),
+            kept(&whole, 2, Role::Passive, 20),
+        ];
+        assert!(results.recall(&[wanted])[0].as_ref().is_some_and(|one| one.started_unix_ns == 6));
+    }
+
+    #[test]
+    fn tests_that_load_each_other_are_recalled_together() {
+        let mut results = results();
+        let [one, other] = [1, 2].map(|block| TestRequest { shares_hosts: true, ..test(block, Some(0)) });
+        let of = results.of(&one, 5).unwrap();
+        results.found = vec![kept(&of, 1, Role::Active, 10), kept(&of, 2, Role::Passive, 20)];
+        assert!(results.recall(&[one, other]).iter().all(Option::is_none));
+        assert_eq!(results.used, 0);
+    }
+
+    #[test]
+    fn results_are_forgotten_long_after_they_were_stored() {
+        let mut results = results();
+        assert_eq!(results.step(0), None);
+        assert_eq!(results.step(5), None);
+        for (begun, _) in &mut results.begun {
+            *begun = begun.checked_sub(LAG + Duration::from_secs(1)).unwrap();
+        }
+        assert_eq!(results.step(9), Some(5));
+        assert_eq!(results.step(12), None);
+    }
+}
