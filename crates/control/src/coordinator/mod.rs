@@ -8,6 +8,7 @@ mod drive;
 mod end;
 mod fetch;
 mod fleet;
+mod fleet_results;
 mod fleet_run;
 mod foreign;
 mod lab_links;

@@ -9,27 +9,22 @@ use schedule::{RatePass, TestRequest};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{End, Fleet};
-use crate::ControlError;
-use crate::proto::message::{FromAgent, KeptResult, ResultOf, ToAgent};
-use crate::proto::{RESULTS, auth};
+use crate::proto::auth;
+use crate::proto::message::{KeptResult, ResultOf};
 
 /// How long agents keep what is stored: longer than a bus takes to write to its disk what it has acknowledged (`sync_interval` of
 /// JetStream, 2 min), so that a run can be continued from the bus after both the coordinator and the bus have lost power.
 const LAG: Duration = Duration::from_secs(150);
 
-/// Most results that are taken: agents cannot fill the memory of this host.
-const MOST: usize = 100_000;
-
 /// What is known of the results that agents keep.
 #[derive(Default)]
 pub(super) struct Results {
     /// The digest of the run; `None` if nothing is to be kept.
-    run: Option<String>,
+    pub(super) run: Option<String>,
     /// What the hosts, by number, have kept of an earlier part of the run.
-    found: Vec<(usize, KeptResult)>,
+    pub(super) found: Vec<(usize, KeptResult)>,
     /// Tests for which they were used.
-    used: usize,
+    pub(super) used: usize,
     /// The times at which steps began, with the number of their first test: the results of those before are stored.
     begun: VecDeque<(Instant, u32)>,
 }
@@ -87,8 +82,13 @@ impl Results {
         Some(Recalled { pass, duration_ns, started_unix_ns })
     }
 
+    /// The agents keep the results of this run.
+    pub(super) fn begin(&mut self, header: &RunHeader) {
+        self.run = Some(digest(&(&header.id, header.started_unix_ns)));
+    }
+
     /// A step begins whose first test has this number. Returns the number below which agents may forget all results.
-    fn step(&mut self, first: u32) -> Option<u32> {
+    pub(super) fn step(&mut self, first: u32) -> Option<u32> {
         self.begun.push_back((Instant::now(), first));
         let old = self.begun.partition_point(|(begun, _)| begun.elapsed() > LAG);
         self.begun.drain(..old).next_back().map(|(_, first)| first)
@@ -104,68 +104,6 @@ fn digest_of(test: &TestRequest) -> Option<String> {
 /// 128 bits of SHA-256 over the JSON of a value, in hex.
 fn digest(value: &impl Serialize) -> String {
     auth::hex(&Sha256::digest(serde_json::to_vec(value).unwrap_or_default())[..16])
-}
-
-impl Fleet {
-    /// The agents keep the results of this run until they are stored.
-    pub fn keep_results_of(&mut self, header: &RunHeader) {
-        self.results.run = Some(digest(&(&header.id, header.started_unix_ns)));
-    }
-
-    /// Asks the agents for the results that an earlier part of the run has not stored. They are used in place of new tests.
-    ///
-    /// # Errors
-    /// If a connection is lost.
-    pub async fn recall_results(&mut self) -> Result<(), ControlError> {
-        let Some(run) = self.results.run.clone() else { return Ok(()) };
-        for (_, end) in self.keeping() {
-            end.send(&ToAgent::Results { run: run.clone() }).await?;
-        }
-        let mut found = Vec::new();
-        for (host, end) in self.keeping() {
-            loop {
-                match end.recv("while it sent the results that it had kept").await? {
-                    FromAgent::Result(kept) if kept.of.run == run && found.len() < MOST => found.push((host, *kept)),
-                    FromAgent::NoMoreResults => break,
-                    _ => {}
-                }
-            }
-        }
-        self.results.found = found;
-        Ok(())
-    }
-
-    /// Number of the tests for which a result was used that the agents had kept.
-    #[must_use]
-    pub fn recalled(&self) -> usize {
-        self.results.used
-    }
-
-    /// The run is stored: its results are forgotten. An agent that is not reached forgets them in time.
-    pub async fn forget_results(&mut self) {
-        self.stored(u32::MAX).await;
-    }
-
-    /// A step begins whose first test has this number: what was stored long ago is forgotten.
-    pub(super) async fn begin_step(&mut self, first: u32) {
-        if let Some(below) = self.results.step(first) {
-            self.stored(below).await;
-        }
-    }
-
-    async fn stored(&mut self, below: u32) {
-        let Some(run) = self.results.run.clone() else { return };
-        for (_, end) in self.keeping() {
-            // Whoever uses a lost connection next tells of it.
-            let _ = end.send(&ToAgent::Stored { run: run.clone(), below }).await;
-        }
-    }
-
-    /// The agents that keep results, by the numbers of their hosts.
-    fn keeping(&mut self) -> impl Iterator<Item = (usize, &mut End)> {
-        let ends = self.hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.end.as_mut()?)));
-        ends.filter(|(_, end)| end.can(RESULTS))
-    }
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ pub(super) async fn measure(
     }
     fleet.keep_results_of(&header);
     if resumed.is_some() {
-        fleet.recall_results().await?;
+        fleet.recall_results().await;
     }
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
