@@ -60,6 +60,12 @@ impl Signals {
         }
     }
 
+    /// Whether there is one that [`next`](Self::next) would return at once.
+    #[must_use]
+    pub fn arrived(&self) -> bool {
+        self.received.borrow().len() > self.seen
+    }
+
     /// Waits for the next signal.
     pub async fn next(&mut self) -> StopRequest {
         let seen = self.seen;

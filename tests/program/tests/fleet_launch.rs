@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::path::PathBuf;
 
 use model::HostCheck;
 use program::{Finished, Running, Sandbox, skip};
@@ -82,10 +83,14 @@ impl SshHosts {
 
     /// Runs `thru` with these arguments on the host h1.
     fn on_h1(&self, args: &[&str]) -> Finished {
+        self.start_on_h1(args).wait()
+    }
+
+    fn start_on_h1(&self, args: &[&str]) -> Running {
         let exec = ["lab", "exec", "--lab", &self.name, "h1", "--", "thru"];
         let mut command = self.sandbox.command(&[&exec[..], args].concat());
         command.env("XDG_DATA_HOME", self.sandbox.path("data"));
-        Running::of(command).wait()
+        Running::of(command)
     }
 }
 
@@ -99,9 +104,15 @@ impl Drop for SshHosts {
 }
 
 /// The folders of agents that came by ssh.
+fn folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().path());
+    let is_ours =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("thru-agent-"));
+    entries.filter(is_ours).collect()
+}
+
 fn left() -> usize {
-    let entries = fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().file_name());
-    entries.filter(|name| name.to_string_lossy().starts_with("thru-agent-")).count()
+    folders().len()
 }
 
 #[test]
@@ -151,6 +162,28 @@ fn agents_come_by_ssh_and_leave_nothing() {
     let refused = hosts.on_h1(&["fleet", "up", "fleet.toml", "--program", "fleet.toml"]).ended_with(2).message();
     assert!(refused.contains("fleet.toml is not a program of Linux"), "{refused}");
     assert_eq!(left(), before);
+    interrupted(&hosts);
+}
+
+/// Signals end `up` while a program is copied, and while an agent runs and another host is waited for.
+fn interrupted(hosts: &SshHosts) {
+    let before = left();
+    // A host whose ssh says nothing for long.
+    let config = fs::read_to_string(hosts.sandbox.path("config")).unwrap();
+    fs::write(hosts.sandbox.path("config"), format!("Host h4\n ProxyCommand sleep 60\n{config}")).unwrap();
+    fs::write(hosts.sandbox.path("fleet.toml"), "[[host]]\nname = \"h[2-4]\"\n").unwrap();
+    for (what, folders_with) in [("a folder is there", "thru"), ("an agent runs", "agent.key")] {
+        let mut up = hosts.start_on_h1(&["fleet", "up", "fleet.toml", "--ssh-config", "config"]);
+        program::eventually(what, || {
+            assert!(up.runs(), "it ended: {}", up.stderr());
+            folders().iter().any(|folder| folder.join(folders_with).exists())
+        });
+        up.signal(program::process::Signal::INT);
+        up.wait().ended_with(130);
+        program::eventually("nothing is left", || left() == before);
+        let down = hosts.on_h1(&["fleet", "down", "fleet.toml"]).ended_with(2).message();
+        assert!(down.contains("no agents of fleet.toml"), "{down}");
+    }
 }
 
 #[test]

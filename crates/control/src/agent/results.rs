@@ -8,6 +8,8 @@ use crate::proto::message::{Done, FromAgent, KeptResult, Prepare, ToAgent};
 
 /// Longest result that is kept, bytes.
 const MOST: usize = 4 << 20;
+/// Longest name of a run, bytes: twice a digest.
+const LONGEST_RUN: usize = 64;
 
 /// Keeps results on a disk.
 pub trait KeepResults: Send + Sync {
@@ -37,7 +39,11 @@ impl Session {
         let Some((of, results)) = prepare.keep.as_ref().zip(self.shared.options.results.clone()) else { return };
         let whole = done.failure.is_none() && done.tallies.len() == prepare.legs.len();
         // A capture is a file of this session, and goes with it.
-        if !whole || done.tallies.iter().any(|tally| tally.cut_short) || done.host.capture.is_some() {
+        if !whole
+            || of.run.len() > LONGEST_RUN
+            || done.tallies.iter().any(|tally| tally.cut_short)
+            || done.host.capture.is_some()
+        {
             return;
         }
         let (of, trial) = (of.clone(), prepare.trial);

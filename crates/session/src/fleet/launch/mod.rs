@@ -83,18 +83,11 @@ pub fn up(
             _ = signals.next() => Err(ControlError::Interrupted.into()),
         }
     });
-    let started = match started {
-        Ok(started) => started,
-        Err(failure) => {
-            down(&fleet.source, &tell)?;
-            return Err(failure);
-        }
-    };
-    let results = ready(fleet, hosts, &state, started)?;
-    if results.iter().all(|result| result.error.is_some()) {
+    let results = started.and_then(|started| ready(fleet, hosts, &state, started, &signals));
+    if results.as_ref().map_or(true, |results| results.iter().all(|result| result.error.is_some())) {
         down(&fleet.source, &tell)?;
     }
-    Ok(results)
+    results
 }
 
 /// Waits until the started agents answer.
@@ -103,10 +96,14 @@ fn ready(
     hosts: &[&FleetHost],
     state: &State,
     mut results: Vec<HostResult>,
+    signals: &Signals,
 ) -> Result<Vec<HostResult>, Failure> {
     let begun = Instant::now();
     let running = state.over(fleet.clone());
     loop {
+        if signals.arrived() {
+            return Err(ControlError::Interrupted.into());
+        }
         let open: Vec<&FleetHost> = hosts
             .iter()
             .filter(|host| results.iter().any(|result| result.name == host.name && result.error.is_none()))

@@ -23,10 +23,12 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Longest time for one host.
 const HOST_LIMIT: Duration = Duration::from_secs(180);
 
-/// Makes the folder, where programs may run, and takes the program from standard input. Prints the folder once the program runs there.
+/// Makes the folder of this name, where programs may run, and takes the program from standard input. Prints the folder once the program
+/// runs there.
 const COPY: &str = r#"umask 077
 for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do
-    folder=$(mktemp -d "$base/thru-agent-XXXXXXXX" 2>/dev/null) || continue
+    folder=$base/$1
+    mkdir -m 700 "$folder" 2>/dev/null || { folder=; continue; }
     printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" && "$folder/thru" 2>/dev/null && break
     rm -rf "$folder"
     folder=
@@ -59,22 +61,31 @@ tail -n 3 log >&2
 kill "$agent" 2>/dev/null
 exit 1"#;
 
-/// Ends the agent of this folder, which is found by its program's file, and removes the folder.
-const STOP: &str = r#"case $1 in */thru-agent-*) ;; *) exit 1 ;; esac
-running() {
+/// Ends the agent of this folder, which is found by its program's file, and removes the folder. Of one that was interrupted before it
+/// said its folder, only the name is known. An agent that was started meanwhile is found when the folder is gone.
+const STOP: &str = r#"running() {
     for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/exe" 2>/dev/null)" = "$1/thru" ] && echo "${process#/proc/}"
+        case "$(readlink "$process/exe" 2>/dev/null)" in
+        "$1/thru" | "$1/thru (deleted)") echo "${process#/proc/}" ;;
+        esac
     done
 }
-agents=$(running "$1")
-[ -z "$agents" ] || kill $agents 2>/dev/null
-for turn in $(seq 50); do
-    [ -n "$(running "$1")" ] || break
-    sleep 0.1
-done
-agents=$(running "$1")
-[ -z "$agents" ] || kill -9 $agents 2>/dev/null
-rm -rf "$1""#;
+stop() {
+    agents=$(running "$1")
+    [ -z "$agents" ] || kill $agents 2>/dev/null
+    for turn in $(seq 50); do
+        [ -n "$(running "$1")" ] || break
+        sleep 0.1
+    done
+    rm -rf "$1"
+    agents=$(running "$1")
+    [ -z "$agents" ] || kill -9 $agents 2>/dev/null
+}
+case $1 in
+*/thru-agent-*) stop "$1" ;;
+thru-agent-*) for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do stop "$base/$1"; done ;;
+*) exit 1 ;;
+esac"#;
 
 /// Starts an agent on each host; what runs is in `state`.
 pub(super) async fn up(
@@ -87,10 +98,9 @@ pub(super) async fn up(
     let token = std::fs::read(state.token_file())
         .map_err(|error| Failure::output(format!("cannot read the fleet's token: {error}")))?;
     let (programs, token, config) = (&programs, &token, request.ssh_config.as_deref());
-    let written = RefCell::new(state);
-    let write = |started: Started| written.borrow_mut().add(started).map_err(|failure| failure.to_string());
+    let state = &RefCell::new(state);
     let one = async |host: &FleetHost| {
-        let work = start(host, config, programs, token, &write);
+        let work = start(host, config, programs, token, state);
         let started = match tokio::time::timeout(HOST_LIMIT, work).await {
             Ok(started) => started,
             Err(_) => Err(format!("no answer within {} s", HOST_LIMIT.as_secs())),
@@ -108,22 +118,30 @@ pub(super) async fn up(
     Ok(results)
 }
 
-/// Starts the agent of one host; its folder is written down before anything runs there.
+/// Starts the agent of one host; its folder is written down before anything is there.
 async fn start(
     host: &FleetHost,
     config: Option<&Path>,
     programs: &[Program],
     token: &[u8],
-    write: &impl Fn(Started) -> Result<(), String>,
+    state: &RefCell<&mut State>,
 ) -> Result<(), String> {
     let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
     let session = connect(&destination, config).await?;
-    let folder = copy(&session, programs).await?;
-    let started = Started { name: host.name.clone(), ssh: destination, folder: folder.clone(), key: None };
-    if let Err(error) = write(started.clone()) {
-        let _ = run(&session, STOP, &[&folder], &[]).await;
-        return Err(error);
-    }
+    let write = |started: Started| state.borrow_mut().add(started).map_err(|failure| failure.to_string());
+    let folder = folder_name().map_err(|error| format!("cannot draw a random number: {error}"))?;
+    let started = Started { name: host.name.clone(), ssh: destination, folder, key: None };
+    write(started.clone())?;
+    let folder = match copy(&session, programs, &started.folder).await {
+        Ok(folder) => folder,
+        Err(error) => {
+            // What fails removes its folder.
+            let _ = state.borrow_mut().remove(&host.name);
+            return Err(error);
+        }
+    };
+    let started = Started { folder: folder.clone(), ..started };
+    write(started.clone())?;
     let listen = listen(&host.control)?;
     let printed = match run(&session, START, &[&folder, &listen], token).await {
         Ok(printed) => printed,
@@ -137,15 +155,21 @@ async fn start(
     write(Started { key, ..started })
 }
 
-/// Copies the first of the programs that runs on the host, into a new folder, which it returns.
-async fn copy(session: &Session, programs: &[Program]) -> Result<String, String> {
+/// A name for the folder on a host. Another user there cannot guess it.
+fn folder_name() -> std::io::Result<String> {
+    let random = engine::random::<8>()?;
+    Ok(format!("thru-agent-{}", control::proto::auth::hex(&random)))
+}
+
+/// Copies the first of the programs that runs on the host, into a new folder of that name, which it returns.
+async fn copy(session: &Session, programs: &[Program], name: &str) -> Result<String, String> {
     let there = run(session, "uname -sm", &[], &[]).await?;
     let there = there.trim();
     let (fitting, others): (Vec<&Program>, Vec<&Program>) =
         programs.iter().partition(|program| there == format!("Linux {}", program.machine));
     let mut failed = None;
     for program in fitting {
-        match run(session, COPY, &[], &program.bytes).await {
+        match run(session, COPY, &[name], &program.bytes).await {
             Ok(folder) => return Ok(folder.trim().to_owned()),
             // What the first one lacks is the reason.
             Err(error) => failed = failed.or(Some(error)),

@@ -38,7 +38,7 @@ pub(super) struct Started {
     pub(super) name: String,
     /// Where ssh reaches the host.
     pub(super) ssh: String,
-    /// Its folder there.
+    /// Its folder there; only the name of it until the program has been copied.
     pub(super) folder: String,
     /// Its key, as people compare it.
     pub(super) key: Option<String>,
@@ -125,6 +125,12 @@ impl State {
     pub(super) fn add(&mut self, started: Started) -> Result<(), Failure> {
         self.content.hosts.retain(|known| known.name != started.name);
         self.content.hosts.push(started);
+        self.write()
+    }
+
+    /// Forgets a host on which nothing is left.
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), Failure> {
+        self.content.hosts.retain(|known| known.name != name);
         self.write()
     }
 
