@@ -21,6 +21,8 @@ import tomllib
 LONGEST = 4096
 # Inputs for each key.
 TRIED = 16
+# Random plans and specs of lines that others have.
+MIXED = 8_000
 # Places in a line that get other words.
 PLACES = 4
 # A field that is to have the name of another one.
@@ -38,6 +40,17 @@ WRONG = (None, True, 0, -1, 1.5, 10**19, "", "x", [], ["x"], [[]], [{}], {}, {"a
 # Words in place of one in a line.
 WORDS = ("", "x", "-", "-1", "0", "1.5e3", "99999999999999999999", "1:2", "a=1")
 PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
+# Values that the parsers of a spec's keys take; others get all of the above.
+PARSED = {
+    "switch": ("true", "false"),
+    "whole": ("1", "2", "64"),
+    "ByteSize": ('"1KiB"', '"64KiB"'),
+    "Nanos": ('"10ms"', '"2s"'),
+    "BitRate": ('"100Mbit/s"', '"1Gbit/s"'),
+    "address": ('"10.0.0.1"', '"fe80::1"'),
+}
+SPECS = ("stream", "rr", "transfer", "curve")
+SPOKEN = ("iperf2", "iperf3", "netperf", "netpipe", "nttcp", "nuttcp", "stamp")
 TABLES = ("base", "repeat", "lab", "traffic", "settings", "sets", "schedule", "require", "vars")
 
 
@@ -91,11 +104,46 @@ def keys(words):
             )
 
 
+def assignments(texts):
+    """For each key of a spec the lines that give it a value: those of TOML texts, and some of its type."""
+    (fields,) = sources("crates/session/src/draft/fields.rs")
+    parsers = {}
+    found = {}
+    for of, key, parser in re.findall(r'Field::(of|of_end)\(\s*"([a-z0-9-]+)",(.*?)(?=Field::|\];)', fields, re.S):
+        parsers[key] = parser
+        for value in next((values for name, values in PARSED.items() if name in parser), VALUES):
+            for end in ("", "near.", "far.") if of == "of_end" else ("",):
+                found[f"{end}{key} = {value}"] = end + key
+    for line in (line.strip() for text in texts for line in text.split("\n")):
+        key = re.match(r"((?:near\.|far\.)?([a-z0-9-]+)) = ", line)
+        if key and key[2] in parsers:
+            try:
+                tomllib.loads(line)
+                found[line] = key[1]
+            except tomllib.TOMLDecodeError:
+                pass
+    by_key = {}
+    for line, key in found.items():
+        by_key.setdefault(key, []).append(line)
+    return by_key
+
+
+def mixed(known):
+    """The lines of a random spec: a pattern, perhaps another program, and up to six of the known lines, each key once."""
+    lines = {"pattern": f'pattern = "{random.choice(SPECS)}"'}
+    if random.random() < 0.5:
+        lines["speak"] = f'speak = "{random.choice(SPOKEN)}"'
+    # Each key as often as others, however many values it has.
+    for key in random.sample(sorted(known), random.randrange(5)):
+        lines[key] = random.choice(known[key])
+    return "\n".join(lines.values()) + "\n"
+
+
 def words():
     """The names of fields in the sources of specs and plans, and their short strings."""
     found = set()
     for source in sources("crates/session/src/draft/**/*.rs", "crates/session/src/plan/**/*.rs"):
-        found |= set(re.findall(r'"([a-z_.0-9]{2,24})"', source)) | set(re.findall(r"^ *(?:pub )?([a-z_0-9]{2,24}):", source, re.M))
+        found |= set(re.findall(r'"([a-z_.0-9-]{2,24})"', source)) | set(re.findall(r"^ *(?:pub )?([a-z_0-9]{2,24}):", source, re.M))
     return sorted(found)
 
 
@@ -133,12 +181,19 @@ def compact(document):
 def plans():
     rust = ("crates/session/src/**/*.rs", "crates/schedule/src/**/*.rs", "tests/program/tests/*.rs")
     heads = ('to = ["b"]\n', 'from = ["a"]\nto = ["b"]\n[base]\n', 'to = ["b"]\n[[factor]]\n', 'to = ["b"]\n[[group]]\n')
-    yield from with_edits(documents(rust, heads))
+    texts = list(documents(rust, heads))
+    yield from with_edits(texts)
     yield from keys(words())
+    known = assignments(texts)
+    for _ in range(MIXED):
+        yield f'to = ["b"]\n[base]\n{mixed(known)}'
 
 
 def specs():
-    yield from with_edits(documents(("crates/session/src/**/*.rs", "tests/program/tests/*.rs"), ('pattern = "stream"\n', 'pattern = "rr"\n')))
+    texts = list(documents(("crates/session/src/**/*.rs", "tests/program/tests/*.rs"), ('pattern = "stream"\n', 'pattern = "rr"\n')))
+    yield from with_edits(texts)
+    known = assignments(texts)
+    yield from (mixed(known) for _ in range(MIXED))
     for key in words():
         for _ in range(TRIED):
             yield f'pattern = "{random.choice(PATTERNS)}"\n{random.choice(("", "near.", "far."))}{key} = {random.choice(VALUES)}\n'
@@ -175,18 +230,20 @@ def imports():
 def json_files(document):
     """A document of another tool with short lists, and with faults in each object; one that is too long in parts."""
     least = {key: value for key, value in document.items() if len(compact(value)) < LONGEST // 4}
-    schema, seen = Schema() if "schema" in document else None, set()
+    seen = set()
     for items in (1, 2):
         whole = shortened(document, items)
         for part in [whole] if len(compact(whole)) < LONGEST else [{**shortened(least, 1), key: whole[key]} for key in whole]:
             yield compact(part)
-            changed = [(path, part) for path, _ in objects(part)] + list(schema.whole(part) if schema else ())
-            for path, given in changed:
-                kind = (*(key for key in path if isinstance(key, str)), frozenset(value_at(given, path)))
-                yield compact(given)
+            for path, given in objects(part):
+                kind = (*(key for key in path if isinstance(key, str)), frozenset(given))
                 if kind not in seen:
                     seen.add(kind)
-                    yield from spoiled(given, path)
+                    yield from spoiled(part, path)
+    if "schema" in document:
+        # A run of ours.
+        schema = Schema()
+        yield from schema.everywhere(schema.run, {}, (), {"schema": document["schema"]})
 
 
 def shortened(value, items):
@@ -200,10 +257,10 @@ class Schema:
     """What docs/schema says of the types that also messages have."""
 
     def __init__(self):
-        event, run = (json.loads(pathlib.Path(f"docs/schema/{name}.schema.json").read_text()) for name in ("event", "run"))
-        self.types = {**event.get("$defs", {}), **run["$defs"]}
+        event, self.run = (json.loads(pathlib.Path(f"docs/schema/{name}.schema.json").read_text()) for name in ("event", "run"))
+        self.types = {**event.get("$defs", {}), **self.run["$defs"]}
         self.objects = []
-        for schema in (*self.types.values(), run):
+        for schema in (*self.types.values(), self.run):
             self.collect(schema)
         self.words = {field for schema in self.objects for field in schema["properties"]}
 
@@ -259,6 +316,34 @@ class Schema:
         full = {field: self.values(fields[field], depth - 2)[0] for field in fields} if depth > 0 else {}
         return [{**full, **least}, least] if depth > 0 else [least]
 
+    def everywhere(self, schema, document, path, say):
+        """JSON texts of a document with an object of each type that is within `schema` at the path, as near as possible: whole, with the
+        least, and spoiled. `say` is kept at the path."""
+        waiting, seen = [(schema, document, path, say)], set()
+        for schema, document, path, say in waiting:
+            while isinstance(schema, dict) and "$ref" in schema:
+                name = schema["$ref"].split("/")[-1]
+                schema = None if name in seen else self.types[name]
+                seen.add(name)
+            if not isinstance(schema, dict):
+                continue
+            common = {**(self.fields(schema, 0)[-1] if "properties" in schema else {}), **say}
+            parts = schema.get("oneOf") or schema.get("anyOf") or schema.get("allOf") or ()
+            waiting += [(part, document, path, common) for part in parts]
+            if "properties" in schema:
+                for whole in self.fields(schema, 2):
+                    given = put(document, path, {**whole, **common})
+                    yield compact(given)
+                    yield from spoiled(given, path)
+                for field, inner in schema["properties"].items():
+                    waiting.append((inner, put(document, path, {**common, field: None}), (*path, field), {}))
+            elif isinstance(schema.get("additionalProperties"), dict):
+                waiting.append((schema["additionalProperties"], put(document, path, {"a": None}), (*path, "a"), {}))
+            elif isinstance(schema.get("items"), dict):
+                waiting.append((schema["items"], put(document, path, [None]), (*path, 0), {}))
+            elif not parts:
+                yield from (compact(put(document, path, value)) for value in self.values(schema, 1))
+
     def fitting(self, message):
         """The objects in a message, each with its path and the types that it may be of."""
         for path, given in objects(message):
@@ -286,10 +371,10 @@ class Schema:
             if first:
                 for path, _ in objects(message):
                     yield from spoiled(message, path)
-            for path, whole in self.whole(message):
-                yield compact(whole)
-                if first:
-                    yield from spoiled(whole, path)
+                for path, given, schema in self.fitting(message):
+                    say = {"say": given["say"]} if "say" in given else {}
+                    yield from self.everywhere(schema, message, path, say)
+            yield from (compact(whole) for _, whole in self.whole(message))
             yield from map(compact, self.changed(message))
 
 
