@@ -25,8 +25,8 @@ TRIED = 16
 MIXED = 8_000
 # Places in a line that get other words.
 PLACES = 4
-# A field that is to have the name of another one.
-TWICE = "<twice>"
+# What stands for a text that is put in later.
+MARK = "<mark>"
 # Messages of each kind that are changed.
 BASES = 8
 
@@ -164,14 +164,28 @@ def edited(text, seen):
 
 
 def spoiled(document, path):
-    """JSON texts of a document whose object at the path lacks each of its fields, has it twice, or with a value of another type."""
+    """JSON texts of a document whose object at the path has a field that nobody knows, or lacks each of its fields, has it twice, under a
+    name that is nearly right, with escapes, or with a value of another type."""
     given = value_at(document, path)
+    yield compact(put(document, path, {**given, "unknown": 1}))
     for field, value in given.items():
         rest = {other: inner for other, inner in given.items() if other != field}
         yield compact(put(document, path, rest))
+        yield compact(put(document, path, {**given, field[:-1] + "~": value}))
         # A name that is no other one stands for the field until the text is made.
-        yield compact(put(document, path, {**given, TWICE: value})).replace(TWICE, field)
+        marked = compact(put(document, path, {**rest, MARK: value}))
+        yield compact(put(document, path, {**given, MARK: value})).replace(MARK, field)
+        yield marked.replace(MARK, escaped(field))
+        yield marked.replace(MARK, escaped(field[:-1] + "~"))
+        if isinstance(value, str) and value:
+            text = compact(put(document, path, {**given, field: MARK}))
+            yield from (text.replace(MARK, one) for one in (escaped(value), value[:-1] + "~", escaped(value[:-1] + "~")))
         yield from (compact(put(document, path, {**given, field: wrong})) for wrong in WRONG)
+
+
+def escaped(text):
+    """A text with an escape for its first letter. JSON is read in place without one, and copied with one."""
+    return f"\\u{ord(text[0]):04x}{text[1:]}"
 
 
 def compact(document):
