@@ -2,8 +2,8 @@
 """Inputs from which a coverage-guided test begins, beside its corpus: `fuzz-seeds.py TARGET FOLDER` writes each into a file of FOLDER.
 
 plan, spec, topology: the TOML texts of tests, manual and plans, and each known word as a key of each table, with values that fields take.
-import: the files of the importers' tests. frames, limits: messages of the corpus with a value of each type in each field that
-docs/schema knows. All of them also with faults: each field missing, twice, and with a value of another type; each line of a text missing,
+import: the files of the importers' tests. frames, limits: each message of the protocol and each type within it, as its source and
+docs/schema have them, and messages of the corpus with a value of each type in each field. All of them also with faults: each field missing, twice, and with a value of another type; each line of a text missing,
 twice, and with another word. Other targets have none. Chance is the same in each run, so that a corpus comes again.
 """
 
@@ -257,7 +257,7 @@ def json_files(document):
     if "schema" in document:
         # A run of ours.
         schema = Schema()
-        yield from schema.everywhere(schema.run, {}, (), {"schema": document["schema"]})
+        yield from schema.everywhere([(schema.run, {"schema": document["schema"]})])
 
 
 def shortened(value, items):
@@ -267,12 +267,69 @@ def shortened(value, items):
     return [shortened(inner, items) for inner in value[:items]] if isinstance(value, list) else value
 
 
+# Sources of types that no document has.
+MESSAGES = "crates/control/src/proto/message.rs"
+OTHERS = ("crates/model/src/fleet.rs", "crates/model/src/observed.rs", "crates/model/src/plan.rs", "crates/model/src/setting.rs")
+# Those of which the first byte of `frames` chooses one.
+READERS = ("ToAgent", "FromAgent", "ToWorker", "FromWorker")
+# What a field of Rust is in JSON.
+SCALARS = {
+    "string": "String PathBuf IpAddr SocketAddr std::net::IpAddr",
+    "integer": "u8 u16 u32 u64 usize i32 i64",
+    "number": "f64",
+    "boolean": "bool",
+}
+
+
+def rust_schema(text):
+    """The schema of a type in Rust's words."""
+    text = text.strip()
+    for kind, names in SCALARS.items():
+        if text in names.split():
+            return {"type": kind}
+    if within := re.fullmatch(r"(?:Option|Box)<(.*)>", text):
+        return rust_schema(within[1])
+    if within := re.fullmatch(r"Vec<(.*)>", text):
+        return {"type": "array", "items": rust_schema(within[1])}
+    if within := re.fullmatch(r"\[(.*); (\d+)\]", text):
+        return {"type": "array", "items": rust_schema(within[1]), "minItems": int(within[2])}
+    if within := re.fullmatch(r"BTreeMap<\w+, (.*)>", text):
+        return {"type": "object", "additionalProperties": rust_schema(within[1])}
+    return {"$ref": f"#/$defs/{text}"}
+
+
+def rust_fields(body):
+    """The schema of an object with the fields of a struct or of a variant."""
+    found = re.findall(r"^\s*(?:pub )?([a-z_]+): (.*),$", body, re.M)
+    fields = {name: rust_schema(text) for name, text in found}
+    return {"type": "object", "properties": fields, "required": [name for name, text in found if not text.startswith("Option")]}
+
+
+def rust_types(source):
+    """The schemas of the structs of a source, and of its enums; a tagged one is a list of its kinds, each with a schema."""
+    source = re.sub(r"^\s*(//|#\[).*\n", "", source.split("#[cfg(test)]")[0], flags=re.M)
+    types = {name: rust_fields(body) for name, body in re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", source, re.M | re.S)}
+    for name, body in re.findall(r"^pub enum (\w+) \{\n(.*?)^\}", source, re.M | re.S):
+        variants = re.findall(r"^    ([A-Z]\w*)(?:\(([^\n]*)\)| \{\n(.*?)^    \})?,$", body, re.M | re.S)
+        said = [re.sub(r"(?<!^)([A-Z])", r"-\1", variant).lower() for variant, _, _ in variants]
+        if any(within or fields for _, within, fields in variants):
+            kinds = [rust_schema(within) if within else rust_fields(fields) for _, within, fields in variants]
+            types[name] = list(zip(said, kinds))
+        else:
+            types[name] = {"enum": said}
+    return types
+
+
 class Schema:
-    """What docs/schema says of the types that also messages have."""
+    """What docs/schema says of the types of documents, and the sources of other types of messages."""
 
     def __init__(self):
         event, self.run = (json.loads(pathlib.Path(f"docs/schema/{name}.schema.json").read_text()) for name in ("event", "run"))
-        self.types = {**event.get("$defs", {}), **self.run["$defs"]}
+        self.types = {}
+        for source in sources(*OTHERS, MESSAGES):
+            self.types |= rust_types(source)
+        self.types |= {**event.get("$defs", {}), **self.run["$defs"]}
+        self.messages = {name: self.types.pop(name) for name in READERS}
         self.objects = []
         for schema in (*self.types.values(), self.run):
             self.collect(schema)
@@ -330,14 +387,14 @@ class Schema:
         full = {field: self.values(fields[field], depth - 2)[0] for field in fields} if depth > 0 else {}
         return [{**full, **least}, least] if depth > 0 else [least]
 
-    def everywhere(self, schema, document, path, say):
-        """JSON texts of a document with an object of each type that is within `schema` at the path, as near as possible: whole, with the
-        least, and spoiled. `say` is kept at the path."""
-        waiting, seen = [(schema, document, path, say)], set()
+    def everywhere(self, roots):
+        """JSON texts with an object of each type that is within one of the roots, as near to it as possible: whole, with the least, and
+        spoiled. A root has its schema and what its object always has."""
+        waiting, seen = [(schema, {}, (), say) for schema, say in roots], set()
         for schema, document, path, say in waiting:
             while isinstance(schema, dict) and "$ref" in schema:
                 name = schema["$ref"].split("/")[-1]
-                schema = None if name in seen else self.types[name]
+                schema = None if name in seen and not say else self.types[name]
                 seen.add(name)
             if not isinstance(schema, dict):
                 continue
@@ -385,9 +442,6 @@ class Schema:
             if first:
                 for path, _ in objects(message):
                     yield from spoiled(message, path)
-                for path, given, schema in self.fitting(message):
-                    say = {"say": given["say"]} if "say" in given else {}
-                    yield from self.everywhere(schema, message, path, say)
             yield from (compact(whole) for _, whole in self.whole(message))
             yield from map(compact, self.changed(message))
 
@@ -419,6 +473,10 @@ def put(message, path, value):
 def messages(target, before):
     """Frames of control messages, `before` bytes behind the begin of an input."""
     schema, kinds = Schema(), {}
+    for reader, name in enumerate(READERS if before else READERS[:1]):
+        head = bytes([reader]) + b"\0" * (before - 1) if before else b""
+        for text in schema.everywhere([(kind, {"say": say}) for say, kind in schema.messages[name]]):
+            yield head + struct.pack(">I", len(text.encode())) + text.encode()
     for name in sorted(glob.glob(f"fuzz/corpus/{target}/*")):
         given = pathlib.Path(name).read_bytes()
         try:
