@@ -267,9 +267,8 @@ def shortened(value, items):
     return [shortened(inner, items) for inner in value[:items]] if isinstance(value, list) else value
 
 
-# Sources of types that no document has.
-MESSAGES = "crates/control/src/proto/message.rs"
-OTHERS = ("crates/model/src/fleet.rs", "crates/model/src/observed.rs", "crates/model/src/plan.rs", "crates/model/src/setting.rs")
+# Sources of types that no document has, and of fields that documents do not show.
+SOURCES = ("crates/model/src/**/*.rs", "crates/control/src/proto/message.rs")
 # Those of which the first byte of `frames` chooses one.
 READERS = ("ToAgent", "FromAgent", "ToWorker", "FromWorker")
 # What a field of Rust is in JSON.
@@ -306,7 +305,7 @@ def rust_fields(body):
 
 
 def rust_types(source):
-    """The schemas of the structs of a source, and of its enums; a tagged one is a list of its kinds, each with a schema."""
+    """The schemas of the structs of a source, and of its enums; one with content has its kinds, each with a schema."""
     source = re.sub(r"^\s*(//|#\[).*\n", "", source.split("#[cfg(test)]")[0], flags=re.M)
     types = {name: rust_fields(body) for name, body in re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", source, re.M | re.S)}
     for name, body in re.findall(r"^pub enum (\w+) \{\n(.*?)^\}", source, re.M | re.S):
@@ -314,7 +313,7 @@ def rust_types(source):
         said = [re.sub(r"(?<!^)([A-Z])", r"-\1", variant).lower() for variant, _, _ in variants]
         if any(within or fields for _, within, fields in variants):
             kinds = [rust_schema(within) if within else rust_fields(fields) for _, within, fields in variants]
-            types[name] = list(zip(said, kinds))
+            types[name] = {"kinds": list(zip(said, kinds))}
         else:
             types[name] = {"enum": said}
     return types
@@ -326,10 +325,14 @@ class Schema:
     def __init__(self):
         event, self.run = (json.loads(pathlib.Path(f"docs/schema/{name}.schema.json").read_text()) for name in ("event", "run"))
         self.types = {}
-        for source in sources(*OTHERS, MESSAGES):
+        for source in sources(*SOURCES):
             self.types |= rust_types(source)
-        self.types |= {**event.get("$defs", {}), **self.run["$defs"]}
-        self.messages = {name: self.types.pop(name) for name in READERS}
+        for name, schema in {**event.get("$defs", {}), **self.run["$defs"]}.items():
+            hidden = self.types.get(name, {})
+            if "properties" in schema and "properties" in hidden:
+                schema = {**schema, "properties": {**hidden["properties"], **schema["properties"]}}
+            self.types[name] = schema
+        self.messages = {name: self.types.pop(name)["kinds"] for name in READERS}
         self.objects = []
         for schema in (*self.types.values(), self.run):
             self.collect(schema)
@@ -345,7 +348,7 @@ class Schema:
     def values(self, schema, depth):
         """Values of a type, with others in them to that depth; the first one is the fullest."""
         while isinstance(schema, dict) and "$ref" in schema:
-            schema = self.types[schema["$ref"].split("/")[-1]]
+            schema = self.types.get(schema["$ref"].split("/")[-1])
         if not isinstance(schema, dict) or not schema:
             return ["x"]
         for kind in ("oneOf", "anyOf"):
@@ -394,7 +397,7 @@ class Schema:
         for schema, document, path, say in waiting:
             while isinstance(schema, dict) and "$ref" in schema:
                 name = schema["$ref"].split("/")[-1]
-                schema = None if name in seen and not say else self.types[name]
+                schema = None if name in seen and not say else self.types.get(name)
                 seen.add(name)
             if not isinstance(schema, dict):
                 continue
