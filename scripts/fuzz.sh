@@ -2,7 +2,7 @@
 # Coverage-guided tests (fuzz/): `fuzz.sh [--until-quiet] [SECONDS [TARGET...]]`, 60 s for each of all targets by default. As many run at
 # once as there are cores. With --until-quiet a target runs until SECONDS of its processor time bring no new edge in a line of ours.
 # Inputs that reach something new are kept in target/fuzz/corpus/ for the next run; those in fuzz/corpus/ are where it begins, and those
-# that scripts/fuzz-seeds.py makes of tests, the manual and the schemas.
+# that scripts/fuzz_seeds makes of tests, the manual, sources and the schemas.
 # Prints for each target how many inputs ran, how many edges of our crates (scripts/instrumented.sh) all of them reach, how many of these
 # this run found, how many of those are in lines of ours, its processor time, and when in it the last of these was new. The others are in
 # generic code of libraries, which is compiled for each of our types: a fault in JSON, at each field of each message. Fails on an input
@@ -134,9 +134,9 @@ for target in "${targets[@]}"; do
     rm -rf "target/fuzz/seeds/$target"
     mkdir -p "target/fuzz/seeds/$target"
     if python3 -c 'import tomllib' 2>/dev/null; then
-        scripts/fuzz-seeds.py "$target" "target/fuzz/seeds/$target"
+        python3 scripts/fuzz_seeds "$target" "target/fuzz/seeds/$target"
     else
-        warn "no Python 3.11 or newer: $target begins without the inputs of scripts/fuzz-seeds.py"
+        warn "no Python 3.11 or newer: $target begins without the inputs of scripts/fuzz_seeds"
     fi
 done
 say "$seconds s ${quiet:+without a new edge }for each of ${#targets[@]} targets, $(nproc) at once"

@@ -112,16 +112,17 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
-    let mut specs = specs(&source, &cell_fields, &origins, &planned, in_lab)?;
+    let wrong_sizes = |what: String| match &named_block {
+        Some(at) => top.wrong_at(at, what),
+        None => top.wrong(what),
+    };
+    let mut specs = specs(&source, &cell_fields, &origins, &planned, in_lab, &wrong_sizes)?;
     if let Some(fleet) = &fleet {
         data_addresses(fleet, &planned, &mut specs)?;
     }
     groups.time(&top, &planned, &mut specs)?;
     traffic::check(&top, &plan, &planned, &specs)?;
-    let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(|what| match &named_block {
-        Some(at) => top.wrong_at(at, what),
-        None => top.wrong(what),
-    })?;
+    let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(wrong_sizes)?;
     Ok(ParsedPlan { name: top.value("name", values::name)?, fleet, plan, rule, cells, specs })
 }
 
@@ -161,9 +162,6 @@ fn with_sizes(
             .into());
     }
     let total = specs.iter().map(Vec::len).sum::<usize>();
-    if total > MAX_CELLS {
-        return Err(format!("the plan has {total} cells; the maximum is {MAX_CELLS}"));
-    }
     let (mut cells, mut flat, mut sizes) = (Vec::with_capacity(total), Vec::with_capacity(total), BTreeSet::new());
     for (cell, specs) in planned.into_iter().zip(specs) {
         for spec in specs {
@@ -206,8 +204,10 @@ fn specs(
     origins: &Origins<'_>,
     cells: &[PlannedCell],
     in_lab: bool,
+    wrong_sizes: &impl Fn(String) -> Failure,
 ) -> Result<Vec<Vec<Shared<Spec>>>, Failure> {
     let mut all: Vec<Vec<Shared<Spec>>> = Vec::with_capacity(cells.len());
+    let mut total = 0;
     for (at, cell) in cells.iter().enumerate() {
         let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
         let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
@@ -254,6 +254,11 @@ fn specs(
         let capabilities = transport.capabilities();
         if cell.to.is_none() && !capabilities.single_ended && !transport.facts().one_host {
             return Err(wrong(&format!("{} needs a far host: add to = [\"HOST\"] at the top", spec.transport)));
+        }
+        // Before those of all curves take memory.
+        total += specs.len();
+        if total > MAX_CELLS {
+            return Err(wrong_sizes(format!("the plan has more than {MAX_CELLS} cells with the sizes of its curves")));
         }
         all.push(specs);
     }

@@ -512,3 +512,13 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
         assert!(found.contains(expected), "{rest}: {found}");
     }
 }
+
+#[test]
+fn more_cells_than_a_plan_may_have_are_refused_before_they_are_made() {
+    let levels: Vec<String> = (1..=100).map(|size| format!("\"{size}KiB\"")).collect();
+    let levels = levels.join(", ");
+    let factor = |field: &str| format!("[[factor]]\nfield = \"{field}\"\nlevels = [{levels}]\n");
+    let text = format!("to = [\"b\"]\n[base]\npattern = \"curve\"\n{}{}", factor("near.sndbuf"), factor("far.rcvbuf"));
+    let message = wrong(&text);
+    assert!(message.contains("more than 100000 cells with the sizes of its curves"), "{message}");
+}
