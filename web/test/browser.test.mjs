@@ -95,8 +95,13 @@ test('zoom by keys is in the address, and a link restores it', needed, async () 
 
 test('a drag zooms, shift and a drag move, a double click shows all', needed, async () => {
   const { page, done } = await open('bulk.html');
-  const box = await plot(page, 'goodput').boundingBox();
+  // Where the figure is when nothing moves any more.
+  const place = async () => {
+    await plot(page, 'goodput').scrollIntoViewIfNeeded();
+    return plot(page, 'goodput').boundingBox();
+  };
   const drag = async (from, to) => {
+    const box = await place();
     await page.mouse.move(box.x + box.width * from, box.y + 100);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * to, box.y + 100, { steps: 4 });
@@ -111,6 +116,7 @@ test('a drag zooms, shift and a drag move, a double click shows all', needed, as
   await page.keyboard.up('Shift');
   await page.waitForTimeout(250);
   assert.ok((await range())[0] < low, 'to the right shows earlier times');
+  const box = await place();
   await page.mouse.dblclick(box.x + box.width / 2, box.y + 100);
   await page.waitForFunction(() => !location.hash.includes('x:'));
   await done();
