@@ -53,10 +53,15 @@ def spoiled(document, path):
         yield compact(put(document, path, {**given, MARK: value})).replace(MARK, field)
         yield marked.replace(MARK, escaped(field))
         yield marked.replace(MARK, escaped(field[:-1] + "~"))
-        if isinstance(value, str) and value:
-            text = compact(put(document, path, {**given, field: MARK}))
-            yield from (text.replace(MARK, one) for one in (escaped(value), value[:-1] + "~", escaped(value[:-1] + "~")))
+        yield from misspelt(document, (*path, field), value)
         yield from (compact(put(document, path, {**given, field: wrong})) for wrong in WRONG)
+
+
+def misspelt(document, path, value):
+    """JSON texts of a document with a text at the path that is nearly `value`, with escapes, and both."""
+    if isinstance(value, str) and value:
+        text = compact(put(document, path, MARK))
+        yield from (text.replace(MARK, one) for one in (escaped(value), value[:-1] + "~", escaped(value[:-1] + "~")))
 
 
 def escaped(text):

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 from common import compact, objects, put, sources
-from faults import spoiled
+from faults import misspelt, spoiled
 
 # Sources of types that no document has, and of fields that documents do not show.
 SOURCES = ("crates/model/src/**/*.rs", "crates/control/src/proto/message.rs")
@@ -156,7 +156,10 @@ class Schema:
             elif isinstance(schema.get("items"), dict):
                 waiting.append((schema["items"], put(document, path, [None]), (*path, 0), {}))
             elif not parts:
-                yield from (compact(put(document, path, value)) for value in self.values(schema, 1))
+                for value in self.values(schema, 1):
+                    yield compact(put(document, path, value))
+                    if {"enum", "const"} & set(schema):
+                        yield from misspelt(document, path, value)
 
     def fitting(self, message):
         """The objects in a message, each with its path and the types that it may be of."""
