@@ -8,9 +8,6 @@ import struct
 from common import objects
 from schema import READERS, Schema
 
-# Messages of each kind in the corpus that are changed.
-BASES = 1
-
 
 def messages(target, before):
     """Frames of control messages, `before` bytes behind the begin of an input."""
@@ -32,8 +29,8 @@ def messages(target, before):
             known = len({word for _, inner in objects(message) for word in inner} & schema.words)
             kinds.setdefault(kind, []).append((known, -length, name, given[:before], message))
     for _, found in sorted(kinds.items()):
-        found = sorted(found, key=lambda one: one[:3], reverse=True)[:BASES]
-        # In one piece.
-        head = found[0][3][:1] + b"\0" * (before - 1) if before else b""
-        for text in schema.texts([message for _, _, _, _, message in found]):
+        # The fullest one, in one piece.
+        _, _, _, given, message = max(found, key=lambda one: one[:3])
+        head = given[:1] + b"\0" * (before - 1) if before else b""
+        for text in schema.texts(message):
             yield head + struct.pack(">I", len(text.encode())) + text.encode()

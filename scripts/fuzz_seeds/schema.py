@@ -170,10 +170,10 @@ class Schema:
                 yield path, given, schema
 
     def whole(self, message):
-        """The message with each object in it replaced by one of its type, with the path of the object."""
+        """The message with each object in it replaced by one of its type."""
         for path, given, schema in self.fitting(message):
             say = {"say": given["say"]} if "say" in given else {}
-            yield from ((path, put(message, path, {**whole, **say})) for whole in self.fields(schema, 2))
+            yield from (put(message, path, {**whole, **say}) for whole in self.fields(schema, 2))
 
     def changed(self, message):
         """The message with each field replaced or added."""
@@ -182,11 +182,9 @@ class Schema:
                 for depth in (1, 2):
                     yield from (put(message, path, {**given, field: value}) for value in self.values(kind, depth)[:40])
 
-    def texts(self, messages):
-        """Messages of one kind, fullest first, with all of these changes; faults in the types of the first one."""
-        for first, message in zip((True, *[False] * len(messages)), messages):
-            if first:
-                for path, _ in objects(message):
-                    yield from spoiled(message, path)
-            yield from (compact(whole) for _, whole in self.whole(message))
-            yield from map(compact, self.changed(message))
+    def texts(self, message):
+        """A message with all of these changes, and with faults."""
+        for path, _ in objects(message):
+            yield from spoiled(message, path)
+        yield from map(compact, self.whole(message))
+        yield from map(compact, self.changed(message))

@@ -109,7 +109,7 @@ def assignments(texts):
 
 
 def mixed(known):
-    """The lines of a random spec: a pattern, perhaps another program, and up to six of the known lines, each key once."""
+    """The lines of a random spec: a pattern, perhaps another program, and up to four known keys."""
     lines = {"pattern": f'pattern = "{random.choice(SPECS)}"'}
     if random.random() < 0.5:
         lines["speak"] = f'speak = "{random.choice(SPOKEN)}"'

@@ -38,7 +38,7 @@ impl Session {
     pub(super) async fn keep_result(&self, prepare: &Prepare, done: &Done) {
         let Some((of, results)) = prepare.keep.as_ref().zip(self.shared.options.results.clone()) else { return };
         let whole = done.failure.is_none() && done.tallies.len() == prepare.legs.len();
-        // A capture is a file of this session, and goes with it.
+        // The file of a capture is removed when the coordinator leaves.
         if !whole
             || of.run.len() > LONGEST_RUN
             || done.tallies.iter().any(|tally| tally.cut_short)
