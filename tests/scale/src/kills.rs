@@ -180,6 +180,11 @@ impl Killing {
     /// Waits for what the coordinator says next; whether it goes on.
     fn heard(&mut self) -> anyhow::Result<bool> {
         let Some(line) = self.coordinator.line(LIMIT)? else { bail!("no progress for {LIMIT:?} after {}", self.done) };
+        self.note(&line)
+    }
+
+    /// Notes what the coordinator said; whether it goes on.
+    fn note(&mut self, line: &str) -> anyhow::Result<bool> {
         match line.split_once(' ') {
             Some(("begun" | "done", number)) => self.done = number.parse()?,
             None if line == "recalled" => self.recalled += 1,
@@ -216,11 +221,7 @@ impl Killing {
         self.coordinator.kill()?;
         // What it said before it died.
         while let Ok(Some(line)) = self.coordinator.line(LIMIT) {
-            match line.split_once(' ') {
-                Some(("done", number)) => self.done = number.parse()?,
-                None if line == "recalled" => self.recalled += 1,
-                _ => {}
-            }
+            self.note(&line)?;
         }
         let before = self.done;
         if elsewhere {
