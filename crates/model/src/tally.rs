@@ -18,6 +18,10 @@ use crate::{AnatomyTally, Histogram, SizeCount, Spent, Stamps, TcpSample};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct EndTally {
+    /// When this end began, ns of its host's CLOCK_MONOTONIC: only differences between ends on one host have a meaning. Null on
+    /// curves, whose trials share a pass, and where the program at this end does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<u64>,
     /// Payload bytes that the kernel (or the ring) accepted from this end.
     #[serde(deserialize_with = "count::null_is_zero")]
     #[schemars(with = "Option<u64>")]

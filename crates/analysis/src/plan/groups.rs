@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, Stop,
-    TrafficKind, Trial,
+    Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, TrafficKind,
+    Trial,
 };
 
 use super::logs::Logs;
+use super::round::{Round, of_round};
 use super::{complete, part};
 use crate::findings::wording::{confidence, estimate, plural, value};
-use crate::outcome::{Headline, completion_ns, jain, receivers, shares};
+use crate::outcome::{Headline, jain};
 use crate::stats::{mean, t_interval};
 
 /// Below this part of its fair share a flow or group is starved.
@@ -75,7 +76,7 @@ pub struct GroupShares {
     pub direction: Direction,
     /// In the order of the plan.
     pub groups: Vec<GroupShare>,
-    /// Goodput of all groups together, bit/s. Of transfers, all bytes over the time until the last one had arrived.
+    /// Goodput of all groups together, bit/s. Of transfers, all bytes over the time until the last one had ended.
     pub total_bps: RoundMean,
     /// The same in each round, by its number.
     pub totals: BTreeMap<u32, f64>,
@@ -93,14 +94,6 @@ pub struct GroupShares {
     pub rounds: usize,
     /// The part of the trial in which all groups were active, ns after the common start, if it is not the whole trial of each.
     pub window_ns: Option<[u64; 2]>,
-}
-
-/// The values of one round: the goodput of each group, and of each of its flows where that is known.
-struct Round {
-    goodput: Vec<f64>,
-    total: f64,
-    flows: Option<Vec<Vec<f64>>>,
-    window_ns: Option<[u64; 2]>,
 }
 
 /// What is measured at the same time, with all other levels fixed: groups of flows, or the flows of a traffic; by direction. `passes`
@@ -192,8 +185,8 @@ fn shares_of(
         let of_round = |trial: &&Trial| complete(trial) && rounds.get(&trial.pass) == Some(&round);
         own.iter().map(|outcome| outcome.trials.iter().find(of_round)).collect()
     };
-    let is_traffic = header.plan.as_ref().is_some_and(|plan| plan.traffic.is_some());
-    let by_number = |round: u32| Some((round, of_round(&specs, &trials_of(round)?, is_traffic)?));
+    let traffic = header.plan.as_ref().and_then(|plan| Some(plan.traffic?.kind));
+    let by_number = |round: u32| Some((round, of_round(&specs, &trials_of(round)?, traffic)?));
     let (numbers, found): (Vec<u32>, Vec<Round>) = numbers.into_iter().filter_map(by_number).unzip();
     let over = |of: &dyn Fn(&Round) -> Option<f64>| {
         let values: Vec<f64> = found.iter().filter_map(of).collect();
@@ -244,80 +237,6 @@ fn shares_of(
         direction,
         groups,
     })
-}
-
-/// The values of a round, over the time in which all groups were active; `None` if there is none, or nothing arrived.
-fn of_round(specs: &[&Spec], trials: &[&Trial], is_traffic: bool) -> Option<Round> {
-    if is_traffic && specs.iter().all(|spec| !matches!(spec.stop, Stop::TimeNs(_))) {
-        return of_transfers(specs, trials);
-    }
-    let windows: Vec<[u64; 2]> =
-        specs.iter().zip(trials).map(|(spec, trial)| active(spec, trial)).collect::<Option<_>>()?;
-    let timed = specs.iter().all(|spec| matches!(spec.stop, Stop::TimeNs(_)));
-    if timed && windows.windows(2).all(|two| two[0] == two[1]) {
-        // Of many hosts that send at the same time, one may get nothing through.
-        let value = |trial: &&Trial| trial.value.or_else(|| (is_traffic && trial.ledger.received == 0).then_some(0.0));
-        let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;
-        let flows = trials.iter().zip(&goodput).map(|(trial, goodput)| {
-            let shares = shares(trial);
-            let sum: f64 = shares.iter().sum();
-            shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
-        });
-        let flows = Some(flows.collect());
-        let total = goodput.iter().sum();
-        return Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals);
-    }
-    let from = windows.iter().map(|window| window[0]).max()?;
-    let to = windows.iter().map(|window| window[1]).min()?;
-    let shortest = specs.iter().map(|spec| 2 * spec.interval_ns).max()?;
-    if to < from.saturating_add(shortest) {
-        return None;
-    }
-    let goodput: Vec<f64> = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
-    let total = goodput.iter().sum();
-    Some(Round { goodput, total, flows: None, window_ns: Some([from, to]) }).filter(has_arrivals)
-}
-
-/// The values of a round of transfers: each has the time that it took, all together that of the longest one.
-fn of_transfers(specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
-    let each =
-        |(spec, trial): (&&Spec, &&Trial)| Some((trial.ledger.received as f64 * 8e9, completion_ns(spec, trial)?));
-    let each: Vec<(f64, u64)> = specs.iter().zip(trials).map(each).collect::<Option<_>>()?;
-    let longest = each.iter().map(|(_, ns)| *ns).max().filter(|ns| *ns > 0)?;
-    let goodput: Vec<f64> = each.iter().map(|(bits, ns)| bits / (*ns).max(1) as f64).collect();
-    let total = each.iter().map(|(bits, _)| bits).sum::<f64>() / longest as f64;
-    let flows = Some(goodput.iter().map(|goodput| vec![*goodput]).collect());
-    Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals)
-}
-
-fn has_arrivals(round: &Round) -> bool {
-    round.goodput.iter().sum::<f64>() > 0.0
-}
-
-/// When a group was active without its warm-up, ns after the common start.
-fn active(spec: &Spec, trial: &Trial) -> Option<[u64; 2]> {
-    let end = match spec.stop {
-        Stop::TimeNs(ns) => spec.warmup_ns + ns,
-        _ => receivers(spec, &trial.near, &trial.far)
-            .iter()
-            .filter_map(|end| Some(end.intervals.last()?.end_ns))
-            .max()?,
-    };
-    Some([spec.starts_after_ns() + spec.warmup_ns, spec.starts_after_ns() + end])
-}
-
-/// The goodput between two times after the common start, from the series, bit/s. A part of an interval has that part of its bytes.
-fn within(spec: &Spec, trial: &Trial, from_ns: u64, to_ns: u64) -> f64 {
-    let bytes: f64 = receivers(spec, &trial.near, &trial.far)
-        .iter()
-        .flat_map(|end| &end.intervals)
-        .map(|interval| {
-            let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| ns + spec.starts_after_ns());
-            let common = end.min(to_ns).saturating_sub(start.max(from_ns));
-            interval.bytes_received as f64 * common as f64 / end.saturating_sub(start).max(1) as f64
-        })
-        .sum();
-    bytes * 8e9 / (to_ns - from_ns) as f64
 }
 
 /// The fair share of a flow of each group, bit/s, of what all groups got.
@@ -478,7 +397,7 @@ fn index_text(index: &RoundMean) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{EndTally, FlowTally, Interval, Stopping};
+    use model::{EndTally, FlowTally, Interval, Stop, Stopping};
 
     use super::*;
 

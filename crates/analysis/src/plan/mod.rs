@@ -15,6 +15,7 @@ mod matrix;
 mod order;
 mod outlier;
 mod retest;
+mod round;
 mod sample;
 mod standing;
 mod steps;

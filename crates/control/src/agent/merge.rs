@@ -80,6 +80,7 @@ impl Firsts {
 }
 
 fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
+    sum.began_ns = [sum.began_ns, part.began_ns].into_iter().flatten().min();
     sum.bytes_sent += part.bytes_sent;
     sum.bytes_received += part.bytes_received;
     sum.calls_sent += part.calls_sent;

@@ -91,6 +91,7 @@ fn leg(
     flows.iter().for_each(|flow| SizeCount::add(&mut sizes, &flow.sizes));
     let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
     let tally = EndTally {
+        began_ns: series.as_ref().map(|series| series.start_ns),
         bytes_sent: sum.bytes_sent,
         bytes_received: sum.bytes_received,
         calls_sent: sum.calls_sent,

@@ -110,6 +110,7 @@ impl<'de> Deserialize<'de> for EndTally {
 impl Serialize for EndTally {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self {
+            began_ns,
             bytes_sent: _,
             bytes_received: _,
             calls_sent: _,
@@ -142,9 +143,10 @@ impl Serialize for EndTally {
         let more =
             [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
         let windows = [after_first.is_some(), before_last.is_some(), stamps.is_some(), anatomy.is_some()];
-        let lists = [!sizes.is_empty(), !probes.is_empty()];
+        let lists = [!sizes.is_empty(), !probes.is_empty(), began_ns.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).chain(&lists).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
+        began_ns.iter().try_for_each(|ns| document.serialize_field("began_ns", ns))?;
         document.serialize_field("bytes_sent", &self.reported(Count::BytesSent))?;
         document.serialize_field("bytes_received", &self.reported(Count::BytesReceived))?;
         document.serialize_field("calls_sent", &self.reported(Count::CallsSent))?;

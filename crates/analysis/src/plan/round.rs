@@ -1,0 +1,193 @@
+//! What flows that were measured at the same time got in one round.
+
+use model::{Direction, EndTally, Spec, Stop, TrafficKind, Trial};
+
+use crate::outcome::{completion_ns, receivers, shares};
+
+/// The values of one round: the goodput of each group, and of each of its flows where that is known.
+pub(super) struct Round {
+    pub(super) goodput: Vec<f64>,
+    pub(super) total: f64,
+    pub(super) flows: Option<Vec<Vec<f64>>>,
+    pub(super) window_ns: Option<[u64; 2]>,
+}
+
+/// The values of a round, over the time in which all groups were active; `None` if there is none, or nothing arrived.
+pub(super) fn of_round(specs: &[&Spec], trials: &[&Trial], traffic: Option<TrafficKind>) -> Option<Round> {
+    if let Some(kind) = traffic
+        && specs.iter().all(|spec| !matches!(spec.stop, Stop::TimeNs(_)))
+    {
+        return of_transfers(kind, specs, trials).filter(has_arrivals);
+    }
+    let windows: Vec<[u64; 2]> =
+        specs.iter().zip(trials).map(|(spec, trial)| active(spec, trial)).collect::<Option<_>>()?;
+    let timed = specs.iter().all(|spec| matches!(spec.stop, Stop::TimeNs(_)));
+    if timed && windows.windows(2).all(|two| two[0] == two[1]) {
+        // Of many hosts that send at the same time, one may get nothing through.
+        let value =
+            |trial: &&Trial| trial.value.or_else(|| (traffic.is_some() && trial.ledger.received == 0).then_some(0.0));
+        let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;
+        let flows = trials.iter().zip(&goodput).map(|(trial, goodput)| {
+            let shares = shares(trial);
+            let sum: f64 = shares.iter().sum();
+            shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
+        });
+        let flows = Some(flows.collect());
+        let total = goodput.iter().sum();
+        return Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals);
+    }
+    let from = windows.iter().map(|window| window[0]).max()?;
+    let to = windows.iter().map(|window| window[1]).min()?;
+    let shortest = specs.iter().map(|spec| 2 * spec.interval_ns).max()?;
+    if to < from.saturating_add(shortest) {
+        return None;
+    }
+    let goodput: Vec<f64> = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
+    let total = goodput.iter().sum();
+    Some(Round { goodput, total, flows: None, window_ns: Some([from, to]) }).filter(has_arrivals)
+}
+
+/// The values of a round of transfers: each has the time that it took. All together have the time from the start of the first one until
+/// the last one had ended, where one clock tells it; else the longest time of one. `None` if one has no completion time.
+fn of_transfers(kind: TrafficKind, specs: &[&Spec], trials: &[&Trial]) -> Option<Round> {
+    let flows: Vec<(&Spec, &Trial)> = specs.iter().copied().zip(trials.iter().copied()).collect();
+    let times: Vec<u64> = flows.iter().map(|(spec, trial)| completion_ns(spec, trial)).collect::<Option<_>>()?;
+    let bits: Vec<f64> = flows.iter().map(|(_, trial)| trial.ledger.received as f64 * 8e9).collect();
+    let longest = times.iter().copied().max().filter(|ns| *ns > 0)?;
+    let all_ns = from_first_to_last(kind, &flows, &times).unwrap_or(longest);
+    let goodput: Vec<f64> = bits.iter().zip(&times).map(|(bits, ns)| bits / (*ns).max(1) as f64).collect();
+    let total = bits.iter().sum::<f64>() / all_ns as f64;
+    let flows = Some(goodput.iter().map(|goodput| vec![*goodput]).collect());
+    Some(Round { goodput, total, flows, window_ns: None })
+}
+
+/// From the start of the first transfer until the last one had ended, ns, by the clock of the host at one end of all flows. `None` without
+/// such a host, or where its ends do not tell when they began.
+///
+/// `times` has the completion time of each. At a receiving host a transfer ends with its last arrival; it began its completion time
+/// before that, but for the way of the last acknowledgement.
+fn from_first_to_last(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64]) -> Option<u64> {
+    let span = |((spec, trial), time): (&(&Spec, &Trial), &u64)| {
+        let hub = match kind {
+            TrafficKind::Incast => &trial.far,
+            TrafficKind::FanOut => &trial.near,
+            TrafficKind::Ring | TrafficKind::Bisection | TrafficKind::Permutation => return None,
+        };
+        let after = match (kind, spec.direction) {
+            (_, Direction::Both) => return None,
+            (TrafficKind::Incast, Direction::Send) | (TrafficKind::FanOut, Direction::Reverse) => last_arrival(hub)?,
+            _ => *time,
+        };
+        let ended = i128::from(hub.began_ns?) + i128::from(after);
+        Some((ended - i128::from(*time), ended))
+    };
+    let spans: Vec<(i128, i128)> = flows.iter().zip(times).map(span).collect::<Option<_>>()?;
+    let first = spans.iter().map(|(began, _)| *began).min()?;
+    let last = spans.iter().map(|(_, ended)| *ended).max()?;
+    u64::try_from(last - first).ok()
+}
+
+/// The last arrival at an end, ns since it began.
+fn last_arrival(end: &EndTally) -> Option<u64> {
+    end.flows.iter().filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
+}
+
+fn has_arrivals(round: &Round) -> bool {
+    round.goodput.iter().sum::<f64>() > 0.0
+}
+
+/// When a group was active without its warm-up, ns after the common start.
+fn active(spec: &Spec, trial: &Trial) -> Option<[u64; 2]> {
+    let end = match spec.stop {
+        Stop::TimeNs(ns) => spec.warmup_ns + ns,
+        _ => receivers(spec, &trial.near, &trial.far)
+            .iter()
+            .filter_map(|end| Some(end.intervals.last()?.end_ns))
+            .max()?,
+    };
+    Some([spec.starts_after_ns() + spec.warmup_ns, spec.starts_after_ns() + end])
+}
+
+/// The goodput between two times after the common start, from the series, bit/s. A part of an interval has that part of its bytes.
+fn within(spec: &Spec, trial: &Trial, from_ns: u64, to_ns: u64) -> f64 {
+    let bytes: f64 = receivers(spec, &trial.near, &trial.far)
+        .iter()
+        .flat_map(|end| &end.intervals)
+        .map(|interval| {
+            let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| ns + spec.starts_after_ns());
+            let common = end.min(to_ns).saturating_sub(start.max(from_ns));
+            interval.bytes_received as f64 * common as f64 / end.saturating_sub(start).max(1) as f64
+        })
+        .sum();
+    bytes * 8e9 / (to_ns - from_ns) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{FlowTally, Ledger, Stop};
+
+    use super::*;
+
+    /// A transfer of 1 MB whose sender and receiver began at these times of their hosts' clocks, ms, and which took so long, ms.
+    struct Took {
+        sender_began: u64,
+        receiver_began: u64,
+        arrivals_until: u64,
+        confirmed_after: u64,
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn trial(took: &Took) -> Trial {
+        let confirmed = model::TcpSample { at_ns: took.confirmed_after * MS, ..Default::default() };
+        let sent = FlowTally { tcp: vec![confirmed], ..FlowTally::default() };
+        let arrived = FlowTally { receiving_ns: Some([0, took.arrivals_until * MS]), ..FlowTally::default() };
+        let end = |began: u64, flow| EndTally { began_ns: Some(began * MS), flows: vec![flow], ..EndTally::default() };
+        Trial {
+            cell: 0,
+            pass: 0,
+            position: 0,
+            near: end(took.sender_began, sent),
+            far: end(took.receiver_began, arrived),
+            ledger: Ledger { received: 1_000_000, ..Ledger::default() },
+            value: None,
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// The time that all transfers together have, ms, and the completion times of each, ms.
+    fn all(kind: TrafficKind, took: &[Took]) -> (f64, Vec<f64>) {
+        let spec = Spec { stop: Stop::Bytes(1_000_000), ..Spec::new("tcp", "transfer") };
+        let trials: Vec<Trial> = took.iter().map(trial).collect();
+        let specs = vec![&spec; trials.len()];
+        let round = of_transfers(kind, &specs, &trials.iter().collect::<Vec<_>>()).unwrap();
+        let ms = |bytes: f64, bps: f64| (bytes * 8e3 / bps * 1e3).round() / 1e3;
+        (ms(1e6 * trials.len() as f64, round.total), round.goodput.iter().map(|goodput| ms(1e6, *goodput)).collect())
+    }
+
+    /// Each takes 80 ms; the clocks of the senders are not that of the receiver, where the second flow is 20 ms later than the first.
+    const LATER: [Took; 2] = [
+        Took { sender_began: 7, receiver_began: 1_000, arrivals_until: 79, confirmed_after: 80 },
+        Took { sender_began: 9_000, receiver_began: 1_020, arrivals_until: 79, confirmed_after: 80 },
+    ];
+
+    #[test]
+    fn an_incast_lasts_from_the_first_start_to_the_last_end_by_the_receivers_clock() {
+        assert_eq!(all(TrafficKind::Incast, &LATER), (100.0, vec![80.0, 80.0]));
+        assert_eq!(all(TrafficKind::Incast, &LATER[..1]), (80.0, vec![80.0]), "one has its completion time");
+    }
+
+    #[test]
+    fn a_fan_out_lasts_from_the_first_start_to_the_last_end_by_the_senders_clock() {
+        let [first, mut second] = LATER;
+        second.sender_began = 22;
+        assert_eq!(all(TrafficKind::FanOut, &[first, second]).0, 95.0);
+    }
+
+    #[test]
+    fn hosts_without_a_common_clock_have_the_longest_time() {
+        let [first, mut second] = LATER;
+        second.confirmed_after = 90;
+        assert_eq!(all(TrafficKind::Ring, &[first, second]), (90.0, vec![80.0, 90.0]));
+    }
+}
