@@ -25,6 +25,11 @@ PARSED = {
     "BitRate": ('"100Mbit/s"', '"1Gbit/s"'),
     "address": ('"10.0.0.1"', '"fe80::1"'),
 }
+# Sizes of datagrams, whole and with mistakes.
+MIXES = (
+    "imix imix:64*7,594*4,1518 imix:64,64 imix:1518*1 imix:64*7, imix: imix:0*7 imix:64*0 imix:x*7 imix:64*x imix:64*999999999999"
+    " imix:64KiB imix:99999999 imix:9 64*7,1518 7*64,1*1500 64,1518 64KiB*2"
+).split()
 PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
 SPECS = ("stream", "rr", "transfer", "curve")
 SPOKEN = ("iperf2", "iperf3", "netperf", "netpipe", "nttcp", "nuttcp", "stamp")
@@ -119,6 +124,15 @@ def mixed(known):
     return "\n".join(lines.values()) + "\n"
 
 
+def mixes(known):
+    """Specs whose datagrams have several sizes, each with a line of every key."""
+    for key in sorted(known):
+        for mix in random.sample(MIXES, 4):
+            spec = {"pattern": 'pattern = "stream"', "transport": 'transport = "udp"', "block": f'block = "{mix}"'}
+            spec[key] = random.choice(known[key])
+            yield "\n".join(spec.values()) + "\n"
+
+
 def plans():
     rust = ("crates/session/src/**/*.rs", "crates/schedule/src/**/*.rs", "tests/program/tests/*.rs")
     heads = ('to = ["b"]\n', 'from = ["a"]\nto = ["b"]\n[base]\n', 'to = ["b"]\n[[factor]]\n', 'to = ["b"]\n[[group]]\n')
@@ -128,6 +142,8 @@ def plans():
     known = assignments(texts)
     for _ in range(MIXED):
         yield f'to = ["b"]\n[base]\n{mixed(known)}'
+    for spec in mixes(known):
+        yield f'to = ["b"]\n[base]\n{spec}'
 
 
 def specs():
@@ -135,6 +151,7 @@ def specs():
     yield from with_edits(texts)
     known = assignments(texts)
     yield from (mixed(known) for _ in range(MIXED))
+    yield from mixes(known)
     for key in words():
         for _ in range(TRIED):
             yield f'pattern = "{random.choice(PATTERNS)}"\n{random.choice(("", "near.", "far."))}{key} = {random.choice(VALUES)}\n'
