@@ -219,6 +219,11 @@ fn ends(text: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores(pub Vec<u32>);
 
+impl Cores {
+    /// The longest list, as many as a thread's set of cores holds (CPU_SETSIZE). Each spec has it, and a curve is many specs.
+    const MOST: usize = 1_024;
+}
+
 impl FromStr for Cores {
     type Err = String;
 
@@ -229,7 +234,12 @@ impl FromStr for Cores {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (first.trim().parse::<u32>(), last.trim().parse::<u32>());
             match (first, last) {
-                (Ok(first), Ok(last)) if first <= last && last - first < 4096 => cores.extend(first..=last),
+                (Ok(first), Ok(last)) if first <= last => {
+                    if (last - first) as usize >= Self::MOST - cores.len() {
+                        return Err(format!("'{text}' has more than {} cores", Self::MOST));
+                    }
+                    cores.extend(first..=last);
+                }
                 _ => return Err(wrong()),
             }
         }
@@ -456,6 +466,10 @@ mod tests {
     fn cores_are_lists_and_ranges() {
         assert_eq!("0-2+7".parse(), Ok(Cores(vec![0, 1, 2, 7])));
         assert!("3-1".parse::<Cores>().is_err());
+        assert_eq!("0-1023".parse::<Cores>().unwrap().0.len(), 1_024);
+        for long in ["0-1024", "0-511+0-511+7", "0-4294967295"] {
+            assert!(long.parse::<Cores>().unwrap_err().ends_with("has more than 1024 cores"), "{long}");
+        }
         assert!("a".parse::<Cores>().is_err());
     }
 
