@@ -80,6 +80,10 @@ pub struct GroupShares {
     pub total_bps: RoundMean,
     /// The same in each round, by its number.
     pub totals: BTreeMap<u32, f64>,
+    /// Of transfers, the most that it could have been in each round, had all begun at the same time.
+    pub(super) totals_at_most: BTreeMap<u32, f64>,
+    /// Of transfers, the time from the first start to the last one, ns; `None` where no clock tells it.
+    pub apart_ns: Option<RoundMean>,
     /// The smallest share of a round relative to an equal one, on average; `None` for a single group.
     pub smallest: Option<RoundMean>,
     /// Jain's index over the groups, each with the mean of its flows; `None` for a single group.
@@ -193,6 +197,8 @@ fn shares_of(
         let interval = t_interval(&values, header.stopping.confidence).map(|it| [it.low, it.high]);
         Some(RoundMean { value: mean(&values)?, interval })
     };
+    let by_round =
+        |of: fn(&Round) -> f64| numbers.iter().zip(&found).map(|(number, round)| (*number, of(round))).collect();
     let total = |round: &Round| round.goodput.iter().sum::<f64>();
     let smallest = |round: &Round| {
         let least = round.goodput.iter().copied().reduce(f64::min)?;
@@ -227,7 +233,9 @@ fn shares_of(
         index: over(&|round| jain(&(0..cells.len()).map(|at| of_fair(round, at)).collect::<Vec<_>>())),
         index_of_flows: over(&|round| jain(&flows_of_fair(round)?)),
         total_bps: over(&|round| Some(round.total))?,
-        totals: numbers.into_iter().zip(&found).map(|(number, round)| (number, round.total)).collect(),
+        totals: by_round(|round| round.total),
+        totals_at_most: by_round(|round| round.total_at_most),
+        apart_ns: over(&|round| Some(round.apart_ns? as f64)),
         smallest: over(&smallest),
         flows: specs.iter().map(|spec| spec.flows).sum(),
         starved_flows: found.iter().map(starved).max().unwrap_or(0),

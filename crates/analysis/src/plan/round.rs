@@ -4,12 +4,28 @@ use model::{Direction, EndTally, Spec, Stop, TrafficKind, Trial};
 
 use crate::outcome::{completion_ns, receivers, shares};
 
-/// The values of one round: the goodput of each group, and of each of its flows where that is known.
+/// The values of one round, in bit/s and ns.
 pub(super) struct Round {
+    /// The goodput of each group.
     pub(super) goodput: Vec<f64>,
+    /// The goodput of all groups together.
     pub(super) total: f64,
+    /// The most that `total` could have been, had all transfers begun at the same time.
+    pub(super) total_at_most: f64,
+    /// From the start of the first transfer to that of the last one, where that is known.
+    pub(super) apart_ns: Option<u64>,
+    /// The goodput of each flow of each group, where that is known.
     pub(super) flows: Option<Vec<Vec<f64>>>,
+    /// The part of the trial in which all groups were active, if it is not the whole trial of each.
     pub(super) window_ns: Option<[u64; 2]>,
+}
+
+impl Round {
+    /// Groups that were active in the same time.
+    fn together(goodput: Vec<f64>, flows: Option<Vec<Vec<f64>>>, window_ns: Option<[u64; 2]>) -> Self {
+        let total = goodput.iter().sum();
+        Self { goodput, total, total_at_most: total, apart_ns: None, flows, window_ns }
+    }
 }
 
 /// The values of a round, over the time in which all groups were active; `None` if there is none, or nothing arrived.
@@ -33,8 +49,7 @@ pub(super) fn of_round(specs: &[&Spec], trials: &[&Trial], traffic: Option<Traff
             shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
         });
         let flows = Some(flows.collect());
-        let total = goodput.iter().sum();
-        return Some(Round { goodput, total, flows, window_ns: None }).filter(has_arrivals);
+        return Some(Round::together(goodput, flows, None)).filter(has_arrivals);
     }
     let from = windows.iter().map(|window| window[0]).max()?;
     let to = windows.iter().map(|window| window[1]).min()?;
@@ -43,8 +58,7 @@ pub(super) fn of_round(specs: &[&Spec], trials: &[&Trial], traffic: Option<Traff
         return None;
     }
     let goodput: Vec<f64> = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
-    let total = goodput.iter().sum();
-    Some(Round { goodput, total, flows: None, window_ns: Some([from, to]) }).filter(has_arrivals)
+    Some(Round::together(goodput, None, Some([from, to]))).filter(has_arrivals)
 }
 
 /// The values of a round of transfers: each has the time that it took. All together have the time from the start of the first one until
@@ -54,20 +68,22 @@ fn of_transfers(kind: TrafficKind, specs: &[&Spec], trials: &[&Trial]) -> Option
     let times: Vec<u64> = flows.iter().map(|(spec, trial)| completion_ns(spec, trial)).collect::<Option<_>>()?;
     let bits: Vec<f64> = flows.iter().map(|(_, trial)| trial.ledger.received as f64 * 8e9).collect();
     let longest = times.iter().copied().max().filter(|ns| *ns > 0)?;
-    let all_ns = from_first_to_last(kind, &flows, &times).unwrap_or(longest);
+    let span = span(kind, &flows, &times);
+    let (all_ns, apart_ns) = span.map_or((longest, None), |[all, apart]| (all, Some(apart)));
     let goodput: Vec<f64> = bits.iter().zip(&times).map(|(bits, ns)| bits / (*ns).max(1) as f64).collect();
-    let total = bits.iter().sum::<f64>() / all_ns as f64;
+    let over = |ns: u64| bits.iter().sum::<f64>() / ns.max(1) as f64;
+    let total_at_most = over(all_ns.saturating_sub(apart_ns.unwrap_or(0)).max(longest));
     let flows = Some(goodput.iter().map(|goodput| vec![*goodput]).collect());
-    Some(Round { goodput, total, flows, window_ns: None })
+    Some(Round { goodput, total: over(all_ns), total_at_most, apart_ns, flows, window_ns: None })
 }
 
-/// From the start of the first transfer until the last one had ended, ns, by the clock of the host at one end of all flows. `None` without
-/// such a host, or where its ends do not tell when they began.
+/// From the start of the first transfer until the last one had ended, and until the last one began, ns, by the clock of the host at one
+/// end of all flows. `None` without such a host, or where its ends do not tell when they began.
 ///
 /// `times` has the completion time of each. At a receiving host a transfer ends with its last arrival; it began its completion time
 /// before that, but for the way of the last acknowledgement.
-fn from_first_to_last(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64]) -> Option<u64> {
-    let span = |((spec, trial), time): (&(&Spec, &Trial), &u64)| {
+fn span(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64]) -> Option<[u64; 2]> {
+    let of_flow = |((spec, trial), time): (&(&Spec, &Trial), &u64)| {
         let hub = match kind {
             TrafficKind::Incast => &trial.far,
             TrafficKind::FanOut => &trial.near,
@@ -81,10 +97,11 @@ fn from_first_to_last(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64
         let ended = i128::from(hub.began_ns?) + i128::from(after);
         Some((ended - i128::from(*time), ended))
     };
-    let spans: Vec<(i128, i128)> = flows.iter().zip(times).map(span).collect::<Option<_>>()?;
-    let first = spans.iter().map(|(began, _)| *began).min()?;
-    let last = spans.iter().map(|(_, ended)| *ended).max()?;
-    u64::try_from(last - first).ok()
+    let (starts, ends): (Vec<i128>, Vec<i128>) =
+        flows.iter().zip(times).map(of_flow).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let first = starts.iter().min()?;
+    let until = |last: &i128| u64::try_from(last - first).ok();
+    Some([until(ends.iter().max()?)?, until(starts.iter().max()?)?])
 }
 
 /// The last arrival at an end, ns since it began.
@@ -155,14 +172,22 @@ mod tests {
         }
     }
 
-    /// The time that all transfers together have, ms, and the completion times of each, ms.
-    fn all(kind: TrafficKind, took: &[Took]) -> (f64, Vec<f64>) {
+    fn round(kind: TrafficKind, took: &[Took]) -> Round {
         let spec = Spec { stop: Stop::Bytes(1_000_000), ..Spec::new("tcp", "transfer") };
         let trials: Vec<Trial> = took.iter().map(trial).collect();
         let specs = vec![&spec; trials.len()];
-        let round = of_transfers(kind, &specs, &trials.iter().collect::<Vec<_>>()).unwrap();
-        let ms = |bytes: f64, bps: f64| (bytes * 8e3 / bps * 1e3).round() / 1e3;
-        (ms(1e6 * trials.len() as f64, round.total), round.goodput.iter().map(|goodput| ms(1e6, *goodput)).collect())
+        of_transfers(kind, &specs, &trials.iter().collect::<Vec<_>>()).unwrap()
+    }
+
+    /// The time of so many megabytes at a goodput, ms.
+    fn ms(megabytes: usize, bps: f64) -> f64 {
+        (megabytes as f64 * 8e9 / bps * 1e3).round() / 1e3
+    }
+
+    /// The time that all transfers together have, ms, and the completion times of each, ms.
+    fn all(kind: TrafficKind, took: &[Took]) -> (f64, Vec<f64>) {
+        let round = round(kind, took);
+        (ms(took.len(), round.total), round.goodput.iter().map(|goodput| ms(1, *goodput)).collect())
     }
 
     /// Each takes 80 ms; the clocks of the senders are not that of the receiver, where the second flow is 20 ms later than the first.
@@ -175,6 +200,8 @@ mod tests {
     fn an_incast_lasts_from_the_first_start_to_the_last_end_by_the_receivers_clock() {
         assert_eq!(all(TrafficKind::Incast, &LATER), (100.0, vec![80.0, 80.0]));
         assert_eq!(all(TrafficKind::Incast, &LATER[..1]), (80.0, vec![80.0]), "one has its completion time");
+        let round = round(TrafficKind::Incast, &LATER);
+        assert_eq!((round.apart_ns, ms(2, round.total_at_most)), (Some(20 * MS), 80.0));
     }
 
     #[test]
@@ -189,5 +216,6 @@ mod tests {
         let [first, mut second] = LATER;
         second.confirmed_after = 90;
         assert_eq!(all(TrafficKind::Ring, &[first, second]), (90.0, vec![80.0, 90.0]));
+        assert_eq!(round(TrafficKind::Ring, &LATER).apart_ns, None);
     }
 }

@@ -19,6 +19,9 @@ use crate::stats::{mean, quantile, t_interval};
 /// Fewest completion times with a 95th and a 99th percentile.
 const TAIL: [usize; 2] = [20, 100];
 
+/// Starts that are further apart than this part of the time until all transfers have ended are told.
+const APART: f64 = 0.1;
+
 /// What hosts that sent at the same time got, with all other levels fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficStep {
@@ -94,11 +97,20 @@ pub fn traffic_curves(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass])
     curves.sort_by_key(|curve| hosts.iter().position(|host| Some(host) == curve.hub.as_ref()));
     for curve in curves.iter_mut().filter(|_| traffic.kind.has_hub()) {
         curve.steps.sort_by_key(|step| step.number);
-        let totals: Vec<Vec<f64>> =
-            curve.steps.iter().map(|step| step.shares.totals.values().copied().collect()).collect();
-        curve.knee = knee(&totals, header.stopping.confidence);
+        curve.knee = knee_of(&curve.steps, header.stopping.confidence);
     }
     curves
+}
+
+/// The knee of the goodput. What falls only by the time between the starts is no fall: hosts without free cores begin apart.
+fn knee_of(steps: &[TrafficStep], confidence: f64) -> Option<Knee> {
+    let of = |totals: fn(&GroupShares) -> &BTreeMap<u32, f64>| {
+        let rounds = |step: &TrafficStep| totals(&step.shares).values().copied().collect();
+        knee(&steps.iter().map(rounds).collect::<Vec<_>>(), confidence)
+    };
+    let found = of(|shares| &shares.totals)?;
+    let falls = of(|shares| &shares.totals_at_most)?.fall.is_some();
+    Some(Knee { fall: found.fall.filter(|_| falls), ..found })
 }
 
 fn step(
@@ -264,11 +276,20 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
             }
         }
     };
-    let mut found =
-        vec![finding(FindingKind::Traffic, curve, &format!("{said}{rounds}."), Some(total(told, level)), &steps)];
+    let apart = steps.iter().rev().find_map(|step| {
+        Some(format!("; the transfers with {} began within {} of each other", number(step), apart(step)?))
+    });
+    let said = format!("{said}{}{rounds}.", apart.unwrap_or_default());
+    let mut found = vec![finding(FindingKind::Traffic, curve, &said, Some(total(told, level)), &steps)];
     found.extend(completion_finding(curve, last, &format!("With {} ", number(last)), level));
     found.extend(fairness(curve, last, &format!("With {} ", number(last)), level));
     found
+}
+
+/// How far apart the transfers began on average, where that is more than a tenth of the time until all had ended.
+fn apart(step: &TrafficStep) -> Option<String> {
+    let (apart, all) = (step.shares.apart_ns?.value, step.completion?.all_ns.value);
+    (apart > APART * all).then(|| value(apart, "ns"))
 }
 
 /// What the goodput waited for, as the second part of a sentence.
@@ -378,4 +399,72 @@ fn of_draws(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
 
 fn index(step: &TrafficStep) -> f64 {
     step.shares.index.map_or(1.0, |index| index.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{EndTally, FlowTally, Ledger, Stopping};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A transfer of 1 MB: its start by the receiver's clock and its time, ms.
+    type Transfer = (u64, u64);
+
+    /// What is said of an incast into n1 of one sender, of which all rounds take 80 ms, and of two senders; in each of four rounds alike.
+    fn said(two: &[Transfer]) -> String {
+        let of_number = |senders: &'static str, transfers: &[Transfer]| {
+            let each = transfers.iter().enumerate().map(|(at, (began, time))| {
+                let levels = [("senders", senders.to_owned()), (Factor::FROM, format!("n{}", at + 2))];
+                let levels = levels.into_iter().chain([(Factor::TO, "n1".to_owned())]);
+                (levels.map(|(name, level)| (name.to_owned(), level)).collect(), *began, *time)
+            });
+            each.collect::<Vec<(BTreeMap<String, String>, u64, u64)>>()
+        };
+        let flows: Vec<_> = [of_number("1", &[(0, 80)]), of_number("2", two)].concat();
+        let (mut cells, mut outcomes, mut passes) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, (levels, began, time)) in (0..).zip(flows) {
+            let spec = model::Spec { stop: Stop::Bytes(1_000_000), ..model::Spec::new("tcp", "transfer") };
+            cells.push(Cell { id, spec: spec.into(), levels });
+            // A little noise, of which a test can tell that it is little.
+            let trials = (0..4).map(|round| trial(id, round * 10 + id, began, time * MS + u64::from(round) * 10_000));
+            let trials = trials.collect();
+            passes.extend((0..4).map(|round| Pass { index: round * 10 + id, round: Some(round), ..Pass::default() }));
+            outcomes.push(crate::outcome(&cells[id as usize], trials, &Stopping::default(), crate::Context::default()));
+        }
+        let factor = |name: &str| Factor { name: name.into(), ..Factor::default() };
+        let plan = Plan {
+            traffic: Some(PlanTraffic { kind: TrafficKind::Incast, seed: 1 }),
+            from: vec!["n2".into(), "n3".into()],
+            to: vec!["n1".into()],
+            factors: vec![factor("senders")],
+            ..Plan::default()
+        };
+        let header = RunHeader { cells, plan: Some(Box::new(plan)), ..RunHeader::default() };
+        let curves = traffic_curves(&header, &outcomes, &passes);
+        of_traffic(&header, &curves).remove(0).statement
+    }
+
+    fn trial(cell: u32, pass: u32, began_ms: u64, ns: u64) -> Trial {
+        let confirmed = model::TcpSample { at_ns: ns, ..Default::default() };
+        let sent = FlowTally { tcp: vec![confirmed], ..FlowTally::default() };
+        let arrived = FlowTally { receiving_ns: Some([0, ns]), ..FlowTally::default() };
+        let far = EndTally { began_ns: Some(began_ms * MS), flows: vec![arrived], ..EndTally::default() };
+        let near = EndTally { flows: vec![sent], ..EndTally::default() };
+        let ledger = Ledger { received: 1_000_000, ..Ledger::default() };
+        Trial { cell, pass, position: 0, near, far, ledger, value: None, verdicts: Vec::new() }
+    }
+
+    #[test]
+    fn what_falls_by_the_time_between_the_starts_is_no_fall() {
+        let together = said(&[(0, 160), (0, 160)]);
+        assert!(together.contains("as high with up to 2 senders (95 %"), "{together}");
+        let falls = said(&[(0, 400), (5, 400)]);
+        assert!(falls.contains("collapses to 39.5 Mbit/s") && !falls.contains("began"), "{falls}");
+        let apart = said(&[(0, 160), (240, 160)]);
+        let expected =
+            "as high with up to 2 senders; the transfers with 2 senders began within 240 ms of each other (95 %";
+        assert!(apart.contains(expected), "{apart}");
+    }
 }
