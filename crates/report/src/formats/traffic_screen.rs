@@ -133,7 +133,9 @@ fn table(curves: &[TrafficCurve], columns: u16) -> String {
     all.push(("95 %".to_owned(), true, Box::new(move |_, _, step| step.completion?.p95_ns.map(ns))));
     all.push(("99 %".to_owned(), true, Box::new(move |_, _, step| step.completion?.p99_ns.map(ns))));
     all.push(("longest".to_owned(), true, Box::new(move |_, _, step| Some(ns(step.completion?.max_ns)))));
-    all.push(column("starts within", true, |step| step.shares.apart_ns.map(|apart| units::seconds(apart.value))));
+    all.push(column("starts within", true, |step| {
+        step.shares.apart_ns.filter(|_| step.shares.groups.len() > 1).map(|apart| units::seconds(apart.value))
+    }));
     all.push(column("retransmits", true, |step| step.retransmits.map(|count| format!("{count:.0}"))));
     all.push(column("timeouts", true, |step| {
         step.timeouts.map(|[flows, waited]| model::Ratio(rounded(waited as f64 / flows as f64)).to_string())
