@@ -5,8 +5,8 @@
 # that scripts/fuzz_seeds makes of tests, the manual, sources and the schemas.
 # Prints for each target how many inputs ran, how many edges of our crates (scripts/instrumented.sh) all of them reach, how many of these
 # this run found, how many of those are in lines of ours, its processor time, and when in it the last of these was new. The others are in
-# generic code of libraries, which is compiled for each of our types: a fault in JSON, at each field of each message. Fails on an input
-# that a target does not survive, with its file and the command that runs it again.
+# generic code of libraries and in code of derive macros, which is compiled for each of our types: a fault in JSON, at each field of each
+# message. Fails on an input that a target does not survive, with its file and the command that runs it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -44,8 +44,9 @@ statistic() { sed -n "s/^stat::$2: *//p" "$1" | tail -n 1; }
 # The edges in the last line of the log $1 that matches $2.
 edges() { grep -E "$2" "$1" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1; }
 
-# own_edges PID PROGRAM: how many of the new edges in a log on standard input are in lines of this repository, not in code of a library
-# that was inlined there.
+# own_edges PID PROGRAM: how many of the new edges in a log on standard input are in lines that somebody wrote in this repository: not in
+# code of a library that was inlined there, in what a derive macro made, which has the line of the macro, or in code without a line, which
+# is the compiler's.
 own_edges() {
     local base
     base=$(sed -n "s|^\([0-9a-f]*\)-.* 00000000 .*$2\$|\1|p" "/proc/$1/maps" 2>/dev/null | head -n 1)
@@ -53,7 +54,15 @@ own_edges() {
     [ -n "$base" ] || { echo 0 && return; }
     sed -n 's/.*NEW_PC: 0x\([0-9a-f]*\).*/\1/p' | while read -r at; do printf '%x\n' $((16#$at - 16#$base)); done |
         addr2line -a -i -e "$2" |
-        awk -v root="$PWD/" '/^0x/ { first = 1; next } first { own += index($0, root) == 1; first = 0 } END { print own + 0 }'
+        awk -v root="$PWD/" '
+            function written(file, line, text, at) {
+                if (!(file in known)) for (at = 1; (getline text < file) > 0; at++) derived[file, at] = text ~ /derive\(/
+                known[file]
+                return line > 0 && !derived[file, line]
+            }
+            /^0x/ { first = 1; next }
+            first { if (index($0, root) == 1) { split($0, place, /[: ]/); own += written(place[1], place[2] + 0) }; first = 0 }
+            END { print own + 0 }'
 }
 
 # watch_target PID LOG SECONDS PROGRAM: ends the process when so much processor time brought no new edge in a line of ours; without SECONDS

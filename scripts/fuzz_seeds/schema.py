@@ -149,6 +149,7 @@ class Schema:
                     given = put(document, path, {**whole, **common})
                     yield compact(given)
                     yield from spoiled(given, path)
+                yield from (compact(put(document, path, last)) for last in self.late(schema, common))
                 for field, inner in schema["properties"].items():
                     waiting.append((inner, put(document, path, {**common, field: None}), (*path, field), {}))
             elif isinstance(schema.get("additionalProperties"), dict):
@@ -160,6 +161,26 @@ class Schema:
                     yield compact(put(document, path, value))
                     if {"enum", "const"} & set(schema):
                         yield from misspelt(document, path, value)
+
+    def late(self, schema, common):
+        """Objects of a type whose last field has a value of another type, so that what was read before it is dropped: each field once, after
+        all others as they are, without their content, and null where they may be."""
+        fields, (whole, least) = schema["properties"], self.fields(schema, 2)
+        whole = {**whole, **common}
+        empty = {field: self.empty(fields.get(field), value) for field, value in whole.items() if field not in common}
+        nothing = {field: None for field in whole if field not in least and field not in common}
+        for state in (whole, {**whole, **empty}, {**whole, **nothing}):
+            yield state
+            for field in fields.keys() & state.keys() - common.keys():
+                rest = {other: value for other, value in state.items() if other != field}
+                yield {**rest, field: "x" if isinstance(whole[field], (int, float)) else 1}
+
+    def empty(self, schema, value):
+        """A list or a text without content in place of one that has some; another value as it is."""
+        if isinstance(value, list):
+            return value if isinstance(schema, dict) and "minItems" in schema else []
+        kinds = schema.get("type", ()) if isinstance(schema, dict) and not {"enum", "const"} & set(schema) else ()
+        return "" if isinstance(value, str) and "string" in kinds else value
 
     def fitting(self, message):
         """The objects in a message, each with its path and the types that it may be of."""
