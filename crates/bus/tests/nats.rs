@@ -206,6 +206,32 @@ async fn a_name_is_written_again_until_its_bucket_takes_it() {
 }
 
 #[tokio::test]
+async fn names_are_listed_while_they_are_renewed() {
+    let Some(server) = Server::start(&[]) else { return };
+    let bus = server.bus().await;
+    let _attendance = echo(&bus, "n0", "k0").await.unwrap();
+    let jetstream = async_nats::jetstream::new(async_nats::connect(server.url()).await.unwrap());
+    let renew = async {
+        let name = serde_json::json!({ "instance": "1", "epoch": 1, "key": "k", "version": "1" }).to_string();
+        loop {
+            for number in 1..=20 {
+                let written = jetstream.publish(format!("$KV.thru-agents.n{number}"), name.clone().into());
+                written.await.unwrap().await.unwrap();
+            }
+        }
+    };
+    let list = async {
+        for _ in 0..30 {
+            let listed = tokio::time::timeout(Duration::from_secs(60), bus.present()).await;
+            assert!(listed.expect("it ends").unwrap().iter().any(|agent| agent.name == "n0"));
+        }
+        bus.present().await.unwrap().len()
+    };
+    let count = tokio::select! { count = list => count, () = renew => unreachable!() };
+    assert_eq!(count, 21);
+}
+
+#[tokio::test]
 async fn the_end_of_an_agents_connection_ends_its_streams() {
     let Some(server) = Server::start(&[]) else { return };
     let coordinator = server.bus().await;

@@ -249,10 +249,12 @@ mod tests {
         let ended = std::thread::scope(|scope| {
             let reader = scope
                 .spawn(|| BufReader::new(listener.accept().unwrap().0).lines().map_while(Result::ok).last().unwrap());
-            while !followers.all.is_empty() && !followers.all[0].waiting.is_empty() {
-                followers.event(&phase("more"), None, false);
-            }
             followers.event(&Event::End(Ending::default()), None, false);
+            let follower = &mut followers.all[0];
+            while follower.socket.is_some() && !follower.waiting.is_empty() {
+                std::thread::yield_now();
+                follower.tell(&[], true);
+            }
             drop(followers);
             reader.join().unwrap()
         });

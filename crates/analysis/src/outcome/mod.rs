@@ -31,6 +31,7 @@ pub use headline::Headline;
 pub use ledger::ledger;
 pub(crate) use summary::packets_per_s;
 pub use summary::trial_summary;
+pub(crate) use trial::last_arrival_ns;
 pub use trial::{completion_ns, trial_value, trial_verdicts};
 use verdicts::TrustInputs;
 pub use verdicts::{add_verdict, explain, is_unusable};

@@ -44,12 +44,15 @@ pub fn completion_ns(spec: &Spec, trial: &Trial) -> Option<u64> {
     }
     let flows = || senders(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
     let confirmed = flows().map(|flow| Some(flow.tcp.last()?.at_ns));
-    let arrived = receivers(spec, &trial.near, &trial.far).into_iter().flat_map(|end| &end.flows);
-    let arrived = || arrived.filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max();
     match confirmed.collect::<Option<Vec<u64>>>() {
         Some(times) if !times.is_empty() => times.into_iter().max(),
-        _ => arrived(),
+        _ => receivers(spec, &trial.near, &trial.far).into_iter().filter_map(last_arrival_ns).max(),
     }
+}
+
+/// The last arrival at an end, ns since it began.
+pub(crate) fn last_arrival_ns(end: &EndTally) -> Option<u64> {
+    end.flows.iter().filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
 }
 
 /// What the senders passed to the transport, over their own time, in bit/s.

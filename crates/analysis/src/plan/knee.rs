@@ -18,6 +18,8 @@ pub struct Knee {
     pub best: usize,
     /// Where it falls.
     pub fall: Option<Fall>,
+    /// Where it is lower, and may be so only by the time between the starts of transfers.
+    pub unclear: Option<Fall>,
 }
 
 /// A goodput that is significantly lower than that of fewer senders.
@@ -64,7 +66,7 @@ pub(super) fn knee(goodput: &[Vec<f64>], confidence: f64) -> Option<Knee> {
     });
     let end = fall.map_or(last, |fall| fall.from - 1);
     let best = highest(&mut (knee.min(end)..=end)).unwrap_or(end);
-    Some(Knee { knee, best, fall })
+    Some(Knee { knee, best, fall, unclear: None })
 }
 
 /// Which of these p-values with logarithms of ratios are significant and at least `least`.
@@ -95,7 +97,8 @@ mod tests {
     #[test]
     fn the_goodput_rises_to_the_knee_and_collapses_after_it() {
         let found = knee(&rounds(&[20.0, 40.0, 80.0, 94.0, 60.0, 12.0], 0.05, 5, 2), 0.95).unwrap();
-        assert_eq!(found, Knee { knee: 3, best: 3, fall: Some(Fall { from: 4, worst: 5, collapse: true }) });
+        let fall = Some(Fall { from: 4, worst: 5, collapse: true });
+        assert_eq!(found, Knee { knee: 3, best: 3, fall, unclear: None });
         let shallow = knee(&rounds(&[50.0, 94.0, 60.0], 0.02, 5, 3), 0.95).unwrap();
         assert_eq!(shallow.fall, Some(Fall { from: 2, worst: 2, collapse: false }));
     }

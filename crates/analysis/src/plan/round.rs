@@ -1,8 +1,8 @@
 //! What flows that were measured at the same time got in one round.
 
-use model::{Direction, EndTally, Spec, Stop, TrafficKind, Trial};
+use model::{Direction, Spec, Stop, TrafficKind, Trial};
 
-use crate::outcome::{completion_ns, receivers, shares};
+use crate::outcome::{completion_ns, last_arrival_ns, receivers, shares};
 
 /// The values of one round, in bit/s and ns.
 pub(super) struct Round {
@@ -91,7 +91,7 @@ fn span(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64]) -> Option<[
         };
         let after = match (kind, spec.direction) {
             (_, Direction::Both) => return None,
-            (TrafficKind::Incast, Direction::Send) | (TrafficKind::FanOut, Direction::Reverse) => last_arrival(hub)?,
+            (TrafficKind::Incast, Direction::Send) | (TrafficKind::FanOut, Direction::Reverse) => last_arrival_ns(hub)?,
             _ => *time,
         };
         let ended = i128::from(hub.began_ns?) + i128::from(after);
@@ -102,11 +102,6 @@ fn span(kind: TrafficKind, flows: &[(&Spec, &Trial)], times: &[u64]) -> Option<[
     let first = starts.iter().min()?;
     let until = |last: &i128| u64::try_from(last - first).ok();
     Some([until(ends.iter().max()?)?, until(starts.iter().max()?)?])
-}
-
-/// The last arrival at an end, ns since it began.
-fn last_arrival(end: &EndTally) -> Option<u64> {
-    end.flows.iter().filter_map(|flow| flow.receiving_ns).map(|[_, last]| last).max()
 }
 
 fn has_arrivals(round: &Round) -> bool {
@@ -141,7 +136,7 @@ fn within(spec: &Spec, trial: &Trial, from_ns: u64, to_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, Ledger, Stop};
+    use model::{EndTally, FlowTally, Ledger, Stop};
 
     use super::*;
 

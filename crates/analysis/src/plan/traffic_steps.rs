@@ -102,7 +102,7 @@ pub fn traffic_curves(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass])
     curves
 }
 
-/// The knee of the goodput. What falls only by the time between the starts is no fall: hosts without free cores begin apart.
+/// The knee of the goodput. What may fall only by the time between the starts is no fall: hosts without free cores begin apart.
 fn knee_of(steps: &[TrafficStep], confidence: f64) -> Option<Knee> {
     let of = |totals: fn(&GroupShares) -> &BTreeMap<u32, f64>| {
         let rounds = |step: &TrafficStep| totals(&step.shares).values().copied().collect();
@@ -110,7 +110,7 @@ fn knee_of(steps: &[TrafficStep], confidence: f64) -> Option<Knee> {
     };
     let found = of(|shares| &shares.totals)?;
     let falls = of(|shares| &shares.totals_at_most)?.fall.is_some();
-    Some(Knee { fall: found.fall.filter(|_| falls), ..found })
+    Some(if falls { found } else { Knee { fall: None, unclear: found.fall, ..found } })
 }
 
 fn step(
@@ -254,7 +254,11 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let (said, told) = match curve.knee {
         _ if steps.len() == 1 => (format!("{subject} is {}", at(first)), *first),
         None => (format!("{subject} is {} and {}, not judged with one round", at(first), at(last)), *last),
-        Some(Knee { knee, best, fall }) => {
+        Some(Knee { unclear: Some(fall), .. }) => {
+            let worst = steps[fall.worst];
+            (format!("{subject} is {} and {}; whether it falls is not known", at(first), at(worst)), worst)
+        }
+        Some(Knee { knee, best, fall, .. }) => {
             let (knee, best) = (steps[knee], steps[best]);
             match fall {
                 Some(fall) => {
@@ -463,8 +467,8 @@ mod tests {
         let falls = said(&[(0, 400), (5, 400)]);
         assert!(falls.contains("collapses to 39.5 Mbit/s") && !falls.contains("began"), "{falls}");
         let apart = said(&[(0, 160), (240, 160)]);
-        let expected =
-            "as high with up to 2 senders; the transfers with 2 senders began within 240 ms of each other (95 %";
+        let expected = "is 100 Mbit/s ± 0.026 % with 1 sender and 40.0 Mbit/s ± 0.005 % with 2 senders; whether it falls is \
+                        not known; the transfers with 2 senders began within 240 ms of each other (95 %";
         assert!(apart.contains(expected), "{apart}");
     }
 }

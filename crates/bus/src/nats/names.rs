@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream;
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::{self, LastRawMessageErrorKind, Stream};
 use bytes::Bytes;
@@ -28,6 +27,10 @@ const DELETED: &str = "DEL";
 
 /// A message that is not answered for so long is sent again.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// Why something failed that has no answer.
+const SILENT: &str = "it does not answer";
+/// Names that are asked for at once.
+const BATCH: usize = 1000;
 /// Time before a message is sent again.
 const REPEAT_AFTER: Duration = Duration::from_millis(50);
 
@@ -116,7 +119,7 @@ impl Names {
                     PublishErrorKind::StreamNotFound => whole(&error),
                     _ => return Err(NotWritten::Failed(whole(&error))),
                 },
-                Err(_) => "it does not answer".to_owned(),
+                Err(_) => SILENT.to_owned(),
             };
             if Instant::now() > give_up {
                 return Err(NotWritten::Failed(failed));
@@ -148,27 +151,32 @@ impl Names {
 
     /// All names with their values.
     pub(super) async fn all(&self) -> Result<BTreeMap<String, Bytes>, String> {
-        let config = OrderedConfig {
+        let config = pull::Config {
             filter_subject: subject(">"),
             deliver_policy: DeliverPolicy::LastPerSubject,
-            ..OrderedConfig::default()
+            ack_policy: AckPolicy::None,
+            ..pull::Config::default()
         };
-        let mut consumer = self.stream.create_consumer(config).await.map_err(|error| whole(&error))?;
-        let mut waiting = consumer.info().await.map_err(|error| whole(&error))?.num_pending;
-        let mut messages = consumer.messages().await.map_err(|error| whole(&error))?;
+        let consumer = self.stream.create_consumer(config).await.map_err(|error| whole(&error))?;
         let mut found = BTreeMap::new();
-        while waiting > 0 {
-            let message = tokio::time::timeout(CONNECT_LIMIT, messages.next()).await;
-            let Ok(Some(message)) = message else { return Err("it does not answer".into()) };
-            let message = message.map_err(|error| whole(&error))?;
-            // Names that are renewed meanwhile come a second time: the message tells how many are still to come.
-            waiting = message.info().map_err(|error| error.to_string())?.pending;
-            let name = message.subject.strip_prefix(&subject("")).unwrap_or_default().to_owned();
-            if message.headers.as_ref().is_none_or(is_value) {
-                found.insert(name, message.payload.clone());
-            } else {
-                found.remove(&name);
+        let mut is_more = consumer.cached_info().num_pending > 0;
+        while is_more {
+            // The server tells where its messages end. Their number of those still to come does not: names are renewed meanwhile, and
+            // nats-server 2.9.10 then counts one too many for ever.
+            let batch = consumer.fetch().max_messages(BATCH).expires(ANSWER_LIMIT).messages().await;
+            let mut batch = batch.map_err(|error| whole(&error))?;
+            let mut got = 0;
+            while let Some(message) = tokio::time::timeout(CONNECT_LIMIT, batch.next()).await.map_err(|_| SILENT)? {
+                let message = message.map_err(|error| whole(error.as_ref()))?;
+                let name = message.subject.strip_prefix(&subject("")).unwrap_or_default().to_owned();
+                if message.headers.as_ref().is_none_or(is_value) {
+                    found.insert(name, message.payload.clone());
+                } else {
+                    found.remove(&name);
+                }
+                got += 1;
             }
+            is_more = got == BATCH;
         }
         Ok(found)
     }
