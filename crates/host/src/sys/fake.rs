@@ -1,4 +1,4 @@
-//! A host made of recorded files, for tests.
+//! A host made of recorded files, for tests and fuzzing.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,9 +7,62 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
 use crate::netlink::NetlinkRequest;
 
-/// A host made of recorded files below a directory, which represents `/`; its clock moves only on request.
+/// The files of a host, by absolute paths.
+pub trait Files: Clone + Send + Sync + 'static {
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// There is no such file.
+    fn content(&self, path: &str) -> io::Result<Vec<u8>>;
+
+    /// The names in a directory.
+    ///
+    /// # Errors
+    /// There is no such directory.
+    fn names(&self, directory: &str) -> io::Result<Vec<String>>;
+
+    /// The path without symbolic links.
+    ///
+    /// # Errors
+    /// There is nothing.
+    fn real(&self, path: &str) -> io::Result<String>;
+}
+
+/// The files below a directory, which represents `/`.
+#[derive(Debug, Clone)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Those below `root`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self(root.into())
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+}
+
+impl Files for Folder {
+    fn content(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.path(path))
+    }
+
+    fn names(&self, directory: &str) -> io::Result<Vec<String>> {
+        sorted_names(&self.path(directory))
+    }
+
+    fn real(&self, path: &str) -> io::Result<String> {
+        let real = self.path(path).canonicalize()?;
+        let inside = real.strip_prefix(self.0.canonicalize()?).map_err(io::Error::other)?;
+        Ok(format!("/{}", inside.display()))
+    }
+}
+
+/// A host made of recorded files; its clock moves only on request.
 ///
-/// Beside `proc/`, `sys/` and `etc/` the directory may hold the results of system calls: `uname` (four lines:
+/// Beside `proc/`, `sys/` and `etc/` the files may hold the results of system calls: `uname` (four lines:
 /// hostname, release, version, machine), `addresses` (a line each: interface, address/prefix), `kmsg` (the kernel's
 /// log), `driver/NAME` (four lines: driver, version, firmware, bus; `-` for nothing), `netlink/NAME` for a netlink
 /// request of that name (bytes in hexadecimal with comments after `#`, an empty line between two messages, or the line
@@ -17,47 +70,50 @@ use crate::netlink::NetlinkRequest;
 /// backlog, qlen), `ethtool/INTERFACE` and `perf` (a line each: name, number), `coarse_clock` (a number) and `lldpd`
 /// (the output of `lldpcli -f json show neighbors`). What is missing does not exist on that host.
 #[derive(Debug)]
-pub(crate) struct FakeSys {
-    root: PathBuf,
+pub struct FakeSys<F = Folder> {
+    files: F,
     now_ns: AtomicU64,
 }
 
 impl FakeSys {
     /// The host recorded below `root`, at 0 ns.
     #[must_use]
-    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), now_ns: AtomicU64::new(0) }
-    }
-
-    /// Moves the clock to `now_ns` nanoseconds.
-    pub(crate) fn set_now_ns(&self, now_ns: u64) {
-        self.now_ns.store(now_ns, Ordering::Relaxed);
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self::of(Folder::new(root))
     }
 }
 
-impl Sys for FakeSys {
+impl<F> FakeSys<F> {
+    /// The host with these files, at 0 ns.
+    #[must_use]
+    pub fn of(files: F) -> Self {
+        Self { files, now_ns: AtomicU64::new(0) }
+    }
+
+    /// Moves the clock to `now_ns` nanoseconds.
+    #[cfg(test)]
+    pub(crate) fn set_now_ns(&self, now_ns: u64) {
+        self.now_ns.store(now_ns, Ordering::Relaxed);
+    }
+}
+
+impl<F: Files> Sys for FakeSys<F> {
     fn read(&self, path: &str) -> io::Result<String> {
-        std::fs::read_to_string(self.path(path))
+        text(self.files.content(path)?)
     }
 
     fn read_bytes(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = std::fs::read(self.path(path))?;
+        let mut bytes = self.files.content(path)?;
         bytes.truncate(most);
         Ok(bytes)
     }
 
     fn list(&self, directory: &str) -> io::Result<Vec<String>> {
-        sorted_names(&self.path(directory))
+        self.files.names(directory)
     }
 
     fn resolve(&self, path: &str) -> io::Result<String> {
-        let real = self.path(path).canonicalize()?;
-        let inside = real.strip_prefix(self.root.canonicalize()?).map_err(io::Error::other)?;
-        Ok(format!("/{}", inside.display()))
+        self.files.real(path)
     }
 
     fn now_ns(&self) -> u64 {
@@ -112,7 +168,7 @@ impl Sys for FakeSys {
     }
 
     fn processor_events(&self) -> io::Result<Box<dyn ProcessorEvents>> {
-        let events = Recorded(self.path("/perf"));
+        let events = Recorded(self.files.clone());
         events.read()?;
         Ok(Box::new(events))
     }
@@ -138,17 +194,20 @@ impl Sys for FakeSys {
 }
 
 /// Processor events from a file.
-struct Recorded(PathBuf);
+struct Recorded<F>(F);
 
-impl ProcessorEvents for Recorded {
+impl<F: Files> ProcessorEvents for Recorded<F> {
     fn read(&self) -> io::Result<Vec<(&'static str, u64)>> {
-        let text = std::fs::read_to_string(&self.0)?;
         let event = |line: &str| {
             let (name, count) = named(line)?;
             Some((*["cycles", "instructions"].iter().find(|known| **known == name)?, count))
         };
-        text.lines().map(|line| event(line).ok_or_else(|| wrong(line))).collect()
+        text(self.0.content("/perf")?)?.lines().map(|line| event(line).ok_or_else(|| wrong(line))).collect()
     }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn wrong(line: &str) -> io::Error {

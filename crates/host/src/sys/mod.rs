@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
 mod ethtool;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 mod fake;
 mod guarded;
 mod lldpd;
@@ -13,8 +13,8 @@ pub(crate) mod probe;
 mod real;
 pub(crate) mod sockopt;
 
-#[cfg(test)]
-pub(crate) use fake::FakeSys;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use fake::{FakeSys, Files};
 pub use real::RealSys;
 
 use std::io;

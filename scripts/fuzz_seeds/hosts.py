@@ -1,0 +1,69 @@
+"""Files of recorded hosts, each in place of what its host has (fuzz/src/said.rs)."""
+
+import pathlib
+import re
+
+from faults import with_edits
+
+# In the order of fuzz/src/said.rs, which has a host without files after them.
+HOSTS = ("server", "vm")
+# Lengths to which bytes are cut.
+CUTS = 32
+
+
+def hosts():
+    """Each file as it is, missing, and with faults; of files whose paths differ in numbers the first."""
+    seen = set()
+    for number, name in enumerate(HOSTS):
+        root = pathlib.Path("crates/host/testdata") / name
+        for file in sorted(root.rglob("*")):
+            path = str(file.relative_to(root))
+            shape = (number, re.sub(r"\d+", "0", path))
+            if shape in seen:
+                continue
+            seen.add(shape)
+            for end, contents in answers(path, file):
+                yield bytes([number]) + end.encode()
+                yield from (bytes([number]) + end.encode() + b"\n" + content for content in contents)
+                # On a host without other files.
+                yield from (bytes([len(HOSTS)]) + end.encode() + b"\n" + content for content in contents[:1])
+
+
+def answers(path, file):
+    """What a host may answer for a path: the end of the question, and contents."""
+    if file.is_symlink():
+        target = "/" + str(file.resolve().relative_to(file.parents[len(pathlib.Path(path).parts) - 1].resolve()))
+        yield path + "@", edited(target)
+    elif file.is_dir():
+        names = sorted(inner.name for inner in file.iterdir())
+        yield path + "/", edited("\n".join(names))
+    elif path.startswith("netlink/"):
+        yield path, list(netlink(file.read_text()))
+    else:
+        content = file.read_bytes()
+        try:
+            yield path, edited(content.decode())
+        except UnicodeDecodeError:
+            yield path, list(cut(content))
+
+
+def edited(text):
+    return [changed.encode() for changed in with_edits([text])]
+
+
+def netlink(text):
+    """Each message of an answer, whole and cut."""
+    for message in text.split("\n\n"):
+        lines = (line.split("#")[0] for line in message.split("\n"))
+        try:
+            content = bytes.fromhex(" ".join(lines))
+        except ValueError:
+            # An error number.
+            continue
+        yield from cut(content)
+
+
+def cut(content):
+    """Bytes, and shorter ones."""
+    yield content
+    yield from (content[:length] for length in range(0, len(content), max(1, len(content) // CUTS)))
