@@ -45,8 +45,8 @@ statistic() { sed -n "s/^stat::$2: *//p" "$1" | tail -n 1; }
 edges() { grep -E "$2" "$1" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1; }
 
 # own_edges PID PROGRAM: how many of the new edges in a log on standard input are in lines that somebody wrote in this repository: not in
-# code of a library that was inlined there, in what a derive macro made, which has the line of the macro, or in code without a line, which
-# is the compiler's.
+# code of a library that was inlined there, in what a derive macro made, which has the line of the macro or of an attribute of serde, or in
+# code without a line, which is the compiler's.
 own_edges() {
     local base
     base=$(sed -n "s|^\([0-9a-f]*\)-.* 00000000 .*$2\$|\1|p" "/proc/$1/maps" 2>/dev/null | head -n 1)
@@ -56,7 +56,7 @@ own_edges() {
         addr2line -a -i -e "$2" |
         awk -v root="$PWD/" '
             function written(file, line, text, at) {
-                if (!(file in known)) for (at = 1; (getline text < file) > 0; at++) derived[file, at] = text ~ /derive\(/
+                if (!(file in known)) for (at = 1; (getline text < file) > 0; at++) derived[file, at] = text ~ /derive\(|#\[serde\(/
                 known[file]
                 return line > 0 && !derived[file, line]
             }
