@@ -228,16 +228,15 @@ fn our_client_measures_with_iperf2s_server() {
     if !skip::program("our_client_measures_with_iperf2s_server", "iperf", "iperf") {
         return;
     }
-    let (sandbox, [tcp, back, duplex, udp]) = (Sandbox::new(), [(); 4].map(|()| free_port()));
+    let (sandbox, [tcp, duplex, udp]) = (Sandbox::new(), [(); 3].map(|()| free_port()));
     let serve = |port: &str, flags: &[&str]| {
         let mut command = Command::new("iperf");
         command.args(["-s", "-p", port]).args(flags);
         Process::spawn(command)
     };
     // A server for each test: 2.1.8 now and then does not live through the end of one.
-    let _servers = [serve(&tcp, &[]), serve(&back, &[]), serve(&duplex, &[]), serve(&udp, &["-u"])];
+    let _servers = [serve(&tcp, &[]), serve(&duplex, &[]), serve(&udp, &["-u"])];
     listens("tcp", &tcp);
-    listens("tcp", &back);
     listens("tcp", &duplex);
     listens("udp", &udp);
 
@@ -247,8 +246,19 @@ fn our_client_measures_with_iperf2s_server() {
     assert_eq!((trial.far.bytes_received, trial.far.flows.len()), (trial.near.bytes_sent, 2));
     assert!(trial.far.reported(model::tally::Count::CallsReceived).is_none());
 
-    let doc = ours(&sandbox, "transfer", "iperf2", &back, &["--count", "64", "--block", "8KiB", "--reverse"]);
-    assert!(doc.trials()[0].near.bytes_received >= 64 * 8192, "{:?}", doc.trials()[0].near);
+    let backwards = || {
+        let (port, flags) =
+            (free_port(), ["--count", "64", "--block", "8KiB", "--reverse", "--trials", "1", "--json", "-"]);
+        let _server = serve(&port, &[]);
+        listens("tcp", &port);
+        let host = format!("127.0.0.1:{port}");
+        let ended = sandbox.run(&[&["transfer", &host, "--speak", "iperf2", "--quiet"], &flags[..]].concat());
+        (ended.code == Some(0)).then(|| ended.doc())
+    };
+    // One server of ten corrupts its heap ("corrupted double-linked list") when it has sent, and hangs or ends.
+    let doc = (0..5).find_map(|_| backwards()).expect("one server of five lives");
+    let trial = &doc.trials()[0];
+    assert!(trial.near.bytes_received >= 64 * 8192 && trial.ledger.balanced, "{trial:?}");
 
     let doc = ours(&sandbox, "stream", "iperf2", &duplex, &["--both", "--time", "500ms", "--flows", "2"]);
     let trial = &doc.trials()[0];
