@@ -31,7 +31,7 @@ pub use hosts::of_hosts;
 pub use knee::{Fall, Knee};
 pub use order::{Slot, round, size_order};
 pub use retest::{Comparison, MOST_COMPARISONS, MOST_SUSPECTS, Suspect, pair_name, suspects};
-pub use sample::{LEAST_PARTNERS, sample};
+pub use sample::{LEAST_PARTNERS, least_sample, sample};
 pub use steps::{RoundRobin, steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};
 pub use traffic::doubling;

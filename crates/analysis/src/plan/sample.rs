@@ -53,6 +53,14 @@ pub fn sample(clusters: &[usize], share: f64, seed: u64) -> Vec<(usize, usize)> 
     pairs.into_iter().collect()
 }
 
+/// The fewest pairs of a sample, whatever its share: one of each ordered pair of clusters.
+#[must_use]
+pub fn least_sample(clusters: &[usize]) -> usize {
+    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+    clusters.iter().for_each(|cluster| *sizes.entry(*cluster).or_default() += 1);
+    sizes.len().pow(2) - sizes.values().filter(|size| **size < 2).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +74,7 @@ mod tests {
             let pairs = sample(&clusters, f64::from(percent) / 100.0, seed);
             let unique: BTreeSet<_> = pairs.iter().collect();
             prop_assert_eq!(unique.len(), pairs.len());
+            prop_assert!(pairs.len() >= least_sample(&clusters));
             for host in 0..clusters.len() {
                 let least = LEAST_PARTNERS.min(clusters.len() - 1);
                 prop_assert!(pairs.iter().filter(|(near, _)| *near == host).count() >= least);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, doubling, sample};
+use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, doubling, least_sample, sample};
 use model::{ByteSize, Nanos, Plan, Ratio, TrafficKind};
 
 use super::file::toml_text;
@@ -267,7 +267,8 @@ impl Mesh {
         let most = MAX_CELLS / self.patterns().len();
         // A sample has more pairs than its share, to cover each pair of clusters.
         let clusters = self.clusters(fleet, from)?;
-        let shares = std::iter::successors(Some(most as f64 / all as f64), |share| Some(share * 0.9));
+        let largest = (least_sample(&clusters) <= most).then_some(most as f64 / all as f64);
+        let shares = std::iter::successors(largest, |share| Some(share * 0.9));
         let fits = shares
             .take_while(|share| share * from.len() as f64 >= LEAST_PARTNERS as f64)
             .map(|share| (share * 1e4).floor() / 1e4)
