@@ -45,7 +45,7 @@ statistic() { sed -n "s/^stat::$2: *//p" "$1" | tail -n 1; }
 edges() { grep -E "$2" "$1" | sed -n 's/.* cov: \([0-9]*\).*/\1/p' | tail -n 1; }
 
 # own_edges PID PROGRAM: how many of the new edges in a log on standard input are in lines that somebody wrote in this repository: not in
-# code of a library that was inlined there, in what a derive macro made, which has the line of the macro or of an attribute of serde, or in
+# code of a library that was inlined there, in what a derive macro made, which has the line of the macro or one of the declaration, or in
 # code without a line, which is the compiler's.
 own_edges() {
     local base
@@ -55,10 +55,14 @@ own_edges() {
     sed -n 's/.*NEW_PC: 0x\([0-9a-f]*\).*/\1/p' | while read -r at; do printf '%x\n' $((16#$at - 16#$base)); done |
         addr2line -a -i -e "$2" |
         awk -v root="$PWD/" '
-            function written(file, line, text, at) {
-                if (!(file in known)) for (at = 1; (getline text < file) > 0; at++) derived[file, at] = text ~ /derive\(|#\[serde\(/
+            function written(file, line, text, at, declared) {
+                if (!(file in known)) for (at = 1; (getline text < file) > 0; at++) {
+                    if (text ~ /^ *(pub(\([a-z]+\))? )?(struct|enum) [^;]*\{$/) declared = 1
+                    if (declared || text ~ /derive\(/) derived[file, at] = 1
+                    if (text ~ /^ *\}$/) declared = 0
+                }
                 known[file]
-                return line > 0 && !derived[file, line]
+                return line > 0 && !((file, line) in derived)
             }
             /^0x/ { first = 1; next }
             first { if (index($0, root) == 1) { split($0, place, /[: ]/); own += written(place[1], place[2] + 0) }; first = 0 }
