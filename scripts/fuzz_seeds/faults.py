@@ -3,7 +3,7 @@
 import random
 import re
 
-from common import compact, put, value_at
+from common import compact, put, sources, value_at
 
 # Values of which a field takes few.
 WRONG = (None, True, 0, -1, 1.5, 10**19, "", "x", [], ["x"], [[]], [{}], {}, {"a": 1})
@@ -11,6 +11,8 @@ WRONG = (None, True, 0, -1, 1.5, 10**19, "", "x", [], ["x"], [[]], [{}], {}, {"a
 WORDS = ("", "x", "-", "-1", "0", "1.5e3", "99999999999999999999", "1:2", "a=1")
 # Places in a line that get other words.
 PLACES = 4
+# Lines of a source between names of the same kind.
+NEAR = 8
 # What stands for a text that is put in later.
 MARK = "<mark>"
 
@@ -37,6 +39,25 @@ def edited(text, seen):
         for begin, end in random.sample(places, min(len(places), PLACES)):
             changed += [[line[:begin] + word + line[end:]] for word in random.sample(WORDS, 3)]
         yield from ("\n".join((*before, *new, *after)) for new in changed)
+
+
+def neighbours(pattern):
+    """For each short string of the sources the strings within a few lines of it: often other names of the same kind, such as units."""
+    found = {}
+    for source in sources(pattern):
+        lines = [re.findall(r'"([^"\\\s{}]{1,16})"', line) for line in source.split("\n")]
+        for at, words in enumerate(lines):
+            near = {word for line in lines[max(0, at - NEAR) : at + NEAR + 1] for word in line}
+            for word in words:
+                found.setdefault(word, set()).update(near - {word})
+    return found
+
+
+def swapped(text, others):
+    """A text with each of its words once in place of it by each of its `others`, of a word that occurs often in its first place."""
+    for word in sorted(set(re.findall(r"[^\s,;=()\[\]\"]+", text)) & set(others)):
+        before, after = text.split(word, 1)
+        yield from (before + other + after for other in sorted(others[word]))
 
 
 def spoiled(document, path):

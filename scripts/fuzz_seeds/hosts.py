@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-from faults import with_edits
+from faults import neighbours, swapped, with_edits
 
 # In the order of fuzz/src/said.rs, which has a host without files after them.
 HOSTS = ("server", "vm")
@@ -14,6 +14,7 @@ CUTS = 32
 def hosts():
     """Each file as it is, missing, and with faults; of files whose paths differ in numbers the first."""
     seen = set()
+    others = neighbours("crates/host/src/inventory/*.rs")
     for number, name in enumerate(HOSTS):
         root = pathlib.Path("crates/host/testdata") / name
         for file in sorted(root.rglob("*")):
@@ -22,14 +23,14 @@ def hosts():
             if shape in seen:
                 continue
             seen.add(shape)
-            for end, contents in answers(path, file):
+            for end, contents in answers(path, file, others):
                 yield bytes([number]) + end.encode()
                 yield from (bytes([number]) + end.encode() + b"\n" + content for content in contents)
                 # On a host without other files.
                 yield from (bytes([len(HOSTS)]) + end.encode() + b"\n" + content for content in contents[:1])
 
 
-def answers(path, file):
+def answers(path, file, others):
     """What a host may answer for a path: the end of the question, and contents."""
     if file.is_symlink():
         target = "/" + str(file.resolve().relative_to(file.parents[len(pathlib.Path(path).parts) - 1].resolve()))
@@ -42,7 +43,8 @@ def answers(path, file):
     else:
         content = file.read_bytes()
         try:
-            yield path, edited(content.decode())
+            text = content.decode()
+            yield path, edited(text) + [changed.encode() for changed in swapped(text, others)]
         except UnicodeDecodeError:
             yield path, list(cut(content))
 

@@ -5,12 +5,13 @@ import json
 import pathlib
 
 from common import LONGEST, compact, objects
-from faults import spoiled, with_edits
+from faults import neighbours, spoiled, swapped, with_edits
 from schema import Schema
 
 
 def imports():
     """The files as a whole, or their begin and their end, with faults: the format is detected."""
+    others = neighbours("crates/import/src/**/*.rs")
     for name in sorted(glob.glob("crates/import/tests/data/*")):
         file = pathlib.Path(name).read_bytes()
         most = LONGEST - 1
@@ -21,7 +22,7 @@ def imports():
             if len(file) > most:
                 head, tail = texts[0][:1000], file[-3000:].decode("utf-8", "replace")
                 texts.append(head[: head.rfind("\n") + 1] + tail[tail.find("\n") + 1 :])
-            texts = with_edits(texts)
+            texts = [*with_edits(texts), *(changed for text in texts for changed in swapped(text, others))]
         yield from (b"\xff" + text.encode() for text in texts)
 
 
