@@ -1,9 +1,11 @@
-"""Files of recorded hosts, each in place of what its host has (fuzz/src/said.rs)."""
+"""Files of recorded hosts and of tests, each in place of what its host has (fuzz/src/said.rs)."""
 
+import json
 import pathlib
 import re
 
-from faults import neighbours, swapped, with_edits
+from common import objects, sources
+from faults import neighbours, spoiled, swapped, with_edits
 
 # In the order of fuzz/src/said.rs, which has a host without files after them.
 HOSTS = ("server", "vm")
@@ -12,6 +14,11 @@ CUTS = 32
 
 
 def hosts():
+    yield from recorded()
+    yield from tested()
+
+
+def recorded():
     """Each file as it is, missing, and with faults; of files whose paths differ in numbers the first."""
     seen = set()
     others = neighbours("crates/host/src/inventory/*.rs")
@@ -30,6 +37,17 @@ def hosts():
                 yield from (bytes([len(HOSTS)]) + end.encode() + b"\n" + content for content in contents[:1])
 
 
+def tested():
+    """Hosts without files but those of a test, `("path", "content")`, each of these also missing and with faults."""
+    for source in sources("crates/host/src/**/*.rs"):
+        for block in re.findall(r'\[\s*(?:\(\s*"[\w./-]+",\s*"(?:[^"\\]|\\.)*"\s*\),?\s*)+\]', source):
+            files = {path: json.loads(f'"{text}"') for path, text in re.findall(r'\(\s*"([\w./-]+)",\s*"((?:[^"\\]|\\.)*)"', block)}
+            for path, text in files.items():
+                rest = [f"{other}\n{content}".encode() for other, content in files.items() if other != path]
+                for changed in (path, *(f"{path}\n{changed}" for changed in with_edits([text]))):
+                    yield bytes([len(HOSTS)]) + b"\xff".join((*rest, changed.encode()))
+
+
 def answers(path, file, others):
     """What a host may answer for a path: the end of the question, and contents."""
     if file.is_symlink():
@@ -38,6 +56,9 @@ def answers(path, file, others):
     elif file.is_dir():
         names = sorted(inner.name for inner in file.iterdir())
         yield path + "/", edited("\n".join(names))
+    elif path == "lldpd":
+        document = json.loads(file.read_text())
+        yield path, [text.encode() for place, _ in objects(document) for text in spoiled(document, place)]
     elif path.startswith("netlink/"):
         yield path, list(netlink(file.read_text()))
     else:
