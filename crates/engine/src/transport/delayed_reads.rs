@@ -253,8 +253,7 @@ mod tests {
     fn a_burst_of_datagrams_that_empties_the_socket_is_followed_by_a_delay() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let delayed_reads = |datagrams, bytes, emptied| {
-            let mut delayed =
-                DelayedReads { delaying: true, trying: true, since_ns: now_ns(), ..DelayedReads::of_datagrams() };
+            let mut delayed = DelayedReads { delaying: true, trying: true, ..DelayedReads::of_datagrams() };
             delayed.took_datagrams(datagrams, bytes, emptied);
             delayed.delay(socket.as_fd());
             assert!(delayed.delaying, "nothing that the socket says ends the window");
@@ -267,9 +266,8 @@ mod tests {
         // Rates with and without delays are compared: here delays halve the rate.
         let mut delayed = DelayedReads::of_datagrams();
         for window in 0..20 {
-            let bytes = if delayed.delaying { 10_000_000 } else { 20_000_000 };
-            delayed.took_datagrams(100, bytes, true);
-            delayed.since_ns -= WINDOW_NS;
+            delayed.bytes = if delayed.delaying { 10_000_000 } else { 20_000_000 };
+            delayed.judge(delayed.since_ns + WINDOW_NS);
             assert!(!delayed.delaying || delayed.trying, "window {window}");
         }
         assert!(delayed.rates[1] > 0.0 && delayed.rates[1] < delayed.rates[0], "both were tried");
