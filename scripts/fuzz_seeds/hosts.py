@@ -14,6 +14,7 @@ CUTS = 32
 
 
 def hosts():
+    """All of them."""
     yield from recorded()
     yield from tested()
 

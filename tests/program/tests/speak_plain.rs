@@ -249,16 +249,25 @@ fn our_client_measures_with_iperf2s_server() {
     let backwards = || {
         let (port, flags) =
             (free_port(), ["--count", "64", "--block", "8KiB", "--reverse", "--trials", "1", "--json", "-"]);
-        let _server = serve(&port, &[]);
+        let mut server = serve(&port, &[]);
         listens("tcp", &port);
         let host = format!("127.0.0.1:{port}");
         let ended = sandbox.run(&[&["transfer", &host, "--speak", "iperf2", "--quiet"], &flags[..]].concat());
-        (ended.code == Some(0)).then(|| ended.doc())
+        if ended.code == Some(0) {
+            return Some(ended.doc());
+        }
+        let stalled = |doc: Doc| doc.outcome().summary.verdicts.contains(&model::Verdict::Stalled);
+        if !Doc::try_parse(&ended.stdout).is_ok_and(stalled) {
+            let what = format!("the server ended, which explains exit code {:?}: {}", ended.code, ended.stderr);
+            eventually(&what, || server.ended().is_some());
+        }
+        None
     };
-    // One server of ten corrupts its heap ("corrupted double-linked list") when it has sent, and hangs or ends.
+    // One of ten servers corrupts its heap at the end of a transfer that it sends: it ends ("corrupted double-linked list"), or the next
+    // one waits for a lock in freed memory and sends nothing.
     let doc = (0..5).find_map(|_| backwards()).expect("one server of five lives");
     let trial = &doc.trials()[0];
-    assert!(trial.near.bytes_received >= 64 * 8192 && trial.ledger.balanced, "{trial:?}");
+    assert!(trial.near.bytes_received >= 64 * 8192 && trial.ledger.balanced && doc.goodput() > 0.0, "{trial:?}");
 
     let doc = ours(&sandbox, "stream", "iperf2", &duplex, &["--both", "--time", "500ms", "--flows", "2"]);
     let trial = &doc.trials()[0];
