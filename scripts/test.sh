@@ -69,7 +69,7 @@ beside() {
     return "$status"
 }
 
-# tests: all tests, with three more at once than there are cores. Always the whole workspace: for a part of it, cargo would rebuild much
+# tests: all tests, with four more at once than there are cores. Always the whole workspace: for a part of it, cargo would rebuild much
 # with other features.
 tests() {
     local beside status beside_status
@@ -83,7 +83,7 @@ tests() {
     set +m
     trap 'kill -- "-$beside" 2>/dev/null' EXIT
     within "$tests_end" "$clock_end" cargo nextest run --workspace --locked --profile all \
-        --test-threads $(($(nproc) + 3)) --show-progress none </dev/null 2>&1 | tee "$log"
+        --test-threads $(($(nproc) + 4)) --show-progress none </dev/null 2>&1 | tee "$log"
     status=${PIPESTATUS[0]}
     [ "$status" != 124 ] || kill -- "-$beside" 2>/dev/null
     wait "$beside"

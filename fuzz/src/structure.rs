@@ -1,5 +1,5 @@
-//! Mutations of documents: most changed documents are still TOML or JSON, so that what is read behind the syntax is reached sooner than
-//! by changes of single bytes. Some have one fault in their syntax, between two tokens.
+//! Mutations of documents and texts. Most changed documents are still TOML or JSON, so that what is read behind the syntax is reached sooner
+//! than by changes of single bytes; some have one fault in their syntax, between two tokens. Other texts get other words.
 
 use std::sync::OnceLock;
 
@@ -90,22 +90,58 @@ macro_rules! structured {
     };
 }
 
-/// `bytes` with one to four changes of the document in it, of at most `most` bytes. `None`: there is none, or bytes are to be changed.
+/// `bytes` with one to four changes of the document in it, or of its words if there is none, of at most `most` bytes. `None`: there are no
+/// words either, or bytes are to be changed.
 #[must_use]
 pub fn mutate(bytes: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
     let mut random = SplitMix64::new(u64::from(seed));
     if random.below(4) == 0 {
         return None;
     }
-    let mut document = Document::find(bytes, &mut random)?;
+    let changed = match Document::find(bytes, &mut random) {
+        Some(document) => fields(bytes, document, &mut random),
+        None => words(bytes, &mut random),
+    };
+    changed.filter(|changed| changed.len() <= most)
+}
+
+/// `bytes` with one to four changes of the document in it.
+fn fields(bytes: &[u8], mut document: Document, random: &mut SplitMix64) -> Option<Vec<u8>> {
     for _ in 0..=random.below(4) {
-        change(&mut document.tree, &mut random);
+        change(&mut document.tree, random);
     }
     let mut text = document.text()?;
     if random.below(3) == 0 {
-        damage(&mut text, &mut random);
+        damage(&mut text, random);
     }
-    document.place(bytes, &text).filter(|changed| changed.len() <= most)
+    document.place(bytes, &text)
+}
+
+/// A text in which one to four words, numbers or units are others, are gone, or are there twice. `None`: it has fewer than two.
+fn words(bytes: &[u8], random: &mut SplitMix64) -> Option<Vec<u8>> {
+    // `10ms` is a word, or a number with its unit.
+    let whole = random.below(2) == 0;
+    let kind = |byte: u8| match byte {
+        byte if byte.is_ascii_whitespace() || b",;=:()[]\"".contains(&byte) => 0,
+        byte if whole || byte.is_ascii_alphabetic() => 1,
+        _ => 2,
+    };
+    let mut parts: Vec<Vec<u8>> = bytes.chunk_by(|one, next| kind(*one) == kind(*next)).map(<[u8]>::to_vec).collect();
+    let places: Vec<usize> = (0..parts.len()).filter(|at| kind(parts[*at][0]) > 0).collect();
+    if places.len() < 2 {
+        return None;
+    }
+    for _ in 0..=random.below(4) {
+        let (at, from) = (*pick(&places, random)?, *pick(&places, random)?);
+        parts[at] = match random.below(8) {
+            0 => Vec::new(),
+            1 => [&parts[at][..], b" ", &parts[at]].concat(),
+            2 | 3 => parts[from].clone(),
+            4 | 5 => pick(&NUMBERS, random)?.as_bytes().to_vec(),
+            _ => word(random).into_bytes(),
+        };
+    }
+    Some(parts.concat())
 }
 
 /// The document in `one` with a part of that in `other`, or text with lines of the other, of at most `most` bytes.
@@ -316,6 +352,18 @@ mod tests {
         for [damaged, read] in documents {
             assert!(damaged > 100 && read > 2 * damaged, "{documents:?}");
         }
+    }
+
+    #[test]
+    fn texts_get_other_words() {
+        let text = b"\xffrtt 10ms of 3 h1:5201\n";
+        let changed: std::collections::BTreeSet<_> = (0..2_000).filter_map(|seed| mutate(text, 64, seed)).collect();
+        for part in [&b"\xffrtt ms of"[..], b" 10ms of 10ms ", b" 0ms of ", b" of 3 3 h1", b" of 3 h1:0\n", b" of  h1"]
+        {
+            assert!(changed.iter().any(|text| text.windows(part.len()).any(|at| at == part)), "{part:?}");
+        }
+        assert!(changed.iter().all(|text| text.ends_with(b"\n")), "spaces stay as they are");
+        assert_eq!(mutate(b"\xffword", 64, 1), None);
     }
 
     #[test]

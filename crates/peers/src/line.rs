@@ -1,6 +1,6 @@
 //! A control connection with time limits on every operation.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use crate::InteropError;
 
 /// How long a connection attempt to one address may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a refused connection is retried.
-const REFUSED_LIMIT: Duration = Duration::from_millis(300);
+/// How long a server may take to reopen its port.
+const REOPENING_LIMIT: Duration = Duration::from_millis(300);
 /// Time limit for the peer to accept written bytes.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -214,7 +214,7 @@ impl Line {
 }
 
 /// Classifies a read; `None` if it must be repeated.
-fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
+fn input_of(read: io::Result<usize>) -> Option<io::Result<Input>> {
     Some(Ok(match read {
         Ok(0) => Input::Ended,
         Ok(count) => Input::Bytes(count),
@@ -229,31 +229,32 @@ fn input_of(read: std::io::Result<usize>) -> Option<std::io::Result<Input>> {
 }
 
 /// Whether a call can be repeated.
-pub(crate) fn would_block(error: &std::io::Error) -> bool {
+pub(crate) fn would_block(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Some servers reopen their port after each test, so a refusal is retried for a while.
-fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let deadline = Instant::now() + REFUSED_LIMIT;
-    loop {
-        match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            other => return other,
-        }
-    }
+/// Connects within [`CONNECT_LIMIT`].
+fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    until_open(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT), |error| Some(error.kind()))
 }
 
 /// Likewise, with a spec's options.
 fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
-    let deadline = Instant::now() + REFUSED_LIMIT;
+    let kind = |error: &EngineError| match error {
+        EngineError::Socket { source, .. } => Some(source.kind()),
+        _ => None,
+    };
+    until_open(|| foreign::dial(spec, address, 0), kind)
+}
+
+/// Connects again for a while where the server may be reopening its port, as some do after each test: a closed port refuses, and a port
+/// that closes resets what it had queued, which `connect` reports if it has not returned yet.
+fn until_open<T, E>(mut connect: impl FnMut() -> Result<T, E>, kind: impl Fn(&E) -> Option<ErrorKind>) -> Result<T, E> {
+    let is_reopening = |kind| matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset);
+    let deadline = Instant::now() + REOPENING_LIMIT;
     loop {
-        match foreign::dial(spec, address, 0) {
-            Err(EngineError::Socket { source, .. })
-                if source.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline =>
-            {
+        match connect() {
+            Err(error) if kind(&error).is_some_and(is_reopening) && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,
@@ -273,4 +274,19 @@ pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<Socke
         Family::Any => true,
     };
     Ok(found.filter(fits).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_being_reopened_is_tried_again() {
+        let opened = |answers: &[Result<u8, ErrorKind>]| {
+            let mut answers = answers.iter().copied();
+            until_open(|| answers.next().unwrap(), |kind| Some(*kind))
+        };
+        assert_eq!(opened(&[Err(ErrorKind::ConnectionRefused), Err(ErrorKind::ConnectionReset), Ok(1)]), Ok(1));
+        assert_eq!(opened(&[Err(ErrorKind::HostUnreachable), Ok(1)]), Err(ErrorKind::HostUnreachable));
+    }
 }

@@ -170,11 +170,15 @@ impl Run {
     /// Opens a new connection, as both ends do after each trial of a stream.
     fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         let deadline = Instant::now() + SILENCE;
+        let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
         self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
-            self.line = Line::open(PEER.name, &self.spec, &self.host, PEER.port)?;
-            // NPtcp reopens its port. A connection to the old one is closed before NPtcp sends its SyncMe.
-            let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
+            // NPtcp reopens its port, which may take long on a busy host.
+            self.line = match Line::open(PEER.name, &self.spec, &self.host, PEER.port) {
+                Err(InteropError::Unreachable { .. }) if !over() => continue,
+                opened => opened?,
+            };
+            // A connection to the old port is closed before NPtcp sends its SyncMe.
             let heard = loop {
                 match self.line.peek(STEP)? {
                     Input::Nothing if !over() => {}
