@@ -17,12 +17,19 @@ cd "$(dirname "$0")/.." || exit 1
 tests_end=$FOREVER clock_end=$FOREVER
 [ "${CI:-}" != true ] || tests_end=1730 clock_end=4500
 
-scripts/setup.sh test || exit 1
+# What the build needs. The rest is installed while it runs.
+scripts/setup.sh check || exit 1
 find_rust || exit 1
 find_tools
 
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
+say "installing what the tests use, beside the build (output at its end)"
+set -m # its own process group, so that Ctrl-C ends all of it
+scripts/setup.sh test >"$target/setup.log" 2>&1 &
+setup=$!
+set +m
+trap 'kill -- "-$setup" 2>/dev/null' EXIT
 # The tests leave no key and no run in the user's home.
 XDG_DATA_HOME=$(cd "$target" && pwd)/data
 export XDG_DATA_HOME
@@ -101,14 +108,19 @@ tests() {
 
 step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
-step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
-advisories
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
 if ! step "build and lints" build; then
     # Test what builds.
     unset RUSTC_WORKSPACE_WRAPPER
     step build build
 fi
+wait "$setup"
+status=$?
+trap - EXIT
+cat "$target/setup.log"
+[ "$status" = 0 ] || exit 1
+step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
+advisories
 # Before the tests, because it measures too.
 step page scripts/web.sh
 built=$SECONDS

@@ -33,6 +33,7 @@ MIXES = (
 PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
 SPECS = ("stream", "rr", "transfer", "curve")
 SPOKEN = ("iperf2", "iperf3", "netperf", "netpipe", "nttcp", "nuttcp", "stamp")
+COMPOSED = ("cell", "factor", "group", "lab", "repeat", "require", "schedule", "settings", "traffic", "vars")
 TABLES = ("base", "repeat", "lab", "traffic", "settings", "sets", "schedule", "require", "vars")
 
 
@@ -124,6 +125,40 @@ def mixed(known):
     return "\n".join(lines.values()) + "\n"
 
 
+def by_table(texts):
+    """For each table of TOML texts, with `""` for what is before the first one, for each key in it the lines that give it a value."""
+    found = {}
+    for text in texts:
+        table = ""
+        for line in (line.strip() for line in text.split("\n")):
+            if re.fullmatch(r"\[[^\]]+\]|\[\[[^\]]+\]\]", line):
+                table = line
+            elif key := re.match(r"([\w.-]+) = ", line):
+                try:
+                    tomllib.loads(line)
+                    found.setdefault(table, {}).setdefault(key[1], []).append(line)
+                except tomllib.TOMLDecodeError:
+                    pass
+    return found
+
+
+def composed(tables):
+    """A random plan of lines that others have in the same table."""
+    top = {key: lines for key, lines in tables[""].items() if key != "to"}
+    text = f'{random.choice(tables[""]["to"])}\n{some_of(top, 0, 4)}\n[base]\n{some_of(tables["[base]"], 1, 4)}'
+    others = sorted(table for table in tables if re.match(r"\[*([a-z]*)", table)[1] in COMPOSED)
+    for table in random.sample(others, random.randrange(4)):
+        for _ in range(random.randrange(1, 4) if table.startswith("[[") else 1):
+            text += f"\n{table}\n" + some_of(tables[table], 1, 4)
+    return text + "\n"
+
+
+def some_of(lines, least, most):
+    """Lines with a value for some keys."""
+    keys = random.sample(sorted(lines), min(len(lines), random.randint(least, most)))
+    return "\n".join(random.choice(lines[key]) for key in keys)
+
+
 def mixes(known):
     """Specs whose datagrams have several sizes, each with a line of every key."""
     for key in sorted(known):
@@ -144,6 +179,9 @@ def plans():
         yield f'to = ["b"]\n[base]\n{mixed(known)}'
     for spec in mixes(known):
         yield f'to = ["b"]\n[base]\n{spec}'
+    tables = by_table(texts)
+    for _ in range(MIXED):
+        yield composed(tables)
 
 
 def specs():
