@@ -1,10 +1,11 @@
 """Inputs from which a coverage-guided test begins, beside its corpus: `fuzz_seeds TARGET FOLDER` writes each into a file of FOLDER.
 
-plan, spec, topology: the TOML texts of tests, manual and plans, each known word as a key of each table, and random lines that keys take.
-import: the files of the importers' tests, and runs of ours. inventory: the files of recorded hosts. frames, limits: each message of the
-protocol and each type within it, as its source and docs/schema have them, and messages of the corpus with a value of each type in each
-field. All of them also with faults: each field missing, twice, nearly with its name, with escapes, and with a value of another type; each
-line of a text missing, twice, and with another word. Other targets have none. Chance is the same in each run, so that a corpus comes again.
+plan, spec, topology: the TOML texts of tests, manual and plans, each known word as a key of each table, random lines that keys take, and
+random plans of such lines. import: the files of the importers' tests and the texts in their sources, in each format, and runs of ours.
+inventory: the files of recorded hosts. frames, limits: each message of the protocol and each type within it, as its source and docs/schema
+have them, and messages of the corpus with a value of each type in each field. All of them also with faults: each field missing, twice,
+nearly with its name, with escapes, and with a value of another type; each line of a text missing, twice, and with another word. Other
+targets have none. Chance is the same in each run, so that a corpus comes again.
 """
 
 import hashlib

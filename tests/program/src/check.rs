@@ -66,7 +66,7 @@ fn summary(outcome: &Outcome, json: &Value, least: usize, what: &str) {
         ("packets_lost", datagrams),
         ("netpipe_bps", pingpong || (spec.is_point() && bulk)),
     ] {
-        assert_eq!(!flat[key].is_null(), present, "{what}: {key} is {}", flat[key]);
+        assert_eq!(!flat[key].is_null(), present, "{what}: {key} is {}; {:?}", flat[key], outcome.trials);
         assert!(flat[key].is_null() || flat[key].as_f64().is_some_and(|value| value >= 0.0), "{what}: {key}");
     }
     let sums = outcome.trials.iter().fold([0; 4], |sum, trial| {

@@ -114,7 +114,7 @@ pub(crate) fn check_exact(spec: &Spec, pair: &Pair, what: &str) {
     assert!(pair.far.failure.is_none(), "{what}: far {:?}", pair.far.failure);
     let (near, far) = pair.last();
     assert!(!near.stalled && !far.stalled && !near.cut_short && !far.cut_short, "{what}");
-    assert!(near.bytes_sent + far.bytes_sent > 0, "{what}: nothing moved");
+    assert!(near.bytes_sent + far.bytes_sent > 0, "{what}: nothing moved: {near:?} {far:?}");
     if spec.transport == "memcpy" {
         assert_eq!(near.bytes_sent, near.bytes_received, "{what}");
         return;
