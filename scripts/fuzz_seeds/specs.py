@@ -33,6 +33,7 @@ MIXES = (
 PATTERNS = ("rr", "stream", "curve", "crr", "transfer", "pingpong", "burst")
 SPECS = ("stream", "rr", "transfer", "curve")
 SPOKEN = ("iperf2", "iperf3", "netperf", "netpipe", "nttcp", "nuttcp", "stamp")
+# Tables of random plans, with those within them.
 COMPOSED = ("cell", "factor", "group", "lab", "repeat", "require", "schedule", "settings", "traffic", "vars")
 TABLES = ("base", "repeat", "lab", "traffic", "settings", "sets", "schedule", "require", "vars")
 

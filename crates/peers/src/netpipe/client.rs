@@ -175,7 +175,10 @@ impl Run {
         loop {
             // NPtcp reopens its port, which may take long on a busy host.
             self.line = match Line::open(PEER.name, &self.spec, &self.host, PEER.port) {
-                Err(InteropError::Unreachable { .. }) if !over() => continue,
+                Err(InteropError::Unreachable { .. }) if !over() => {
+                    std::thread::sleep(STEP);
+                    continue;
+                }
                 opened => opened?,
             };
             // A connection to the old port is closed before NPtcp sends its SyncMe.
