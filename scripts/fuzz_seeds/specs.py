@@ -91,6 +91,21 @@ def words():
     return sorted(found)
 
 
+def values(texts):
+    """The lines of TOML texts that give a key a value, each with its table's head (`""` before the first one) and its key."""
+    for text in texts:
+        table = ""
+        for line in (line.strip() for line in text.split("\n")):
+            if re.fullmatch(r"\[[^\]]+\]|\[\[[^\]]+\]\]", line):
+                table = line
+            elif key := re.match(r"([\w.-]+) = ", line):
+                try:
+                    tomllib.loads(line)
+                    yield table, key[1], line
+                except tomllib.TOMLDecodeError:
+                    pass
+
+
 def assignments(texts):
     """For each key of a spec the lines that give it a value: those of TOML texts, and some of its type."""
     (fields,) = sources("crates/session/src/draft/fields.rs")
@@ -101,14 +116,9 @@ def assignments(texts):
         for value in next((values for name, values in PARSED.items() if name in parser), VALUES):
             for end in ("", "near.", "far.") if of == "of_end" else ("",):
                 found[f"{end}{key} = {value}"] = end + key
-    for line in (line.strip() for text in texts for line in text.split("\n")):
-        key = re.match(r"((?:near\.|far\.)?([a-z0-9-]+)) = ", line)
-        if key and key[2] in parsers:
-            try:
-                tomllib.loads(line)
-                found[line] = key[1]
-            except tomllib.TOMLDecodeError:
-                pass
+    for _, key, line in values(texts):
+        if re.sub(r"^(near|far)\.", "", key) in parsers:
+            found[line] = key
     by_key = {}
     for line, key in found.items():
         by_key.setdefault(key, []).append(line)
@@ -129,17 +139,8 @@ def mixed(known):
 def by_table(texts):
     """For each table of TOML texts, with `""` for what is before the first one, for each key in it the lines that give it a value."""
     found = {}
-    for text in texts:
-        table = ""
-        for line in (line.strip() for line in text.split("\n")):
-            if re.fullmatch(r"\[[^\]]+\]|\[\[[^\]]+\]\]", line):
-                table = line
-            elif key := re.match(r"([\w.-]+) = ", line):
-                try:
-                    tomllib.loads(line)
-                    found.setdefault(table, {}).setdefault(key[1], []).append(line)
-                except tomllib.TOMLDecodeError:
-                    pass
+    for table, key, line in values(texts):
+        found.setdefault(table, {}).setdefault(key, []).append(line)
     return found
 
 
