@@ -120,40 +120,45 @@ impl KnownAgents {
     /// # Errors
     /// The file cannot be read.
     pub fn list(&self) -> Result<Vec<KnownAgent>, Failure> {
-        let Some(file) = &self.file else { return Ok(Vec::new()) };
-        entries(file).map_err(|error| Failure::host(format!("cannot read {}: {error}", file.display())))
+        let text = self.text()?;
+        let agent = |(name, key): (&str, Option<Fingerprint>)| Some(KnownAgent { name: name.to_owned(), key: key? });
+        Ok(text.lines().filter_map(entry).filter_map(agent).collect())
     }
 
-    /// Adds an agent, in place of what was known of it.
+    /// Adds an agent, in place of what was known of it. Comments stay.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn trust(&self, agent: KnownAgent) -> Result<(), Failure> {
-        let mut agents = self.list()?;
-        agents.retain(|known| known.name != agent.name);
-        agents.push(agent);
-        self.write(&agents)
+    pub fn trust(&self, agent: &KnownAgent) -> Result<(), Failure> {
+        let mut text = without(&self.text()?, &agent.name);
+        text += &line(&agent.name, &agent.key);
+        self.write(&text)
     }
 
-    /// Forgets the keys of an agent, so that the next one that it shows is accepted.
+    /// Forgets the keys of an agent, so that the next one that it shows is accepted. Comments stay.
     ///
     /// # Errors
     /// There are none, or the file cannot be written.
     pub fn forget(&self, name: &str) -> Result<(), Failure> {
-        let agents = self.list()?;
-        let others: Vec<KnownAgent> = agents.iter().filter(|known| known.name != name).cloned().collect();
-        if others.len() == agents.len() {
+        let text = self.text()?;
+        if !text.lines().filter_map(entry).any(|(known, _)| known == name) {
             return Err(Failure::usage(format!("{name} has no key here: see `thru agent known`")));
         }
-        self.write(&others)
+        self.write(&without(&text, name))
     }
 
-    fn write(&self, agents: &[KnownAgent]) -> Result<(), Failure> {
+    /// The text of the file, empty without one.
+    fn text(&self) -> Result<String, Failure> {
+        let Some(file) = &self.file else { return Ok(String::new()) };
+        text_of(file).map_err(|error| Failure::host(format!("cannot read {}: {error}", file.display())))
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
         let file = self.file.as_deref().ok_or_else(no_home)?;
         let replace = || -> io::Result<()> {
             let folder = folder_of(file)?;
             let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            agents.iter().try_for_each(|agent| writeln!(new, "{} {}", agent.name, agent.key))?;
+            new.write_all(text.as_bytes())?;
             new.persist(file).map(drop).map_err(|error| error.error)
         };
         replace().map_err(|error| Failure::output(format!("cannot write {}: {error}", file.display())))
@@ -183,24 +188,39 @@ fn folder_of(file: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// The lines `NAME:PORT FINGERPRINT` of a file; others are ignored.
-fn entries(file: &Path) -> io::Result<Vec<KnownAgent>> {
-    let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        result => result?,
-    };
-    let entry = |line: &str| {
-        let (name, key) = line.trim().split_once(' ')?;
-        Some(KnownAgent { name: name.to_owned(), key: key.trim().parse().ok()? })
-    };
-    Ok(text.lines().filter_map(entry).collect())
+/// The text of a file of known agents, empty if there is none. Bytes that are not UTF-8 are replaced: no name or key has any.
+fn text_of(file: &Path) -> io::Result<String> {
+    match fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        result => Ok(String::from_utf8_lossy(&result?).into_owned()),
+    }
+}
+
+/// The agent that a line is about, `NAME:PORT FINGERPRINT`, and its key if that is one. `None` for a comment or an empty line.
+fn entry(line: &str) -> Option<(&str, Option<Fingerprint>)> {
+    let mut words = line.split_whitespace();
+    let name = words.next().filter(|name| !name.starts_with('#'))?;
+    Some((name, words.next().and_then(|key| key.parse().ok())))
+}
+
+/// The line of an agent.
+fn line(agent: &str, key: &Fingerprint) -> String {
+    format!("{agent} {key}\n")
+}
+
+/// A text without the lines of an agent; its last line ends.
+fn without(text: &str, agent: &str) -> String {
+    let others = text.lines().filter(|line| entry(line).is_none_or(|(name, _)| name != agent));
+    others.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Appends a line, which is whole even when several commands meet the same agent.
 fn append(file: &Path, agent: &str, key: &Fingerprint) -> io::Result<()> {
     folder_of(file)?;
+    // The last line of a file that was edited may not end.
+    let end = if matches!(text_of(file)?.chars().last(), None | Some('\n')) { "" } else { "\n" };
     let mut known = OpenOptions::new().create(true).append(true).mode(0o600).open(file)?;
-    known.write_all(format!("{agent} {key}\n").as_bytes())
+    known.write_all(format!("{end}{}", line(agent, key)).as_bytes())
 }
 
 impl KnownKeys for KnownAgents {
@@ -210,22 +230,30 @@ impl KnownKeys for KnownAgents {
             return Ok(Recognized::Known);
         }
         // A file that cannot be read knows nobody; `keep` then says why.
-        let known = self.file.as_deref().and_then(|file| entries(file).ok()).unwrap_or_default();
-        let of_agent: Vec<Fingerprint> =
-            known.iter().filter(|known| known.name == agent).map(|known| known.key).collect();
-        match of_agent.first() {
-            None => Ok(Recognized::New),
-            Some(_) if of_agent.contains(key) => Ok(Recognized::Known),
-            Some(before) => Err(format!(
-                "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
-            )),
+        let known = self.text().unwrap_or_default();
+        let of_agent: Vec<Option<Fingerprint>> =
+            known.lines().filter_map(entry).filter(|(name, _)| *name == agent).map(|(_, key)| key).collect();
+        if of_agent.is_empty() {
+            return Ok(Recognized::New);
         }
+        if of_agent.contains(&Some(*key)) {
+            return Ok(Recognized::Known);
+        }
+        Err(match of_agent.iter().flatten().next() {
+            Some(before) => format!(
+                "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
+            ),
+            None => format!(
+                "the line of {agent} in {} has no key as `thru agent fingerprint` prints it; correct it, or run `thru agent forget {agent}` here",
+                self.file.as_deref().unwrap_or(Path::new("")).display()
+            ),
+        })
     }
 
     fn keep(&self, agent: &str, key: &Fingerprint) -> String {
         let new = format!("{agent} has the key {key}, which is new here");
         let Some(file) = &self.file else { return format!("{new} and cannot be kept: set {KNOWN_VARIABLE} to a file") };
-        match entries(file).and_then(|_| append(file, agent, key)) {
+        match append(file, agent, key) {
             Ok(()) => format!("{new}; it is kept in {}", file.display()),
             Err(error) => format!("{new} and cannot be kept in {}: {error}", file.display()),
         }
@@ -261,9 +289,37 @@ mod tests {
         known.forget("b:6280").unwrap();
         assert!(known.forget("b:6280").unwrap_err().to_string().contains("b:6280 has no key here"));
         assert_eq!(known.check("b:6280", &other), Ok(Recognized::New));
-        known.trust(KnownAgent { name: "b:6280".into(), key: one }).unwrap();
+        known.trust(&KnownAgent { name: "b:6280".into(), key: one }).unwrap();
         assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));
         assert_eq!(known.list().unwrap(), [KnownAgent { name: "b:6280".into(), key: one }]);
+    }
+
+    #[test]
+    fn a_file_that_was_edited_keeps_its_comments_and_loses_no_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = known(folder.path());
+        let file = folder.path().join("data/known_agents");
+        let [one, other] = [b"one", b"two"].map(|key| Fingerprint::of(key));
+        private_folder(file.parent().unwrap()).unwrap();
+        // A byte that is no text, a tab, a word after the key, a key cut off, and a last line that does not end.
+        let lines = format!("b:6280\t{one} old\ne:6280 SHA256:ab\nc:6280 {one}");
+        fs::write(&file, [b"# rack \xe9\n", lines.as_bytes()].concat()).unwrap();
+        known.keep("d:6280", &other);
+        for agent in ["b:6280", "c:6280"] {
+            assert_eq!(known.check(agent, &one), Ok(Recognized::Known), "{agent}");
+            known.check(agent, &other).unwrap_err();
+        }
+        assert_eq!(known.check("d:6280", &other), Ok(Recognized::Known));
+        let refused = known.check("e:6280", &one).unwrap_err();
+        assert!(
+            refused.contains("known_agents has no key") && refused.contains("thru agent forget e:6280"),
+            "{refused}"
+        );
+        known.forget("e:6280").unwrap();
+        known.forget("b:6280").unwrap();
+        known.trust(&KnownAgent { name: "c:6280".into(), key: other }).unwrap();
+        let left = fs::read_to_string(&file).unwrap();
+        assert_eq!(left, format!("# rack \u{fffd}\nd:6280 {other}\nc:6280 {other}\n"));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn run(args: &AgentArgs) -> Result<u8, Failure> {
         }
         Action::Known => known.list()?.iter().for_each(|agent| outln!("{} {}", agent.name, agent.key)),
         Action::Trust { host, fingerprint } => {
-            known.trust(KnownAgent { name: agent_keys::name(host)?, key: *fingerprint })?;
+            known.trust(&KnownAgent { name: agent_keys::name(host)?, key: *fingerprint })?;
         }
         Action::Forget { host } => known.forget(&agent_keys::name(host)?)?,
     }
