@@ -34,6 +34,11 @@ pub fn check(path: &str, source: &str) -> Vec<Violation> {
             report(Rule::Exit, line, "uses process::exit; return an error instead".into());
         }
     }
+    if library.is_some() {
+        for line in tags_read_by_serde(&lexed.code) {
+            report(Rule::Kind, line, "has a tag that serde reads; begin with #[apply(by_kind!)]".into());
+        }
+    }
     if !path.split('/').any(|part| part == "sys" || part == "sys.rs") {
         for token in lexed.all.iter().filter(|token| token.text == "unsafe") {
             report(Rule::Unsafe, token.line, "has the word unsafe outside a sys module".into());
@@ -51,6 +56,18 @@ pub fn check(path: &str, source: &str) -> Vec<Violation> {
 pub(crate) fn library_of(path: &str) -> Option<&str> {
     let (name, below) = path.strip_prefix("crates/")?.split_once('/')?;
     (below.starts_with("src/") && name != "throughline").then_some(name)
+}
+
+/// The lines with the attribute `serde(tag = "...")` of an enum that is not one of `by_kind!`.
+fn tags_read_by_serde(tokens: &[Token]) -> Vec<usize> {
+    const BEFORE: [&str; 8] = ["by_kind", "!", ")", "]", "#", "[", "serde", "("];
+    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.text == text);
+    // Literals are no tokens. A tag that is no literal is in the macro itself.
+    let tag = |at: usize| is(at, "tag") && is(at + 1, "=") && (is(at + 2, ",") || is(at + 2, ")"));
+    let by_kind = |at: usize| {
+        at.checked_sub(BEFORE.len()).is_some_and(|first| BEFORE.iter().zip(first..).all(|(text, at)| is(at, text)))
+    };
+    (0..tokens.len()).filter(|at| tag(*at) && !by_kind(*at)).map(|at| tokens[at].line).collect()
 }
 
 /// The lines on which `of::what` is named, in full or within the braces of an import such as `use of::{a, what}`.
@@ -154,6 +171,27 @@ mod tests {
         assert_eq!(broken("crates/engine/src/a.rs", "#![deny(unsafe_code)] // unsafe"), []);
         // Also in tests.
         assert_eq!(broken("crates/engine/src/a.rs", "#[cfg(test)] mod tests { unsafe fn a() {} }").len(), 1);
+    }
+
+    #[test]
+    fn enums_with_a_tag_are_read_by_kind() {
+        let path = "crates/model/src/a.rs";
+        for source in [
+            "\n#[serde(tag = \"say\")] enum A {}",
+            "#[derive(Deserialize)]\n#[serde(rename_all = \"kebab-case\", tag = \"say\")] enum A {}",
+            "#[apply(by_kind!)] #[derive(Debug)]\n#[serde(tag = \"say\", content = \"of\")] enum A {}",
+        ] {
+            assert_eq!(broken(path, source), [(Rule::Kind, format!("{path}:2"))], "{source}");
+        }
+        for source in [
+            "#[apply(by_kind!)]\n#[serde(tag = \"say\", rename_all = \"kebab-case\")] enum A {}",
+            "#[apply(model::by_kind!)] #[serde(tag = \"say\")] enum A {}",
+            "fn a() { let tag = \"say\"; }",
+            "#[cfg(test)] mod tests { #[serde(tag = \"say\")] enum A {} }",
+        ] {
+            assert_eq!(broken(path, source), [], "{source}");
+        }
+        assert_eq!(broken("crates/throughline/src/a.rs", "#[serde(tag = \"say\")] enum A {}"), []);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub enum Rule {
     Unsafe,
     /// A library does not end the process.
     Exit,
+    /// Enums whose kind is a key are read without a tree of JSON.
+    Kind,
     /// Files are short.
     Length,
     /// The map of the code names every crate.
@@ -46,6 +48,7 @@ impl fmt::Display for Rule {
             Self::Pure => "analysis and report are pure functions: no files, no network, no clock",
             Self::Unsafe => "unsafe only in sys modules",
             Self::Exit => "a library does not end the process",
+            Self::Kind => "an enum with a tag is read by model::by_kind",
             Self::Length => "a file has less than 600 lines before its tests",
             Self::Map => "docs/ARCHITECTURE.md names every crate",
             Self::Machine => "no tracked file names a path of a particular machine",
