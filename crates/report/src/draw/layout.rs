@@ -32,7 +32,7 @@ const MOST_NAMES: usize = 128;
 /// Room for each of these names.
 const NAME: f64 = 18.0;
 
-/// Whether a figure is a matrix of so many hosts that each pair is a pixel.
+/// Whether a figure is a matrix of so many hosts that it is an image.
 pub(crate) fn is_dense(figure: &Figure) -> bool {
     figure.matrix.is_some() && figure.x.ticks.len().max(figure.y.ticks.len()) > MOST_NAMES
 }

@@ -20,6 +20,9 @@ use crate::labels;
 const RAMP: [[f64; 3]; 5] =
     [[222.0, 235.0, 247.0], [158.0, 202.0, 225.0], [107.0, 174.0, 214.0], [33.0, 113.0, 181.0], [8.0, 48.0, 107.0]];
 
+/// Most pixels for each unit of the layout in an SVG file. Screens have up to two; the others show when it is enlarged.
+const SHARP: f64 = 4.0;
+
 /// From this share of the range on, a cell is so dark that its number is light.
 pub(crate) const DARK: f64 = 0.55;
 
@@ -44,13 +47,16 @@ pub(crate) fn title(matrix: &Matrix) -> (f64, String) {
 pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Matrix, usage: Use) {
     let (low, high) = range(matrix);
     let (factor, title) = title(matrix);
-    for (frame, pixels) in images(layout, figure, matrix) {
+    for (frame, pixels) in images(layout, figure, matrix, SHARP) {
         let Ok(png) = pixels.encode_png() else { continue };
         let (x, y) = (px(frame.left), px(frame.top));
         let (width, height) = (px(frame.right - frame.left), px(frame.bottom - frame.top));
         let data = format!("data:image/png;base64,{}", STANDARD.encode(png));
         let attributes = [("x", x.as_str()), ("y", &y), ("width", &width), ("height", &height)];
-        let look = [("preserveAspectRatio", "none"), ("image-rendering", "optimizeSpeed"), ("href", &data)];
+        // Pixels have sharp edges; of more of them than units a viewer would leave some out.
+        let wide = f64::from(pixels.width()) > frame.right - frame.left;
+        let rendering = if wide { "auto" } else { "optimizeSpeed" };
+        let look = [("preserveAspectRatio", "none"), ("image-rendering", rendering), ("href", &data)];
         svg.leaf("image", &[attributes.as_slice(), &look].concat());
     }
     for (panel, plot) in layout.plots.iter().enumerate().filter(|_| !is_dense(figure)) {
@@ -71,22 +77,30 @@ pub(super) fn draw(svg: &mut Svg, layout: &Layout, figure: &Figure, matrix: &Mat
     }
 }
 
-/// The frame of each panel of a matrix of many hosts, and what fills it: a pixel for each pair. Empty for other figures.
-pub(crate) fn images(layout: &Layout, figure: &Figure, matrix: &Matrix) -> Vec<(Rect, Pixmap)> {
+/// The frame of each panel of a matrix of many hosts, and what fills it: a pixel for each pair, or with more pairs than pixels, where a
+/// unit of the layout has `scale` of them, the mean of those that share one. Empty for other figures.
+pub(crate) fn images(layout: &Layout, figure: &Figure, matrix: &Matrix, scale: f64) -> Vec<(Rect, Pixmap)> {
     if !is_dense(figure) {
         return Vec::new();
     }
-    let size = |axis: &model::Axis| u32::try_from(axis.ticks.len()).unwrap_or(0);
-    let (width, height) = (size(&figure.x), size(&figure.y));
     let (low, high) = range(matrix);
+    let (columns, rows) = (figure.x.ticks.len(), figure.y.ticks.len());
     let image = |(panel, plot): (usize, &Plot)| {
-        let mut pixels = Pixmap::new(width, height)?;
+        let size = |hosts: usize, length: f64| hosts.min((length * scale).round().max(1.0) as usize);
+        let width = size(columns, plot.frame.right - plot.frame.left);
+        let height = size(rows, plot.frame.bottom - plot.frame.top);
+        let mut means = vec![(0.0, 0.0); width * height];
         for cell in matrix.cells.iter().filter(|cell| cell.panel == panel && cell.value.is_finite()) {
-            let place = (cell.column < width as usize).then_some(cell.row * width as usize + cell.column);
-            if let Some(pixel) = place.and_then(|place| pixels.pixels_mut().get_mut(place)) {
-                let [red, green, blue] = rgb(share(cell.value, low, high));
-                *pixel = ColorU8::from_rgba(red, green, blue, u8::MAX).premultiply();
+            if cell.column < columns && cell.row < rows {
+                let (sum, count) = &mut means[cell.row * height / rows * width + cell.column * width / columns];
+                *sum += cell.value;
+                *count += 1.0;
             }
+        }
+        let mut pixels = Pixmap::new(u32::try_from(width).ok()?, u32::try_from(height).ok()?)?;
+        for (pixel, (sum, count)) in pixels.pixels_mut().iter_mut().zip(means).filter(|(_, (_, count))| *count > 0.0) {
+            let [red, green, blue] = rgb(share(sum / count, low, high));
+            *pixel = ColorU8::from_rgba(red, green, blue, u8::MAX).premultiply();
         }
         Some((plot.frame, pixels))
     };
@@ -177,7 +191,7 @@ mod tests {
     fn many_hosts_are_an_image_with_a_pixel_for_each_pair() {
         let figure = crate::draw::testing::matrix_of(300);
         let layout = Layout::new(&figure, 960.0);
-        let (frame, pixels) = images(&layout, &figure, figure.matrix.as_ref().unwrap()).remove(0);
+        let (frame, pixels) = images(&layout, &figure, figure.matrix.as_ref().unwrap(), 1.0).remove(0);
         assert_eq!((pixels.width(), pixels.height()), (300, 300));
         let at = |x, y| pixels.pixel(x, y).unwrap();
         assert_eq!(at(7, 7).alpha(), 0, "no host measures to itself");
@@ -188,5 +202,23 @@ mod tests {
         let svg = crate::draw::draw(&figure, Use::File, 960.0);
         assert_eq!(svg.matches("<image ").count(), 1);
         assert!(svg.matches("class=\"tick\"").count() < 120 && svg.len() < 1_000_000, "{}", svg.len());
+    }
+
+    #[test]
+    fn pairs_that_share_a_pixel_have_the_colour_of_their_mean() {
+        let mut figure = crate::draw::testing::matrix_of(300);
+        let layout = Layout::new(&figure, 960.0);
+        let frame = layout.plots[0].frame;
+        let matrix = figure.matrix.as_mut().unwrap();
+        for cell in &mut matrix.cells {
+            // One slow sender, which shares its pixels with another one.
+            cell.value = if cell.row == 100 { 0.0 } else { 8.0 };
+        }
+        let scale = 150.0 / (frame.right - frame.left).max(frame.bottom - frame.top);
+        let (_, pixels) = images(&layout, &figure, figure.matrix.as_ref().unwrap(), scale).remove(0);
+        assert_eq!((pixels.width(), pixels.height()), (150, 150));
+        let at = |x, y| pixels.pixel(x, y).map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).unwrap();
+        assert_eq!((at(20, 49), at(20, 50), at(20, 51)), (rgb(1.0), rgb(0.5), rgb(1.0)));
+        assert_eq!(at(70, 70), rgb(1.0), "two of its four pairs are no pairs");
     }
 }

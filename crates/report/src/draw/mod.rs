@@ -52,14 +52,11 @@ pub(crate) enum Use {
     Inline,
 }
 
-/// The images within a figure that is drawn for a place of this width, and where they are: of a matrix of many hosts.
+/// The images within a figure that is drawn in a place of so many pixels, and where they are: of a matrix of many hosts.
 pub(crate) fn images(figure: &Figure, width: f64) -> Vec<(Rect, Pixmap)> {
-    let layout = || Layout::new(figure, width.clamp(NARROWEST, WIDTH));
-    figure
-        .matrix
-        .as_ref()
-        .filter(|_| is_dense(figure))
-        .map_or_else(Vec::new, |of| matrix::images(&layout(), figure, of))
+    let Some(of) = figure.matrix.as_ref().filter(|_| is_dense(figure)) else { return Vec::new() };
+    let layout = Layout::new(figure, width.clamp(NARROWEST, WIDTH));
+    matrix::images(&layout, figure, of, width / layout.width)
 }
 
 /// Draws `figure`, laid out for a place of this width. Values that an axis cannot show (not finite; zero or below on a log axis) are
