@@ -113,6 +113,16 @@ mod tests {
     }
 
     #[test]
+    fn a_mix_of_sizes_is_told_from_its_largest_size() {
+        let mut runs = [sample::stream(), sample::stream()];
+        runs[1].outcomes[0].spec.mix = "imix:64*2,1518".parse::<model::Mix>().unwrap().steps(true);
+        let pieces = render(&View::new(&runs)).unwrap();
+        let rows = parse(std::str::from_utf8(&pieces[0].bytes).unwrap());
+        let at = rows[0].iter().position(|head| head == "mix").unwrap();
+        assert_eq!([&rows[1][at], &rows[2][at]], ["", "imix:64*2,1518"]);
+    }
+
+    #[test]
     fn ceiling_and_cost_have_columns_and_unmeasured_cells_are_empty() {
         let run = sample::pair();
         let pieces = render(&View::new(std::slice::from_ref(&run))).unwrap();

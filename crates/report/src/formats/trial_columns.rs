@@ -3,7 +3,7 @@
 use analysis::outcome::{Headline, trial_summary};
 use model::{Cell, EndTally, FlowTally, Inventory, Outcome, Pass, Run, Spent, Summary, Trial};
 
-use super::outcome_columns::all_levels;
+use super::outcome_columns::{all_levels, mix};
 use super::value::{Value, count, number, text};
 use crate::{figures, labels};
 
@@ -94,6 +94,7 @@ const COLUMNS: &[Column] = &[
     ("pattern", Kind::Text, |row| text(row.outcome.spec.pattern.as_str())),
     ("direction", Kind::Text, |row| text(figures::direction(row.outcome.spec.direction))),
     ("block_bytes", Kind::Count, |row| count(row.outcome.spec.block)),
+    ("mix", Kind::Text, |row| mix(&row.outcome.spec)),
     ("reply_bytes", Kind::Count, |row| row.outcome.spec.reply.and_then(count)),
     ("flows", Kind::Count, |row| count(row.outcome.spec.flows)),
     ("threads", Kind::Count, |row| row.outcome.spec.threads.and_then(count)),
