@@ -160,8 +160,15 @@ fn a_requested_rate_is_the_sender_application_although_data_is_always_in_flight(
         "{}",
         why.statement
     );
+    assert!(!why.statement.contains("most of the time"), "{}", why.statement);
     case.outcome.spec.rate_bps = Some(100_000_000);
     assert_eq!(case.limiter(), LimiterKind::Unexplained, "a rate that was not reached limits nothing");
+    // A pause lowers the goodput, not the rate of the other intervals.
+    case.outcome.spec.rate_bps = Some(50_000_000);
+    case.trials(|trial| trial.far.bytes_received = trial.far.bytes_received * 9 / 10);
+    let why = case.why();
+    assert_eq!(why.limiter, LimiterKind::SenderApplication);
+    assert!(why.statement.contains("carried 50.0 Mbit/s (100 %) for most of the time"), "{}", why.statement);
 }
 
 #[test]

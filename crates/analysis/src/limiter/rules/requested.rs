@@ -10,6 +10,9 @@ use crate::direction::DirectionView;
 use crate::outcome::Headline;
 use crate::stats::median;
 
+/// From this part of a rate on, another one is read as the same.
+const SAME: f64 = 0.98;
+
 pub(super) const RATE: Rule = Rule {
     name: "requested-rate",
     speaks_for: &[LimiterKind::SenderApplication],
@@ -17,18 +20,20 @@ pub(super) const RATE: Rule = Rule {
     source: "the spec of the measurement (`rate`) and what the sender counted",
     evaluate: |observations, direction| {
         let Some(requested) = observations.spec.rate_bps else { return Vec::new() };
-        let rate = match observations.headline {
+        let (whole, usual) = match observations.headline {
             // Datagrams that were sent and lost are limited elsewhere.
             Headline::Goodput => {
                 let carried = sent_bps(direction).zip(goodput_bps(direction)).map(|(sent, goodput)| sent.min(goodput));
-                most_of_the_time(direction, carried)
+                (carried, median(&bottleneck::arrivals(direction)))
             }
             // A transaction's rate is that of its requests.
             _ => {
-                observations.outcome.summary.transactions_per_s.map(|rate| rate * observations.spec.block as f64 * 8.0)
+                let rate = observations.outcome.summary.transactions_per_s;
+                (rate.map(|rate| rate * observations.spec.block as f64 * 8.0), None)
             }
         };
-        reached(rate, requested, LimiterKind::SenderApplication, ["the sender's requested rate", "carried"])
+        let words = ["the sender's requested rate", "carried"];
+        reached(whole, usual, requested, LimiterKind::SenderApplication, words)
     },
 };
 
@@ -39,32 +44,32 @@ pub(super) const DRAIN: Rule = Rule {
     source: "the spec of the measurement (`drain`) and what the receiver counted",
     evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(requested) = direction.receiver.options.drain_bps else { return Vec::new() };
-        reached(
-            most_of_the_time(direction, goodput_bps(direction)),
-            requested,
-            LimiterKind::ReceiverApplication,
-            ["the receiver's requested reading rate", "read"],
-        )
+        let usual = median(&bottleneck::arrivals(direction));
+        let words = ["the receiver's requested reading rate", "read"];
+        reached(goodput_bps(direction), usual, requested, LimiterKind::ReceiverApplication, words)
     },
 };
 
-/// The larger one of a trial's rate and the median over its intervals: what slow start held back at first is never made up for, but
-/// it does not limit the rest of the trial.
-fn most_of_the_time(direction: &DirectionView<'_>, whole: Option<f64>) -> Option<f64> {
-    Some(median(&bottleneck::arrivals(direction)).unwrap_or(0.0).max(whole?))
-}
-
-/// A requested rate that was reached is the limit; one that was far from reached is not.
-fn reached(rate: Option<f64>, requested: u64, kind: LimiterKind, [what, did]: [&str; 2]) -> Vec<Signal> {
-    let Some(rate) = rate else { return Vec::new() };
+/// A requested rate that was reached is the limit; one that was far from reached is not. Reached is the rate of the `whole` trial or
+/// the `usual` one of its intervals, bit/s: what slow start or a pause took is never made up for, but it does not limit the rest.
+fn reached(
+    whole: Option<f64>,
+    usual: Option<f64>,
+    requested: u64,
+    kind: LimiterKind,
+    [what, did]: [&str; 2],
+) -> Vec<Signal> {
+    let Some(whole) = whole else { return Vec::new() };
+    let rate = usual.unwrap_or(0.0).max(whole);
     let part = rate / requested as f64;
     let weight = 0.97 * ramp(part, 0.8, 0.97);
     Signal::of(kind, weight, || {
         format!(
-            "{what} is {} and it {did} {} ({:.0} %)",
+            "{what} is {} and it {did} {} ({:.0} %){}",
             bits_per_second(requested as f64),
             bits_per_second(rate),
-            100.0 * part
+            100.0 * part,
+            if whole < SAME * rate { " for most of the time" } else { "" }
         )
     })
 }
