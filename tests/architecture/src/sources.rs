@@ -33,8 +33,6 @@ pub fn check(path: &str, source: &str) -> Vec<Violation> {
         for line in uses(&lexed.code, "process", "exit") {
             report(Rule::Exit, line, "uses process::exit; return an error instead".into());
         }
-    }
-    if library.is_some() {
         for line in tags_read_by_serde(&lexed.code) {
             report(Rule::Kind, line, "has a tag that serde reads; begin with #[apply(by_kind!)]".into());
         }

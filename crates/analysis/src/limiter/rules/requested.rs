@@ -10,7 +10,7 @@ use crate::direction::DirectionView;
 use crate::outcome::Headline;
 use crate::stats::median;
 
-/// From this part of a rate on, another one is read as the same.
+/// A trial whose rate is at least this part of the usual one had no pause that is worth telling.
 const SAME: f64 = 0.98;
 
 pub(super) const RATE: Rule = Rule {
