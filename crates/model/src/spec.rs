@@ -258,7 +258,7 @@ impl Spec {
     #[must_use]
     pub fn timed_ns(&self) -> Option<u64> {
         match self.stop {
-            Stop::TimeNs(ns) if !self.no_loss => Some(self.starts_after_ns() + self.warmup_ns + ns),
+            Stop::TimeNs(ns) if !self.no_loss => Some(self.starts_after_ns() + ns),
             _ => None,
         }
     }

@@ -111,7 +111,7 @@ fn has_arrivals(round: &Round) -> bool {
 /// When a group was active without its warm-up, ns after the common start.
 fn active(spec: &Spec, trial: &Trial) -> Option<[u64; 2]> {
     let end = match spec.stop {
-        Stop::TimeNs(ns) => spec.warmup_ns + ns,
+        Stop::TimeNs(ns) => ns,
         _ => receivers(spec, &trial.near, &trial.far)
             .iter()
             .filter_map(|end| Some(end.intervals.last()?.end_ns))

@@ -259,7 +259,7 @@ fn end(spec: &mut Spec, given: &Given) -> Result<(), String> {
             None => Ok(()),
         };
     };
-    let whole = given.stop.map_or(time + spec.warmup_ns, |stop| stop.0);
+    let whole = given.stop.map_or(time, |stop| stop.0);
     let length = whole.saturating_sub(start.0);
     match given.stop {
         Some(stop) if length == 0 => return Err(format!("`stop` ({stop}) is not after `start` ({start})")),
@@ -275,7 +275,7 @@ fn end(spec: &mut Spec, given: &Given) -> Result<(), String> {
         let (length, warmup) = (Nanos(length), Nanos(spec.warmup_ns));
         return Err(format!("it lasts {length}, which is not longer than its `warmup` ({warmup})"));
     }
-    spec.stop = Stop::TimeNs(length - spec.warmup_ns);
+    spec.stop = Stop::TimeNs(length);
     Ok(())
 }
 
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!((first.near.cc.as_deref(), first.far.dscp), (Some("bbr"), Some(46)));
         assert_eq!((first.near.sndbuf, first.far.sndbuf), (Some(1 << 20), Some(2 << 20)));
         assert_eq!((first.direction, first.start_ns), (Direction::Reverse, Some(2_000_000_000)));
-        assert_eq!(first.stop, Stop::TimeNs(5_500_000_000), "the warm-up is a part of it");
+        assert_eq!(first.stop, Stop::TimeNs(6_000_000_000), "the warm-up is a part of it");
         assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), Some(0)));
         let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.levels[Factor::GROUP].as_str()).collect();
         assert_eq!(levels, ["1", "bulk"]);
