@@ -27,7 +27,7 @@ impl Default for Stopping {
         Self {
             target: 0.02,
             confidence: 0.95,
-            min_trials: 6,
+            min_trials: 3,
             max_trials: 64,
             budget_ns: None,
             order: Order::Random,

@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn quiet_cells_need_the_first_analysis_and_noisy_ones_all() {
         let rule = Stopping::default();
-        assert_eq!(passes_needed(&noisy(0.001, 4, 1), &rule), Some(2));
-        assert_eq!(passes_needed(&noisy(0.001, 6, 1), &rule), Some(0));
+        assert_eq!(passes_needed(&noisy(0.001, 4, 1), &rule), Some(1));
+        assert_eq!(passes_needed(&noisy(0.001, 5, 1), &rule), Some(0));
         assert_eq!(passes_needed(&noisy(0.5, 10, 1), &rule), Some(54));
         assert_eq!(passes_needed(&noisy(0.5, 64, 1), &rule), Some(0));
         assert_eq!(passes_needed(&[1.0, 2.0], &rule), None);

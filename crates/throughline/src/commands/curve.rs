@@ -19,6 +19,9 @@ const BUDGET: Nanos = Nanos(9_500_000_000);
 /// NetPIPE's self-limit: no larger blocks once one takes longer than this.
 const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
 
+/// Fewest passes without --trials.
+const MIN_PASSES: u32 = 6;
+
 /// Flags of `thru curve`.
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/curve.txt").trim_end())]
@@ -139,6 +142,9 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     // The plan has the length of the legs.
     let specs = SpecDraft { time: None, ..args.draft() }.finish()?;
     let mut rule = args.precision.rule(Some(BUDGET));
+    if args.precision.trials.is_none() {
+        rule.min_trials = MIN_PASSES;
+    }
     rule.order = match args.order {
         SizeOrder::Random => model::Order::Random,
         SizeOrder::Ascending => model::Order::Ascending,
