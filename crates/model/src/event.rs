@@ -99,6 +99,7 @@ impl fmt::Display for Phase {
         match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
             None => Ok(()),
             Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
+            Some(seconds @ 120..600) => write!(f, ", about {} min {:02} s left", seconds / 60, seconds % 60),
             Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
         }
     }

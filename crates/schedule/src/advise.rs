@@ -405,7 +405,8 @@ impl Machine for Advise {
 
 /// Reports the progress of the search.
 fn report_phase(state: &mut RunState, now: u64, activity: String, done: usize, of: usize) {
-    let remaining_ns = Some(state.left_ns(now)).filter(|left| *left < u64::MAX);
+    let by_parts = (now * of.saturating_sub(done) as u64).checked_div(done as u64);
+    let remaining_ns = Some(state.left_ns(now)).into_iter().chain(by_parts).min().filter(|left| *left < u64::MAX);
     let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     state.event(Event::Phase(Phase { activity, cells_done: count(done.min(of)), cells: count(of), remaining_ns }));
 }
