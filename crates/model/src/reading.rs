@@ -81,10 +81,4 @@ pub struct DatagramReading {
 impl Reading {
     /// Most connections of a process that have entries of their own.
     pub const MOST_FLOWS: usize = 64;
-
-    /// Time between two readings of a trial whose series has entries of `interval_ns`: the same, from 200 ms on; otherwise a second.
-    #[must_use]
-    pub const fn period_ns(interval_ns: u64) -> u64 {
-        if interval_ns >= 200_000_000 { interval_ns } else { 1_000_000_000 }
-    }
 }

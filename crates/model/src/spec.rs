@@ -90,6 +90,17 @@ impl EndOptions {
 
 /// Ten readings a second.
 const OBSERVE_INTERVAL_NS: u64 = 100_000_000;
+/// A line a second.
+const READING_NS: u64 = 1_000_000_000;
+
+fn reading() -> u64 {
+    READING_NS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_reading(ns: &u64) -> bool {
+    *ns == READING_NS
+}
 
 fn observe_interval() -> u64 {
     OBSERVE_INTERVAL_NS
@@ -188,6 +199,9 @@ pub struct Spec {
     pub settings: HostSettings,
     /// Nanoseconds between the entries of the interval series.
     pub interval_ns: u64,
+    /// Nanoseconds between the lines that a running trial prints.
+    #[serde(default = "reading", skip_serializing_if = "is_reading")]
+    pub reading_ns: u64,
     /// What the observers of both hosts read.
     #[serde(default, skip_serializing_if = "Observe::is_series")]
     pub observe: Observe,
@@ -239,7 +253,8 @@ impl Spec {
             near: EndOptions::default(),
             far: EndOptions::default(),
             settings: HostSettings::default(),
-            interval_ns: 100_000_000,
+            interval_ns: Self::INTERVAL_NS,
+            reading_ns: READING_NS,
             observe: Observe::default(),
             observe_interval_ns: OBSERVE_INTERVAL_NS,
             stall_ns: 3_000_000_000,
@@ -504,6 +519,8 @@ impl Spec {
     pub const MAX_CALLERS: u32 = 16;
     /// Most probes per second.
     pub const MAX_PROBES: u32 = 10_000;
+    /// Usual interval of the series, ns.
+    pub const INTERVAL_NS: u64 = 100_000_000;
     /// Shortest interval of the series, ns.
     pub const MIN_INTERVAL_NS: u64 = 1_000_000;
     /// Shortest stall time, ns.

@@ -18,7 +18,7 @@ pub(super) struct Counts {
 impl Counts {
     /// Of a trial that starts and stops at these times of the monotonic clock. Passes of a curve have none.
     pub(super) fn new(plan: &TrialPlan, start_ns: u64, stop_ns: u64) -> Self {
-        let period_ns = Reading::period_ns(plan.spec.interval_ns);
+        let period_ns = plan.spec.reading_ns.max(1);
         // Without an end nothing is due.
         let stop_ns = if plan.legs.len() == 1 { stop_ns } else { start_ns };
         Self { links: plan.links(), start_ns, stop_ns, period_ns, taken: 0 }

@@ -44,7 +44,7 @@ impl GroupLines {
     }
 
     fn period_ns(&self) -> u64 {
-        self.specs.iter().map(|spec| Reading::period_ns(spec.interval_ns)).max().unwrap_or(1).max(1)
+        self.specs.iter().map(|spec| spec.reading_ns).max().unwrap_or(1).max(1)
     }
 
     fn reading(&mut self, pass: u32, end: &str, reading: &Reading) -> Vec<String> {

@@ -99,7 +99,7 @@ impl LiveLines {
             None => change,
         };
         let note = note(trial);
-        let period = Reading::period_ns(spec.interval_ns) as f64 / 1e9;
+        let period = spec.reading_ns as f64 / 1e9;
         if all.seconds < 0.95 * period && note.is_empty() {
             self.gathered = Some(all);
             return Vec::new();
@@ -175,7 +175,7 @@ fn measured(header: &RunHeader) -> Option<Shared<Spec>> {
 /// Whether a trial has several lines, if it ends by time.
 fn is_long(spec: &Spec) -> bool {
     match spec.stop {
-        model::Stop::TimeNs(ns) => ns >= 2 * Reading::period_ns(spec.interval_ns),
+        model::Stop::TimeNs(ns) => ns >= 2 * spec.reading_ns,
         _ => false,
     }
 }

@@ -11,6 +11,11 @@ use super::spec_draft::{Pattern, SpecDraft};
 use super::{check, end_options, sizes};
 use crate::values::SetFlag;
 
+/// Fewest entries of a series in which the start-up can be told from the rest.
+const ENTRIES: u64 = 20;
+/// Shorter intervals are too many lines to read, ns: there is one line a second then.
+const SHORTEST_READING_NS: u64 = 200_000_000;
+
 /// Default limit of what is copied of the far host's capture.
 const FETCH: ByteSize = ByteSize(64 << 20);
 
@@ -102,13 +107,24 @@ impl SpecDraft {
         let largest = spec.mix.iter().map(|step| step.payload_bytes).max();
         spec.block = largest.or(self.block.map(|block| block.0)).unwrap_or_else(default);
         spec.rate_bps = self.rate.map(|rate| rate.0);
-        spec.interval_ns = self.interval.map_or(spec.interval_ns, |time| time.0);
+        self.set_intervals(&mut spec);
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.map(|engine| engine.0).unwrap_or_default();
         spec.delayed_reads = self.delayed_reads;
         spec.capture = self.captured();
         spec.paced_to_receiver = self.is_paced_to_receiver(transport)?;
         Ok(spec)
+    }
+
+    /// A long interval is that of the lines alone: the stored series stays fine enough to judge the trial. Another program has one
+    /// interval.
+    fn set_intervals(&self, spec: &mut Spec) {
+        let Some(Nanos(ns)) = self.interval else { return };
+        let finest = self.time.map_or(Spec::INTERVAL_NS, |time| (time.0 / ENTRIES).max(Spec::MIN_INTERVAL_NS));
+        spec.interval_ns = if self.speak.is_some() { ns } else { ns.min(Spec::INTERVAL_NS).min(finest) };
+        if ns >= SHORTEST_READING_NS {
+            spec.reading_ns = ns;
+        }
     }
 
     /// The sequence of sizes of a mix; empty for one size.

@@ -62,7 +62,7 @@ fn start(test: &Test<'_>) -> Value {
             "tos": u32::from(spec.near.dscp.unwrap_or(0)) << 2,
             "target_bitrate": spec.rate_bps.unwrap_or(0),
             "bidir": flag(test.outbound_flags().len() > 1),
-            "interval": seconds(spec.interval_ns.max(1_000_000_000)),
+            "interval": seconds(spec.interval_ns.max(spec.reading_ns)),
         },
     }));
     if let Some(socket) = test.near_socket() {

@@ -67,7 +67,7 @@ fn merged_intervals_of(spec: &Spec, trial: &Trial, outbound: bool) -> Vec<Merged
         let bytes = if outbound { entry.bytes_sent } else { entry.bytes_received };
         let open = merged.last_mut().filter(|part| {
             let length = part.end_ns - part.start_ns;
-            part.omitted == omitted && length + SLACK_NS < INTERVAL_NS.max(spec.interval_ns)
+            part.omitted == omitted && length + SLACK_NS < INTERVAL_NS.max(spec.interval_ns).max(spec.reading_ns)
         });
         match open {
             Some(part) => (part.end_ns, part.bytes) = (end_ns, part.bytes + bytes),
