@@ -20,6 +20,7 @@ pub mod outcome;
 pub mod plan;
 pub mod refine;
 pub mod stats;
+pub mod steady;
 
 pub use accuracy::accuracy;
 pub use ceiling::bound;

@@ -79,7 +79,7 @@ pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
 pub use mix::{Mix, MixStep, SizeCount};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
-pub use outcome::{Outcome, Shares, Summary, Trust};
+pub use outcome::{Outcome, Seconds, Shares, StartUp, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
 pub use plain::{plain, plain_lines};
 pub use plan::{

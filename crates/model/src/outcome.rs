@@ -84,6 +84,12 @@ pub struct Summary {
     /// The congestion window of one connection of a stream, bytes: the same median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd_bytes: Option<f64>,
+    /// The start-up of a steady stream's connections; null for other measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_up: Option<StartUp>,
+    /// The goodput of the seconds of a single trial; null for several trials, and for one of less than 3 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<Seconds>,
     /// Low end of the estimate's interval, in the estimate's unit.
     pub ci95_low: Option<f64>,
     /// High end of the estimate's interval, in the estimate's unit.
@@ -136,6 +142,26 @@ pub struct Summary {
     pub verdicts: Vec<Verdict>,
     /// How far to rely on the figures; null if no trial gave a value.
     pub trust: Option<Trust>,
+}
+
+/// How long connections took to settle. Their start-up does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StartUp {
+    /// When it was over, ns since the receiver began: median of the trials.
+    pub over_ns: u64,
+    /// Length of a trial in which the rate would settle, ns, estimated from its growth; null if it has settled.
+    pub needs_ns: Option<u64>,
+}
+
+/// The goodput of the whole seconds of a trial, in bit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Seconds {
+    /// The lowest.
+    pub min_bps: f64,
+    /// Their median.
+    pub median_bps: f64,
+    /// The highest.
+    pub max_bps: f64,
 }
 
 /// The flows' shares of the received bytes (streams) or round trips, relative to an equal share: 1 is the share of each flow

@@ -146,6 +146,10 @@ pub struct Spec {
     pub start_ns: Option<u64>,
     /// Nanoseconds at the start of a trial that the rates leave out (the ledger includes them).
     pub warmup_ns: u64,
+    /// The goodput must be that of settled connections. Without a warm-up, their start-up is found in each trial and left out. A trial
+    /// that has not settled gets the verdict `not-settled`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steady: bool,
     /// Application rate limit in bit/s over all flows of a direction; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
@@ -236,6 +240,7 @@ impl Spec {
             stop: Stop::TimeNs(1_000_000_000),
             start_ns: None,
             warmup_ns: 0,
+            steady: false,
             rate_bps: None,
             no_loss: false,
             probe: None,
@@ -380,6 +385,7 @@ impl Spec {
             processes: 1,
             direction: Direction::Send,
             warmup_ns: 0,
+            steady: false,
             rate_bps: Some(u64::from(per_second) * block * 8),
             burst: None,
             probe: None,

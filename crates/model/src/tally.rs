@@ -63,9 +63,13 @@ pub struct EndTally {
     /// first to its last block, the mean over the flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_last: Option<Window>,
-    /// The part of `bytes_received` that arrived after the warm-up, and its time; null without a warm-up.
+    /// The part of `bytes_received` that arrived after the warm-up or the start-up of the connections, and its time; null if all of it
+    /// counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Window>,
+    /// When the start-up of the connections was over, ns since this end began; null where it was not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_from_ns: Option<u64>,
     /// Round-trip times, at the end that measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttTally>,

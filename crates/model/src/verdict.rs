@@ -14,6 +14,9 @@ pub enum Verdict {
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
     ByteCountMismatch,
+    /// The rate had not settled: it was still growing after the start-up of the connections, or the trial was too short to see that it was
+    /// not.
+    NotSettled,
     /// The interval did not become as narrow as requested before the budget or the trials were spent. A point of a curve has it only
     /// where a budget of at most four times as much would have sufficed.
     TargetMissed,

@@ -6,7 +6,7 @@ use analysis::Context;
 use analysis::outcome::point;
 use analysis::stats::{Parts, Sequential, passes_needed};
 use model::{
-    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, Retest, RttTally, RunHeader, Spec, Stopping,
+    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, Retest, RttTally, RunHeader, Shared, Spec, Stopping,
     Trial, Verdict,
 };
 
@@ -154,9 +154,11 @@ impl Cells {
         let state = self.open.get_mut(&id)?;
         let spec = &state.cell.spec;
         near.anatomy = analysis::anatomy::of_trial(spec, near.stamps.take(), far.stamps.take());
+        let settled = analysis::steady::settle(spec, &mut near, &mut far);
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
+        verdicts.extend((settled == Some(false)).then_some(Verdict::NotSettled));
         verdicts.extend(self.links);
         if spec.is_point() {
             // Otherwise a pass with one size left would give some trials a cost and others none.
@@ -182,11 +184,20 @@ impl Cells {
     }
 
     /// Makes a trial of a cell that is closed, without adding it: it tests again what stands out.
-    pub(crate) fn retested(&self, id: u32, pass: u32, position: u32, near: EndTally, far: EndTally) -> Option<Trial> {
+    pub(crate) fn retested(
+        &self,
+        id: u32,
+        pass: u32,
+        position: u32,
+        mut near: EndTally,
+        mut far: EndTally,
+    ) -> Option<Trial> {
         let spec = &Cell::find(&self.header.cells, id)?.spec;
+        let settled = analysis::steady::settle(spec, &mut near, &mut far);
         let ledger = analysis::ledger(spec, &near, &far);
         let value = analysis::trial_value(spec, &near, &far);
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
+        verdicts.extend((settled == Some(false)).then_some(Verdict::NotSettled));
         verdicts.extend(self.links);
         Some(Trial { cell: id, pass, position, near, far, ledger, value, verdicts })
     }
@@ -347,6 +358,13 @@ impl Cells {
         }
     }
 
+    /// The trials of an open cell are made by this spec from now on.
+    pub(crate) fn replace_spec(&mut self, id: u32, spec: &Shared<Spec>) {
+        if let Some(state) = self.open.get_mut(&id) {
+            state.cell.spec = spec.clone();
+        }
+    }
+
     /// Adds a verdict to one open cell.
     pub fn remark_on(&mut self, id: u32, verdict: Verdict) {
         if let Some(state) = self.open.get_mut(&id) {
@@ -410,10 +428,11 @@ impl Cells {
             passes_needed(&values, rule)
         };
         let most = rule.max_trials.max(rule.min_trials);
-        let taken = state.trials.len() as u32;
+        let taken = values.len() as u32;
         // Without an estimate as many as there may be: a time left that is too long falls, one that is too short is a wrong promise. An
         // open cell needs one more.
-        needed.unwrap_or(most).max(taken.saturating_add(1)).clamp(rule.min_trials, most).saturating_sub(taken)
+        let more = needed.unwrap_or(most).max(rule.min_trials.saturating_sub(taken)).max(1);
+        more.min(most.saturating_sub(taken))
     }
 
     /// Removes the open cells for a while.

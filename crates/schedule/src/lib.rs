@@ -35,6 +35,7 @@ pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
 pub use plan_schedule::PlanSchedule;
+pub use single::{SinglePlan, fit_to_path};
 pub use state::{RetestPlace, RunState};
 
 /// A part of a pass over one set of connections.
@@ -259,7 +260,7 @@ pub struct PassResult {
 #[derive(Debug, Clone)]
 pub enum Schedule {
     /// One cell, trial after trial, until it has converged.
-    Single,
+    Single(SinglePlan),
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
@@ -273,7 +274,7 @@ impl Schedule {
     #[must_use]
     pub fn kind(&self) -> ScheduleKind {
         match self {
-            Self::Single => ScheduleKind::Single,
+            Self::Single(_) => ScheduleKind::Single,
             Self::Curve(_) => ScheduleKind::Curve,
             Self::Paired(_) => ScheduleKind::Paired,
             Self::Advise(_) => ScheduleKind::Search,
@@ -303,7 +304,7 @@ impl Run {
     #[must_use]
     pub fn new(header: &RunHeader, schedule: &Schedule, methods: Methods) -> Self {
         let machine: Box<dyn Machine> = match schedule {
-            Schedule::Single => Box::new(single::Single::new(header)),
+            Schedule::Single(plan) => Box::new(single::Single::new(header, *plan)),
             Schedule::Curve(plan) => Box::new(curve::Curve::new(header, plan)),
             Schedule::Paired(plan) => Box::new(paired::PairedRun::new(header, plan)),
             Schedule::Advise(plan) => Box::new(advise::Advise::new(header, plan.clone(), methods)),

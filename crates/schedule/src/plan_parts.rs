@@ -33,6 +33,7 @@ fn shortened(spec: &Spec, ns: u64) -> Spec {
             stop: Stop::TimeNs(ns),
             start_ns: spec.start_ns.map(|_| 0),
             warmup_ns: 0,
+            steady: false,
             probe: None,
             no_loss: false,
             ..spec.clone()

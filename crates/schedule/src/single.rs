@@ -1,17 +1,65 @@
 //! One cell, trial after trial, until it has converged or the budget is spent.
+//!
+//! A trial that is too short for its path is followed by one of twice its length, on new connections, until the rate settles.
 
-use model::{Cell, RunHeader, SplitMix64};
+use model::{Cell, Path, RunHeader, Shared, Spec, SplitMix64, Stop, Verdict};
 
 use crate::state::RunState;
 use crate::{Between, Completed, End, Machine, Step};
 
 /// Mean pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
+/// Round trips of the first trial. Slow start and the recovery from its end take about twenty, what follows must be seen to be level, and
+/// data that wait for a lost segment when the trial ends must be few.
+const TRIAL_ROUND_TRIPS: u64 = 100;
+/// Round trips of the budget: the first trial, and one of half as long again.
+const BUDGET_ROUND_TRIPS: u64 = 260;
+/// Trials are lengthened up to this, ns, so that a run without a budget ends.
+const LONGEST_NS: u64 = 60_000_000_000;
+/// Lengths of trials are multiples of this, ns.
+const STEP_NS: u64 = 100_000_000;
+/// Fewest trials that are worth more than one long one: two give no interval.
+const SEVERAL: usize = 3;
+
+/// What the path may change of a single measurement, because the user did not fix it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SinglePlan {
+    /// The length of its trials.
+    pub own_time: bool,
+    /// Its budget.
+    pub own_budget: bool,
+}
+
+/// Lengthens the trials and the budget of a measurement of settled connections to what the RTT of the probed path requires.
+pub fn fit_to_path(header: &mut RunHeader, plan: SinglePlan) {
+    let probed = [&header.path_outbound, &header.path_return].into_iter().flatten().filter_map(round_trip_ns);
+    let Some(rtt_ns) = probed.reduce(u64::max) else { return };
+    let Some(cell) = header.cells.first_mut() else { return };
+    let (Stop::TimeNs(ns), true) = (cell.spec.stop, cell.spec.steady) else { return };
+    if plan.own_time {
+        let needed = (rtt_ns * TRIAL_ROUND_TRIPS).next_multiple_of(STEP_NS).min(LONGEST_NS);
+        cell.spec = with_length(&cell.spec, ns.max(needed));
+    }
+    if plan.own_budget {
+        let needed = rtt_ns * BUDGET_ROUND_TRIPS;
+        header.stopping.budget_ns = header.stopping.budget_ns.map(|budget| budget.max(needed));
+    }
+}
+
+/// The median RTT of the echoes of a probe.
+fn round_trip_ns(path: &Path) -> Option<u64> {
+    path.ping.as_ref()?.median_ns
+}
+
+fn with_length(spec: &Spec, ns: u64) -> Shared<Spec> {
+    Spec { stop: Stop::TimeNs(ns), ..spec.clone() }.into()
+}
 
 /// One cell in progress.
 #[derive(Debug)]
 pub(crate) struct Single {
     cell: Option<Cell>,
+    plan: SinglePlan,
     at: At,
     /// Start of the trial in progress.
     begun: u64,
@@ -28,20 +76,58 @@ enum At {
 }
 
 impl Single {
-    pub(crate) fn new(header: &RunHeader) -> Self {
+    pub(crate) fn new(header: &RunHeader, plan: SinglePlan) -> Self {
         let cell = header.cells.first().cloned();
         let at = match &cell {
             None => At::End(End::Finished),
             Some(cell) if cell.spec.probe.is_some() => At::Idle,
             Some(_) => At::Trial,
         };
-        Self { cell, at, begun: 0, random: SplitMix64::new(header.stopping.seed) }
+        Self { cell, plan, at, begun: 0, random: SplitMix64::new(header.stopping.seed) }
     }
 
-    fn after_trial(&self, state: &RunState, id: u32, now: u64) -> At {
-        let trials = state.cells.trials_of(id).len() as u32;
-        let over = trials >= state.header.stopping.max_trials || state.left_ns(now) < now - self.begun;
-        if over || state.cells.is_converged(id) { At::End(End::Finished) } else { At::Gap }
+    fn after_trial(&mut self, state: &mut RunState, id: u32, now: u64) -> At {
+        let (took, left) = (now - self.begun, state.left_ns(now));
+        if let Some(settles) = self.lengthened(state, id, took, left) {
+            return if settles { At::Gap } else { At::End(End::Finished) };
+        }
+        let taken = analysis::outcome::sample(state.cells.trials_of(id)).len();
+        let most = state.header.stopping.max_trials as usize;
+        if taken >= most || state.cells.is_converged(id) {
+            return At::End(End::Finished);
+        }
+        // As many trials as give an interval of their own, or the one that is over, whose series gives it.
+        let wanted = SEVERAL.min(most).saturating_sub(taken) as u64;
+        let needed = if taken > 1 && wanted > 0 { 0 } else { took * wanted.max(1) };
+        if left < needed { At::End(End::Finished) } else { At::Gap }
+    }
+
+    /// If no trial has settled so far: makes the next one longer. Returns whether there is time for it; `None` where the length stays.
+    fn lengthened(&mut self, state: &mut RunState, id: u32, took: u64, left: u64) -> Option<bool> {
+        let cell = self.cell.as_mut()?;
+        let Stop::TimeNs(ns) = cell.spec.stop else { return None };
+        let grew = |trial: &model::Trial| trial.verdicts.contains(&Verdict::NotSettled);
+        let trials = state.cells.trials_of(id);
+        if !self.plan.own_time || ns >= LONGEST_NS || trials.is_empty() || !trials.iter().all(grew) {
+            return None;
+        }
+        let fits = left.saturating_sub(took.saturating_sub(ns)) / STEP_NS * STEP_NS;
+        let longer = (2 * ns).min(fits).min(LONGEST_NS);
+        // A trial that is hardly longer would not settle either.
+        let worth = longer >= ns + ns / 2;
+        if worth {
+            cell.spec = with_length(&cell.spec, longer);
+            state.cells.replace_spec(id, &cell.spec);
+        }
+        Some(worth)
+    }
+
+    /// The time left: that of the trials which are still needed, but no more than the budget, and no less than the next trial.
+    fn left_ns(&self, state: &RunState, now: u64) -> Option<u64> {
+        let own = self.cell.as_ref()?.spec.timed_ns();
+        let each = now.checked_div(u64::from(state.passes)).max(own)?;
+        let needed = each * u64::from(state.cells.trials_left());
+        Some(needed.min(state.left_ns(now)).max(own.unwrap_or(0)))
     }
 }
 
@@ -55,7 +141,7 @@ impl Machine for Single {
             }
             At::Trial => {
                 self.begun = now;
-                state.trial_phase(now);
+                state.phase(format!("trial {}", state.passes + 1), self.left_ns(state, now));
                 Step::Trial { number: state.passes, spec: cell.spec.clone() }
             }
             // Trials at equal distances would be in step with anything periodic on the path.

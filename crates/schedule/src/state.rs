@@ -94,14 +94,6 @@ impl RunState {
         self.event(Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns }));
     }
 
-    /// Reports the progress of one cell.
-    pub(crate) fn trial_phase(&mut self, now: u64) {
-        let each = now.checked_div(u64::from(self.passes));
-        let by_trials = each.map(|each| each * u64::from(self.cells.trials_left()));
-        let left_ns = by_trials.or_else(|| self.cells.timed_ns()).map(|left| left.min(self.left_ns(now)));
-        self.phase(format!("trial {}", self.passes + 1), left_ns);
-    }
-
     /// Adds new cells.
     pub(crate) fn add(&mut self, cells: Vec<Cell>) {
         cells.iter().cloned().for_each(|cell| self.cells.add(cell));

@@ -306,10 +306,11 @@ fn connection_split(outcome: &Outcome) -> Option<(VarianceSplit, f64)> {
         .iter()
         .map(|trial| if trial.far.bytes_received > 0 { &trial.far } else { &trial.near })
         .map(|end| {
+            let from_ns = end.steady_from_ns.unwrap_or(outcome.spec.warmup_ns);
             let complete = end.intervals.iter().filter(|interval| {
                 let length = interval.end_ns.saturating_sub(interval.start_ns);
                 // The last interval of a trial is often short.
-                length * 2 > outcome.spec.interval_ns && interval.start_ns >= outcome.spec.warmup_ns
+                length * 2 > outcome.spec.interval_ns && interval.start_ns >= from_ns
             });
             complete
                 .map(|interval| interval.bytes_received as f64 * 8e9 / (interval.end_ns - interval.start_ns) as f64)

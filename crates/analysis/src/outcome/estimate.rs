@@ -3,22 +3,18 @@
 use model::{Estimate, Stopping, Verdict};
 
 use super::Headline;
-use crate::stats::{Interval, Sequential, SeriesEstimate, mean};
+use crate::stats::{Interval, Sequential, SeriesEstimate, mean, samples_interval};
 
-/// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get no interval.
-pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> Option<Estimate> {
-    let (value, series) = mean_of_trials(values, &Sequential::new(rule))?;
-    let method = match &series {
-        None => "none: fewer than 3 trials".to_owned(),
-        Some(series) if series.batch > 1 => {
-            format!(
-                "Student's t over batches of {} trials, widened for lag-1 correlation, alpha spending at interim analyses",
-                series.batch
-            )
-        }
-        Some(_) => {
-            "Student's t over trials, widened for lag-1 correlation, alpha spending at interim analyses".to_owned()
-        }
+/// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get the interval of the `samples` in their
+/// series, or none if these are few.
+pub(crate) fn estimate(headline: Headline, values: &[f64], samples: &[f64], rule: &Stopping) -> Option<Estimate> {
+    let (value, of_trials) = mean_of_trials(values, &Sequential::new(rule))?;
+    let (series, method) = match of_trials {
+        Some(series) => (Some(series), format!("{}, alpha spending at interim analyses", of_means("trials", series.batch))),
+        None => match of_samples(value, samples, rule.confidence) {
+            Some(series) => (Some(series), of_means("samples within the trial", series.batch)),
+            None => (None, "none: fewer than 3 trials, and fewer than 40 samples within them".to_owned()),
+        },
     };
     let n = series.map_or(values.len() as f64, |series| series.effective_n);
     Some(Estimate {
@@ -31,6 +27,20 @@ pub(crate) fn estimate(headline: Headline, values: &[f64], rule: &Stopping) -> O
         method,
         n: n.round() as u32,
     })
+}
+
+/// The method of an interval from single values, or from batches of them.
+fn of_means(what: &str, batch: usize) -> String {
+    let over = if batch > 1 { format!("batches of {batch} {what}") } else { what.to_owned() };
+    format!("Student's t over {over}, widened for lag-1 correlation")
+}
+
+/// The interval of the samples, around the `value` that weighs all bytes alike.
+fn of_samples(value: f64, samples: &[f64], confidence: f64) -> Option<SeriesEstimate> {
+    let mut series = samples_interval(samples, confidence)?;
+    let half = series.interval.half_width();
+    series.interval = Interval { low: (value - half).max(0.0), high: value + half };
+    Some(series)
 }
 
 /// The mean of trials' values, with its interval if there are enough of them.

@@ -15,12 +15,14 @@ mod tcp;
 mod testing;
 mod trial;
 mod verdicts;
+mod within;
 mod working;
 
 use std::borrow::Cow;
 
-use model::{Anatomy, Cell, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
+use model::{Anatomy, Cell, EndTally, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
 
+use crate::stats::sequential::MIN_TRIALS;
 use crate::stats::{LegValue, Parts, is_drifting, separate};
 
 pub use emulated::emulator_late;
@@ -74,7 +76,8 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let [estimate, within] = if legs {
         point::estimates(headline, &values, parts.as_ref(), rule)
     } else {
-        [estimate(headline, &values, rule), None]
+        let samples = if values.len() < MIN_TRIALS { within::samples(&cell.spec, &counted) } else { Vec::new() };
+        [estimate(headline, &values, &samples, rule), None]
     };
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
@@ -83,6 +86,8 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref());
     summary.within_pass = within;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    summary.start_up = within::start_up(&cell.spec, &counted);
+    summary.seconds = within::seconds(&cell.spec, &counted);
     let known = [
         (Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)),
         (Verdict::Overlapped, overlapped),
@@ -109,14 +114,34 @@ fn was_cut_short(trial: &Trial) -> bool {
     trial.verdicts.contains(&Verdict::CutShort)
 }
 
-/// The trials that an outcome is made of: those that were cut short count only if no complete trial gave a value.
+/// The trials that an outcome is made of. Those that were cut short count only if no complete trial gave a value. Those that had not
+/// settled count only if most of the longest trials had not.
 fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
-    let complete = trials.iter().filter(|trial| !was_cut_short(trial));
-    if trials.iter().any(was_cut_short) && complete.clone().any(|trial| trial.value.is_some()) {
-        Cow::Owned(complete.cloned().collect())
-    } else {
-        Cow::Borrowed(trials)
+    let complete = || trials.iter().filter(|trial| !was_cut_short(trial));
+    if trials.iter().any(was_cut_short) && complete().any(|trial| trial.value.is_some()) {
+        return Cow::Owned(settled(&complete().cloned().collect::<Vec<_>>()).into_owned());
     }
+    settled(trials)
+}
+
+/// The trials that had settled, or the longest ones if most of those had not.
+fn settled(trials: &[Trial]) -> Cow<'_, [Trial]> {
+    let growing = |trial: &Trial| trial.verdicts.contains(&Verdict::NotSettled);
+    if !trials.iter().any(growing) {
+        return Cow::Borrowed(trials);
+    }
+    let longest = trials.iter().map(length_ns).max().unwrap_or(0);
+    let long = |trial: &&Trial| length_ns(trial) >= longest - longest / 10;
+    let (all, grew) = (trials.iter().filter(long).count(), trials.iter().filter(long).filter(|one| growing(one)).count());
+    let mostly = 2 * grew > all;
+    let counts = |trial: &&Trial| if mostly { long(trial) } else { !growing(trial) };
+    Cow::Owned(trials.iter().filter(counts).cloned().collect())
+}
+
+/// How long a trial took by its series, ns.
+fn length_ns(trial: &Trial) -> u64 {
+    let last = |end: &EndTally| end.intervals.last().map_or(0, |entry| entry.end_ns);
+    last(&trial.near).max(last(&trial.far))
 }
 
 /// The values that an outcome is made of, in the order of the trials: those of complete trials, or of the cut ones if there are

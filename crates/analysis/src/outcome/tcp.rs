@@ -11,11 +11,15 @@ pub(super) fn total(trials: &[Trial], count: fn(&SocketFacts) -> Option<u64>) ->
     ends.flat_map(|end| &end.flows).filter_map(|flow| count(&flow.socket)).reduce(u64::saturating_add)
 }
 
-/// Median of a figure over the readings of all sending connections after the warm-up.
+/// Median of a figure over the readings of all sending connections after the warm-up or the start-up.
 pub(super) fn typical(spec: &Spec, trials: &[Trial], figure: fn(&TcpSample) -> f64) -> Option<f64> {
-    let ends = trials.iter().flat_map(|trial| senders(spec, &trial.near, &trial.far));
-    let samples = ends.flat_map(sending).flat_map(|flow| &flow.tcp).filter(|sample| sample.at_ns > spec.warmup_ns);
-    median(&samples.map(figure).collect::<Vec<_>>())
+    let counted = |trial: &Trial| {
+        let started = [&trial.near, &trial.far].into_iter().filter_map(|end| end.steady_from_ns).max();
+        let from = started.unwrap_or(spec.warmup_ns);
+        let flows = senders(spec, &trial.near, &trial.far).into_iter().flat_map(sending);
+        flows.flat_map(|flow| &flow.tcp).filter(|sample| sample.at_ns > from).map(figure).collect::<Vec<f64>>()
+    };
+    median(&trials.iter().flat_map(counted).collect::<Vec<_>>())
 }
 
 /// The connections that sent payload: with both directions an end has others.

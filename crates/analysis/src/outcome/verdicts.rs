@@ -49,7 +49,7 @@ pub(crate) fn trust(of: TrustInputs<'_>) -> Option<Trust> {
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
         Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::EmulatorLate => Trust::None,
-        Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
+        Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling | Verdict::NotSettled => Trust::Low,
         // The complete trials are as good as those of a measurement that requested no more.
         Verdict::CutShort => Trust::High,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => {
@@ -88,6 +88,10 @@ pub fn explain(verdict: Verdict) -> &'static str {
             "a trial was too short for its clock or had fewer than 10 arrivals: use longer trials"
         }
         Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
+        Verdict::NotSettled => {
+            "the rate was still growing after the start-up of the connections, or the trials were too short to see that it was not: use \
+             longer trials"
+        }
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
         Verdict::FewTrials => "too few trials for an interval: it takes 3, on a curve 10",
         Verdict::Noisy => {

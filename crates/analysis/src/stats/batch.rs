@@ -13,6 +13,10 @@ use super::summary::{mean, sample_sd};
 
 /// Number of batches of a long series; a series of fewer than twice as many values is not divided.
 pub const BATCHES: usize = 40;
+/// Number of batches of the samples within a trial. tests/coverage.rs checks it and [`MIN_SAMPLES`].
+const SAMPLE_BATCHES: usize = 20;
+/// Fewest samples within a trial that give an interval.
+pub const MIN_SAMPLES: usize = 40;
 /// Fewest values from which a correlation is estimated.
 const MIN_FOR_CORRELATION: usize = 10;
 /// Lower limit of the effective number of values, which keeps the interval of a short series finite.
@@ -66,7 +70,18 @@ pub fn batch_means(values: &[f64], batch: usize) -> Vec<f64> {
 /// Student's interval.
 #[must_use]
 pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesEstimate> {
-    let batch = (values.len() / BATCHES).max(1);
+    batched_interval(values, BATCHES, confidence)
+}
+
+/// Interval for the mean of samples within one trial, which are more correlated than trials: fewer batches are the safer side.
+/// `None` for fewer than [`MIN_SAMPLES`].
+#[must_use]
+pub fn samples_interval(samples: &[f64], confidence: f64) -> Option<SeriesEstimate> {
+    if samples.len() < MIN_SAMPLES { None } else { batched_interval(samples, SAMPLE_BATCHES, confidence) }
+}
+
+fn batched_interval(values: &[f64], batches: usize, confidence: f64) -> Option<SeriesEstimate> {
+    let batch = (values.len() / batches).max(1);
     let means = batch_means(values, batch);
     let sd = sample_sd(&means)?;
     let n = means.len() as f64;

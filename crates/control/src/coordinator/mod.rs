@@ -34,7 +34,9 @@ pub use fleet::{Fleet, Member};
 pub use foreign::{Foreign, ForeignCurve, run_foreign};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
-pub use schedule::{AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, anatomy_of};
+pub use schedule::{
+    AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, SinglePlan, anatomy_of, fit_to_path,
+};
 
 /// The measurement of a command.
 pub struct RunRequest {

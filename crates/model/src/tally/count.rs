@@ -122,6 +122,7 @@ impl Serialize for EndTally {
             after_first,
             before_last,
             measured,
+            steady_from_ns,
             rtt,
             probe,
             probes,
@@ -143,7 +144,7 @@ impl Serialize for EndTally {
         let more =
             [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
         let windows = [after_first.is_some(), before_last.is_some(), stamps.is_some(), anatomy.is_some()];
-        let lists = [!sizes.is_empty(), !probes.is_empty(), began_ns.is_some()];
+        let lists = [!sizes.is_empty(), !probes.is_empty(), began_ns.is_some(), steady_from_ns.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).chain(&lists).filter(|present| **present).count();
         let mut document = to.serialize_struct("EndTally", 11 + optional)?;
         began_ns.iter().try_for_each(|ns| document.serialize_field("began_ns", ns))?;
@@ -158,6 +159,7 @@ impl Serialize for EndTally {
         after_first.iter().try_for_each(|window| document.serialize_field("after_first", window))?;
         before_last.iter().try_for_each(|window| document.serialize_field("before_last", window))?;
         measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
+        steady_from_ns.iter().try_for_each(|ns| document.serialize_field("steady_from_ns", ns))?;
         rtt.iter().try_for_each(|rtt| document.serialize_field("rtt", rtt))?;
         probe.iter().try_for_each(|probe| document.serialize_field("probe", probe))?;
         if !probes.is_empty() {

@@ -77,6 +77,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
         (headline_title(outcome), Some(headline(outcome)), 1),
+        ("Seconds", seconds(outcome), 1),
         ("RTT", if working(outcome).is_some() { None } else { round_trips(outcome) }, 1),
         ("Transferred", transferred(outcome), 1),
         ("Ledger", ledger(outcome), WRAPPED),
@@ -117,7 +118,20 @@ fn headline(outcome: &Outcome) -> String {
     let both = if outcome.spec.direction == Direction::Both { "sum of both directions, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
-    format!("{figure} ({both}{interval}{} {trials}{trust})", summary.trials)
+    let settled = if is_growing(outcome) { ", not settled: still growing" } else { "" };
+    format!("{figure}{settled} ({both}{interval}{} {trials}{trust})", summary.trials)
+}
+
+/// Whether the rate was still growing when the trials ended.
+fn is_growing(outcome: &Outcome) -> bool {
+    outcome.summary.verdicts.contains(&Verdict::NotSettled)
+}
+
+/// The spread over the seconds of a single trial.
+fn seconds(outcome: &Outcome) -> Option<String> {
+    let seconds = outcome.summary.seconds?;
+    let [min, median, max] = [seconds.min_bps, seconds.median_bps, seconds.max_bps].map(units::bits_per_second);
+    Some(format!("{min} at the least, {median} at the median, {max} at the most"))
 }
 
 /// Round trips of a request test, or of TCP during a stream.
@@ -282,9 +296,36 @@ fn caveats(outcome: &Outcome) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
+/// The command of the run with one trial that is long enough to settle.
+fn longer(run: &Run, outcome: &Outcome) -> Option<String> {
+    let needed = outcome.summary.start_up.and_then(|start| start.needs_ns).filter(|_| is_growing(outcome))?;
+    let mut command: Vec<&str> = Vec::new();
+    let mut words = run.header.command.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let replaced = ["-t", "--time", "--trials", "--budget", "--warmup"];
+        match word.split_once('=') {
+            Some((flag, _)) if replaced.contains(&flag) => {}
+            None if replaced.contains(&word) => drop(words.next()),
+            None if word.starts_with("-t") && !word.starts_with("--") => {}
+            _ => command.push(word),
+        }
+    }
+    let words: Vec<String> = command.into_iter().skip(1).map(quoted).collect();
+    Some(format!("thru {} -t {}s --trials 1", words.join(" "), needed / 1_000_000_000))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// Commands that follow.
 fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
+    if let Some(longer) = longer(run, outcome) {
+        return format!("`{longer}` (until it settles), {why}");
+    }
     match &run.header.target {
         Some(target) if working(outcome).is_some() => {
             let (other, of) = match outcome.spec.direction {

@@ -75,6 +75,7 @@ impl SpecDraft {
             spec.flows = self.flows.unwrap_or(RESPONSIVENESS_FLOWS.min(fit));
         }
         spec.warmup_ns = self.warmup.map_or(spec.warmup_ns, |time| time.0);
+        spec.steady = self.is_steady(&spec, transport);
         let drain = self.drain.map(|rate| rate.0);
         // The limit applies to the receiving end.
         spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
@@ -83,6 +84,15 @@ impl SpecDraft {
         spec.probe = self.probe.or(self.responsiveness.then_some(RESPONSIVENESS_PROBES));
         spec.paced_to_receiver &= !self.find_no_loss;
         Ok(vec![spec])
+    }
+
+    /// Whether a stream's goodput is to be that of settled connections: a congestion window grows on its transport, it is measured by
+    /// time at the path's own rate, and its start-up was not asked for.
+    fn is_steady(&self, spec: &Spec, transport: &dyn Transport) -> bool {
+        let grows = matches!(transport.facts().framing, Some(Framing::Tcp | Framing::Tls | Framing::Quic));
+        let grows = grows || transport.facts().is_over_tcp();
+        let wanted = self.warmup.is_none_or(|time| time.0 > 0) && !self.responsiveness && self.rate.is_none();
+        grows && wanted && matches!(spec.stop, Stop::TimeNs(_))
     }
 
     fn transfer(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {

@@ -1,7 +1,7 @@
 //! `thru stream`: goodput.
 
 use clap::Args;
-use control::coordinator::Schedule;
+use control::coordinator::{Schedule, SinglePlan};
 use model::{BitRate, Nanos, Spec};
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{above_zero, whole};
@@ -28,13 +28,14 @@ pub struct StreamArgs {
     #[command(flatten)]
     bulk: Bulk,
 
-    /// Length of one trial [default: 1s; with --responsiveness 20s].
+    /// Length of one trial, --warmup included [default: as long as the path needs to settle, at least 1s; with --responsiveness 20s].
     #[arg(short, long, value_name = "TIME")]
     time: Option<Nanos>,
 
-    /// Exclude this time at the start of each trial from the rates. Byte counts include it.
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    warmup: Nanos,
+    /// Exclude this time at the start of each trial from the rates, in place of the start-up that is found in the trial itself
+    /// (TCP, TLS, QUIC). 0s includes the start-up. Byte counts always do.
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Nanos>,
 
     /// Limit the rate at which the receiver reads, over all flows of a direction: a slow application [default: no limit].
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
@@ -84,7 +85,7 @@ impl StreamArgs {
         let mut draft = SpecDraft {
             time: self.time,
             responsiveness: self.responsiveness,
-            warmup: Some(self.warmup),
+            warmup: self.warmup,
             drain: self.drain,
             find_no_loss: self.find_no_loss,
             probe: self.probe,
@@ -116,7 +117,10 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         kind: "stream",
         specs: vec![args.spec()?],
         rule: args.precision.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
-        schedule: Schedule::Single,
+        schedule: Schedule::Single(SinglePlan {
+            own_time: args.time.is_none(),
+            own_budget: args.precision.budget.is_none(),
+        }),
         peer: &args.peer,
         output: &args.output,
         shape: args.bulk.shape(),

@@ -1,7 +1,7 @@
 //! `thru transfer`: a fixed amount, as nttcp and rapid do it.
 
 use clap::Args;
-use control::coordinator::Schedule;
+use control::coordinator::{Schedule, SinglePlan};
 use model::Spec;
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
@@ -69,7 +69,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
         kind: "transfer",
         specs: vec![args.spec()?],
         rule: precision.rule(None),
-        schedule: Schedule::Single,
+        schedule: Schedule::Single(SinglePlan::default()),
         peer: &args.peer,
         output: &args.output,
         shape: args.bulk.shape(),

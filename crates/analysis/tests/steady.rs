@@ -1,0 +1,196 @@
+//! A settled stream's goodput is that of the path, or it is called not settled: over simulated connections whose steady rate is known.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test's helpers")]
+
+use analysis::steady::settle;
+use analysis::trial_value;
+use model::{EndTally, FlowTally, Interval, Spec, Stop, TcpSample};
+use proptest::prelude::*;
+
+const MSS: f64 = 1448.0;
+const MS: u64 = 1_000_000;
+
+/// How a congestion window grows after slow start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Control {
+    Reno,
+    Cubic,
+    /// Keeps the window at twice the path's product of rate and RTT, as BBR does.
+    Constant,
+}
+
+/// A path and the connection over it.
+#[derive(Debug, Clone, Copy)]
+struct Connection {
+    control: Control,
+    bits_per_second: f64,
+    rtt_ms: f64,
+    /// Queue of the bottleneck, relative to the product of rate and RTT.
+    queue: f64,
+    /// Slow start ends at this part of what fits the path, without a loss; above 1 it ends with losses.
+    exit: f64,
+    /// Limit of the receiver's window, in segments.
+    receive_window: f64,
+}
+
+/// The state of the connection in one step of 10 ms.
+struct State {
+    window: f64,
+    threshold: Option<f64>,
+    /// Of CUBIC: the window before the last reduction, and the time since.
+    peak: f64,
+    since_s: f64,
+    retransmits: u64,
+    delivered: f64,
+}
+
+impl Connection {
+    fn segments_per_s(&self) -> f64 {
+        self.bits_per_second / 8.0 / MSS
+    }
+
+    /// Both ends' tallies of a trial.
+    fn trial(&self, length_ms: u64) -> (EndTally, EndTally) {
+        let mut samples = vec![self.sample(0, &self.begin(), self.rtt_ms)];
+        let mut intervals = Vec::new();
+        let mut state = self.begin();
+        let mut before = 0.0;
+        for step in 1..=length_ms / 10 {
+            let rtt_ms = self.step(&mut state);
+            if step.is_multiple_of(10) {
+                samples.push(self.sample(step * 10, &state, rtt_ms));
+                let bytes = ((state.delivered - before) * MSS) as u64;
+                let (start_ns, end_ns) = ((step - 10) * 10 * MS, step * 10 * MS);
+                intervals.push(Interval { start_ns, end_ns, bytes_received: bytes, ..Interval::default() });
+                before = state.delivered;
+            }
+        }
+        let bytes = (state.delivered * MSS) as u64;
+        let flow = FlowTally { bytes_sent: bytes, tcp: samples, ..FlowTally::default() };
+        let near = EndTally { bytes_sent: bytes, flows: vec![flow], ..EndTally::default() };
+        let far = EndTally { bytes_received: bytes, receiving_ns: length_ms * MS, intervals, ..EndTally::default() };
+        (near, far)
+    }
+
+    fn begin(&self) -> State {
+        State { window: 10.0, threshold: None, peak: 0.0, since_s: 0.0, retransmits: 0, delivered: 0.0 }
+    }
+
+    fn sample(&self, at_ms: u64, state: &State, rtt_ms: f64) -> TcpSample {
+        let used = state.window.min(self.receive_window);
+        TcpSample {
+            at_ns: at_ms * MS,
+            rtt_ns: (rtt_ms * 1e6) as u64,
+            cwnd: state.window as u32,
+            ssthresh: state.threshold.map(|threshold| threshold as u32),
+            mss: MSS as u32,
+            unacked: used as u32,
+            retransmits: state.retransmits,
+            delivered: Some(state.delivered as u64),
+            ..TcpSample::default()
+        }
+    }
+
+    /// 10 ms pass. Returns the RTT.
+    fn step(&self, state: &mut State) -> f64 {
+        let product = self.segments_per_s() * self.rtt_ms / 1e3;
+        let flight = state.window.min(self.receive_window);
+        let rtt_ms = self.rtt_ms * (flight / product).max(1.0);
+        let delivered = flight * 10.0 / rtt_ms;
+        state.delivered += delivered;
+        state.since_s += 0.01;
+        // A window grows only while the flow uses it up.
+        let used = flight >= state.window * 0.9;
+        match (state.threshold, self.control) {
+            (None, _) if used => state.window += delivered,
+            (None, _) => {}
+            (Some(_), Control::Reno) if used => state.window += delivered / state.window,
+            (Some(_), Control::Cubic) if used => {
+                let wait = (state.peak * 0.3 / 0.4).cbrt();
+                let cubic = 0.4 * (state.since_s - wait).powi(3) + state.peak;
+                state.window = cubic.max(state.window + 0.5 * delivered / state.window);
+            }
+            _ => {}
+        }
+        let full = product * (1.0 + self.queue);
+        if state.threshold.is_none() && (state.window >= self.exit * product) {
+            (state.threshold, state.peak, state.since_s) = (Some(state.window), state.window / 0.7, 0.0);
+            if self.control == Control::Constant {
+                state.window = 2.0 * product;
+            }
+        } else if state.window > full && self.control != Control::Constant {
+            let factor = if self.control == Control::Reno { 0.5 } else { 0.7 };
+            (state.peak, state.since_s) = (state.window, 0.0);
+            state.window *= factor;
+            state.threshold = Some(state.window);
+            state.retransmits += 5;
+        }
+        rtt_ms
+    }
+
+    /// The goodput of the trial by the settled part, and whether it had settled.
+    fn measured(&self, length_ms: u64) -> (f64, bool) {
+        let spec = Spec { steady: true, stop: Stop::TimeNs(length_ms * MS), ..Spec::new("tcp", "stream") };
+        let (mut near, mut far) = self.trial(length_ms);
+        let settled = settle(&spec, &mut near, &mut far).expect("a series");
+        (trial_value(&spec, &near, &far).unwrap_or(0.0), settled)
+    }
+
+    /// The rate of a settled connection, bit/s: the path's, because the queue outlasts a reduction of the window, or the window's.
+    fn steady(&self) -> f64 {
+        self.bits_per_second.min(self.receive_window * MSS * 8e3 / self.rtt_ms)
+    }
+}
+
+fn path(control: Control, mbit: f64, rtt_ms: f64) -> Connection {
+    let (bits_per_second, receive_window) = (mbit * 1e6, f64::INFINITY);
+    Connection { control, bits_per_second, rtt_ms, queue: 1.0, exit: 1.5, receive_window }
+}
+
+#[test]
+fn a_short_path_settles_within_a_second() {
+    for control in [Control::Reno, Control::Cubic, Control::Constant] {
+        let connection = path(control, 100.0, 2.0);
+        let (bps, settled) = connection.measured(1_000);
+        assert!(settled && (bps / connection.steady() - 1.0).abs() < 0.01, "{control:?}: {bps}");
+    }
+}
+
+#[test]
+fn slow_start_alone_is_not_settled() {
+    let satellite = path(Control::Cubic, 5.0, 600.0);
+    assert!(!satellite.measured(2_000).1);
+    let (bps, settled) = satellite.measured(60_000);
+    assert!(settled && (bps / satellite.steady() - 1.0).abs() < 0.03, "{bps}");
+}
+
+#[test]
+fn a_window_that_grows_slowly_towards_the_path_is_not_settled() {
+    for control in [Control::Reno, Control::Cubic] {
+        let early = Connection { exit: 0.5, ..path(control, 100.0, 200.0) };
+        assert!(!early.measured(4_000).1, "{control:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_its_receiver_limits_is_settled() {
+    let limited = Connection { receive_window: 400.0, ..path(Control::Cubic, 1000.0, 50.0) };
+    let (bps, settled) = limited.measured(5_000);
+    assert!(settled && (bps / limited.steady() - 1.0).abs() < 0.01, "{bps}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_settled_goodput_is_that_of_the_path(
+        control in prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Constant)],
+        mbit in 5.0..300.0f64, rtt_ms in 1.0..300.0f64, queue in 1.0..3.0f64, exit in 0.3..2.0f64,
+        trial in prop_oneof![Just(30.0), Just(100.0), Just(300.0)],
+    ) {
+        let connection = Connection { queue, exit, ..path(control, mbit, rtt_ms) };
+        let length_ms = ((trial * rtt_ms / 100.0).ceil() as u64 * 100).clamp(1_000, 60_000);
+        let (bps, settled) = connection.measured(length_ms);
+        let off = bps / connection.steady() - 1.0;
+        prop_assert!(!settled || off.abs() < 0.05, "{connection:?}: {off:+.3} after {length_ms} ms");
+    }
+}
