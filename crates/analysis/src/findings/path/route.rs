@@ -1,7 +1,7 @@
 //! MTUs and routes.
 
 use model::units::seconds;
-use model::{EndTally, Outcome, Ping, RunHeader};
+use model::{EndTally, Outcome, RunHeader};
 
 use super::End;
 use crate::direction::{local, with_address};
@@ -12,6 +12,10 @@ const LARGEST: u32 = 65_535;
 /// unloaded path, and the host may be busy.
 const FACTOR: f64 = 1.5;
 const MARGIN_NS: u64 = 2_000_000;
+/// The slower of the two was measured on an unloaded path if its repetitions vary by at most this part of the difference, and this
+/// many ns for a busy host.
+const STEADY: f64 = 0.1;
+const NOISE_NS: f64 = 1e6;
 
 /// Whether the interfaces of the data have different MTUs: those of the routes, or where an end's route is not known that with the
 /// address of the data.
@@ -67,34 +71,38 @@ pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {
     })
 }
 
-/// Compares the minimum RTT of ping with TCP's: different ones mean different paths or queues.
+/// Compares the minimum RTT of ping with TCP's: different ones mean different paths or queues, if neither was measured on a loaded
+/// path. On an unloaded one all echoes took about as long, and so did the fastest segments of all connections.
 pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<String> {
     let path = header.path_outbound.as_ref()?;
-    let ping = path.ping.as_ref().and_then(shortest)?;
+    let ping = path.ping.as_ref()?;
     let trials = outcomes.iter().flat_map(|outcome| &outcome.trials);
     let sockets = trials.flat_map(|trial| &trial.near.flows).map(|flow| &flow.socket);
-    let (tcp, peer) = sockets.filter_map(|socket| Some((socket.min_rtt_ns?, socket.peer.as_deref()))).min()?;
-    let (less, more) = (ping.min(tcp), ping.max(tcp));
+    let minima: Vec<(u64, Option<&str>)> =
+        sockets.filter_map(|socket| Some((socket.min_rtt_ns?, socket.peer.as_deref()))).collect();
+    let ((tcp, peer), (slowest, _)) = (*minima.iter().min()?, *minima.iter().max()?);
+    let echo = ping.min_ns?;
+    let (less, more) = (echo.min(tcp), echo.max(tcp));
     if more as f64 <= FACTOR * less as f64 || more - less <= MARGIN_NS {
+        return None;
+    }
+    // Only the slower of the two can have waited in a queue.
+    let varied = if tcp > echo { slowest - tcp } else { ping.max_ns.unwrap_or(echo).saturating_sub(echo) };
+    if varied as f64 > STEADY * (more - less) as f64 + NOISE_NS {
         return None;
     }
     let elsewhere = match peer.filter(|peer| !is_address(peer, &path.peer)) {
         Some(peer) => format!(": ping went to {}, the data to {peer}", path.peer),
-        None if tcp > ping => {
-            ", although both went to the same address: packets are routed or queued by type or flow, or the path was loaded"
-                .into()
+        None if tcp > echo => {
+            ", although both went to the same address: packets are routed or queued by type or flow".into()
         }
         None => ", although both went to the same address: echo replies are delayed or take another path".into(),
     };
     Some(format!(
         "Ping and the data took different paths or queues: the minimum RTT is {} by ping and {} by TCP{elsewhere}.",
-        seconds(ping as f64),
+        seconds(echo as f64),
         seconds(tcp as f64)
     ))
-}
-
-fn shortest(ping: &Ping) -> Option<u64> {
-    ping.min_ns
 }
 
 /// Whether `peer`, with its port, is at `address`.

@@ -245,3 +245,26 @@ fn steal_time_is_reported_from_five_ticks_and_one_percent() {
     assert!(said(100_000_000).contains("The hypervisor of the far end gave 10"), "{}", said(100_000_000));
     assert_eq!(said(40_000_000), "", "four ticks");
 }
+
+#[test]
+fn ping_and_data_differ_only_where_neither_was_measured_on_a_loaded_path() {
+    let said = |echoes: [u64; 2], minima: &[u64]| {
+        let mut header = header();
+        let ms = |ms: u64| Some(ms * 1_000_000);
+        header.path_outbound.as_mut().unwrap().ping =
+            Some(Ping { min_ns: ms(echoes[0]), max_ns: ms(echoes[1]), ..Ping::default() });
+        let mut outcome = crate::curve::testing::made("stream", 0, 1_024, &vec![1e9; minima.len()]);
+        for (trial, least) in outcome.trials.iter_mut().zip(minima) {
+            let socket =
+                SocketFacts { peer: Some("192.0.2.2:5".into()), min_rtt_ns: ms(*least), ..SocketFacts::default() };
+            trial.near.flows = vec![FlowTally { socket, ..FlowTally::default() }];
+        }
+        of_path(&header, &[outcome], &Default::default()).into_iter().map(|one| one.statement).collect::<String>()
+    };
+    assert!(said([10, 10], &[45, 45, 46]).contains("10.0 ms by ping and 45.0 ms by TCP, although"));
+    assert!(said([45, 46], &[10, 30, 20]).contains("echo replies are delayed"));
+    // A flow that fills a queue delays each connection by another time, and a slow link the echoes behind each other.
+    assert_eq!(said([10, 10], &[45, 60, 52]), "");
+    assert_eq!(said([45, 80], &[10, 10, 10]), "");
+    assert_eq!(said([10, 10], &[11, 11, 11]), "");
+}
