@@ -15,6 +15,7 @@ mod curve;
 mod direction;
 pub mod findings;
 pub mod history;
+mod in_force;
 pub mod limiter;
 pub mod outcome;
 pub mod plan;

@@ -8,6 +8,7 @@ use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, FlowTall
 use model::{Spec, Trial, Verdict};
 
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
+use crate::in_force::in_force;
 use crate::limiter;
 use crate::outcome::{Headline, add_verdict};
 
@@ -19,8 +20,9 @@ const MAX_FACTOR: f64 = 10.0;
 /// Sets an outcome's ceiling from its trials and the inventories of both hosts, and a verdict if the goodput is above it. Null if no
 /// bound is known, and for patterns without goodput.
 pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
-    let path = limiter::known_bps(outcome, near, far);
-    outcome.summary.ceiling = ceiling(outcome, path, near, far);
+    let [near, far] = in_force(outcome, &[], [near, far]);
+    let path = limiter::known_bps(outcome, &near, &far);
+    outcome.summary.ceiling = ceiling(outcome, path, &near, &far);
     if excess(outcome).is_some() {
         add_verdict(outcome, Verdict::AboveCeiling);
     }

@@ -27,6 +27,8 @@ use model::{Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, TimePart, Wh
 use clocks::Clocks;
 use observations::Observations;
 
+use crate::in_force::in_force;
+
 pub(crate) use bottleneck::known_bps;
 pub use changes::changes;
 pub use notes::between_runs;
@@ -52,7 +54,8 @@ struct Weighed {
 /// Points of a curve share passes and are too short for the clocks: use [`changes()`] for curves.
 #[must_use]
 pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory) -> Option<Why> {
-    let observations = Observations::new(outcome, passes, [near, far]);
+    let [near, far] = in_force(outcome, passes, [near, far]);
+    let observations = Observations::new(outcome, passes, [&near, &far]);
     if observations.directions.is_empty() {
         return None;
     }

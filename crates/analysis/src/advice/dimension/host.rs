@@ -9,6 +9,10 @@ const CPU: &[LimiterKind] =
     &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq, LimiterKind::RoundTrip];
 const WINDOWS: &[LimiterKind] = &[LimiterKind::SendBuffer, LimiterKind::ReceiveWindow, LimiterKind::CongestionWindow];
 
+/// Whether TCP scales windows: without that, no window is larger than 64 KiB (RFC 7323, section 2.2).
+pub(super) const SYSCTL_SCALING: Dimension =
+    Dimension { name: "window-scaling", class: Some("sysctl"), goals: BULK, eases: WINDOWS, levels: scaling };
+
 /// The limits of the kernel's autotuning of buffers (tcp(7), tcp_rmem and tcp_wmem).
 pub(super) const SYSCTL_BUFFERS: Dimension =
     Dimension { name: "autotuning-limit", class: Some("sysctl"), goals: BULK, eases: WINDOWS, levels: buffers };
@@ -128,6 +132,20 @@ fn needed(path: &SearchContext<'_>) -> Option<u64> {
     let remedies = path.pilot.summary.why.iter().flat_map(|why| &why.remedies);
     let limits = remedies.filter(|one| AUTOTUNING.iter().any(|name| one.setting.strip_prefix("sysctl.") == Some(name)));
     limits.filter_map(|one| one.value.split_whitespace().next_back()?.parse().ok()).max()
+}
+
+/// Both ends must offer it, so both are changed.
+fn scaling(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+    const NAME: &str = "net.ipv4.tcp_window_scaling";
+    let off: Vec<Role> = BOTH
+        .iter()
+        .copied()
+        .filter(|role| path.host(*role).sysctl.get(NAME).is_some_and(|value| value == "0"))
+        .collect();
+    if off.is_empty() {
+        return Err(format!("no host has switched {NAME} off"));
+    }
+    Ok(vec![Level::start("0"), Level::new("1", off.into_iter().map(|role| sysctl(role, NAME, "1")).collect())])
 }
 
 fn idle(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {

@@ -14,6 +14,8 @@ use model::{
 };
 use model::{ReceiveBy, Role, SendBy, Setting, Spec};
 
+use crate::in_force::in_force;
+
 /// Every dimension, in the order in which changes are combined (a later one may refine an earlier one) and, without other evidence,
 /// tried.
 const DIMENSIONS: &[Dimension] = &[
@@ -29,6 +31,7 @@ const DIMENSIONS: &[Dimension] = &[
     buffers::RECEIVE_BUFFER,
     cores::PIN,
     sockets::NODELAY,
+    host::SYSCTL_SCALING,
     host::SYSCTL_BUFFERS,
     host::SYSCTL_IDLE,
     host::SYSCTL_BUSY_READ,
@@ -128,6 +131,8 @@ enum Edit {
 /// The dimensions to try on a path, in the order suggested by the evidence, and those not to try, with the reason.
 #[must_use]
 pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntried>) {
+    let [near, far] = in_force(path.pilot, &[], [path.near, path.far]);
+    let path = &SearchContext { near: &near, far: &far, ..*path };
     let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {

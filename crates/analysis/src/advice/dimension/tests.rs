@@ -210,3 +210,37 @@ fn round_trips_have_their_own_dimensions() {
     let at = [1, 0, 0];
     assert_eq!(spec_of(&spec, &candidates, &at).0.strategy, model::Strategy::Spin);
 }
+
+#[test]
+fn window_scaling_is_tried_where_a_host_has_it_off() {
+    let spec = Spec::new("tcp", "stream");
+    let (outcome, on, mut off) = (pilot(&spec), host(), host());
+    off.sysctl.insert("net.ipv4.tcp_window_scaling".into(), "0".into());
+    let allow = ["sysctl".to_owned()].into();
+    let tried = |far: &Inventory, pilot: &Outcome| {
+        let (sends, receives) = (&[SendBy::Copy][..], &[ReceiveBy::Copy][..]);
+        let goal = Goal::Throughput;
+        let path = SearchContext {
+            goal,
+            spec: &spec,
+            pilot,
+            near: &on,
+            far,
+            sends,
+            receives,
+            fixed_block: false,
+            allow: &allow,
+        };
+        let (found, untried) = candidates(&path);
+        let at = found.iter().position(|one| one.name == "window-scaling");
+        (at.map(|at| found[at].levels[1].edits.clone()), untried.iter().any(|one| one.what == "window-scaling"))
+    };
+    let key = "sysctl.net.ipv4.tcp_window_scaling";
+    let edit = Edit::Setting(Role::Passive, Setting { key: key.into(), value: "1".into() });
+    assert_eq!(tried(&off, &outcome), (Some(vec![edit.clone()]), false));
+    assert_eq!(tried(&on, &outcome), (None, true));
+    // Switched off by the measurement itself.
+    let mut set = outcome.clone();
+    set.spec.settings.far = vec![Setting { key: key.into(), value: "0".into() }];
+    assert_eq!(tried(&on, &set), (Some(vec![edit]), false));
+}
