@@ -108,13 +108,22 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     // Before a bottleneck on the path data waits in the send queue too.
     let sign = sign * ramp(each(&flows, SenderFlow::supplied).unwrap_or(1.0), 0.2, 0.6);
     let full = full_thread(observations, direction).max(late_acknowledgements(observations, direction, &flows));
-    let weight = 0.9 * sign * (1.0 - full) * (1.0 - qdisc_limited(direction));
+    let goodput = goodput_bps(direction)?;
+    let usual = usual(&rates);
+    let weight = 0.9 * sign * (1.0 - full) * (1.0 - qdisc_limited(direction)) * (1.0 - exceeded(usual, goodput));
     let varied = varied(&rates);
-    let observation = if standing.max(little) >= paced {
+    let observation = if standing > 0.0 && standing >= paced.max(little) {
         format!(
             "a standing queue raised the RTT from its minimum of {} to {}{varied}",
             seconds(shortest),
             seconds(shortest + added)
+        )
+    } else if little >= paced {
+        let long = each(&flows, SenderFlow::long_rtt_ns).unwrap_or(shortest + added);
+        format!(
+            "a queue raised the RTT from its minimum of {} to {} in a fifth of the samples{varied}",
+            seconds(shortest),
+            seconds(long)
         )
     } else {
         let rate: f64 = flows.iter().filter_map(estimate).sum();
@@ -122,7 +131,7 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     };
     Some(Bottleneck {
         weight,
-        bps: usual(&rates).or_else(|| goodput_bps(direction))?,
+        bps: usual.unwrap_or(goodput).max(goodput),
         observation,
         shared: observations.spec.start_ns.is_some(),
     })
@@ -143,10 +152,15 @@ fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, 
     );
     Some(Bottleneck {
         weight,
-        bps: usual(&rates).unwrap_or(goodput),
+        bps: usual(&rates).unwrap_or(goodput).max(goodput),
         observation,
         shared: observations.spec.start_ns.is_some(),
     })
+}
+
+/// Whether more arrived than the rates between samples allow, from 0 to 1: then they are not those of a bottleneck.
+fn exceeded(usual: Option<f64>, goodput: f64) -> f64 {
+    usual.map_or(0.0, |usual| ramp(goodput / usual.max(1.0), 1.2, 1.6))
 }
 
 /// The rate of a bottleneck, if there are enough rates: a high quantile, because less may arrive at the bottleneck at times.
@@ -232,7 +246,9 @@ fn steady(rates: &[f64]) -> f64 {
         return 0.6;
     }
     let same = 1.0 - ramp((high - low) / middle, 0.08, 0.35);
-    let capped = 0.9 * (1.0 - ramp((top - upper) / top, 0.03, 0.12));
+    // A rate that falls to a small part of its level between bursts is a window's or a pause's.
+    let bursts = ramp((high - low) / (high + low), 0.5, 0.8);
+    let capped = 0.9 * (1.0 - ramp((top - upper) / top, 0.03, 0.12)) * (1.0 - bursts);
     same.max(capped)
 }
 

@@ -236,10 +236,15 @@ impl<'a> SenderFlow<'a> {
         self.inner().windows(2).filter_map(between).collect()
     }
 
+    /// The 80th percentile of the smoothed RTT, ns.
+    pub(super) fn long_rtt_ns(&self) -> Option<f64> {
+        let rtts: Vec<f64> = self.inner().iter().map(|one| one.rtt_ns as f64).filter(|ns| *ns > 0.0).collect();
+        quantile(&rtts, 0.8).or_else(|| self.srtt_ns())
+    }
+
     /// Whether segments queued on the path at times, from 0 to 1, by the 80th percentile of the RTT.
     pub(super) fn queued(&self) -> Option<f64> {
-        let rtts: Vec<f64> = self.inner().iter().map(|one| one.rtt_ns as f64).filter(|ns| *ns > 0.0).collect();
-        let (long, shortest) = (quantile(&rtts, 0.8).or_else(|| self.srtt_ns())?, self.min_rtt_ns()?);
+        let (long, shortest) = (self.long_rtt_ns()?, self.min_rtt_ns()?);
         let added = long - shortest;
         Some(ramp(added, 1e6, 3e6) * ramp(added / shortest, 0.05, 0.2))
     }

@@ -14,6 +14,10 @@ use crate::findings::wording;
 
 /// Sizes are rounded up to a multiple of this, bytes.
 const STEP: u64 = 1 << 20;
+/// The same for sizes below that step, bytes.
+const SMALL_STEP: u64 = 64 << 10;
+/// How far above the measured rate the estimate of a bottleneck has to be to count, as a factor.
+const MORE: f64 = 1.2;
 /// Part of a limit from which a buffer that the kernel sizes counts as having reached it.
 const REACHED: f64 = 0.9;
 
@@ -29,6 +33,46 @@ pub(super) struct Buffer {
     granted: &'static str,
     requested: fn(&EndOptions) -> Option<u64>,
     had: fn(&FlowTally) -> Option<u64>,
+}
+
+/// Whether TCP scales windows.
+pub(super) const SCALING: &str = "net.ipv4.tcp_window_scaling";
+/// The largest window without scaling, bytes (RFC 7323, section 2.2).
+const UNSCALED: f64 = 65_535.0;
+
+/// The ends whose hosts do not scale windows, in words, where that ends the window of a connection at 64 KiB.
+pub(super) fn unscaled(direction: &DirectionView<'_>) -> Option<&'static str> {
+    let flows = sender_flows(direction);
+    let window = each(&flows, SenderFlow::window_bytes)?;
+    // Announced windows are whole multiples of the MSS.
+    (window <= UNSCALED + 1.0).then_some(())?;
+    match [off(&direction.sender), off(&direction.receiver)] {
+        [true, true] => Some("each host"),
+        [true, false] => Some("the sending host"),
+        [false, true] => Some("the receiving host"),
+        [false, false] => None,
+    }
+}
+
+/// Whether a host does not scale windows.
+fn off(side: &Side<'_>) -> bool {
+    side.host.sysctl.get(SCALING).is_some_and(|value| value.trim() == "0")
+}
+
+/// What lets an end scale windows, for a window of `window` bytes.
+fn scaled(side: &Side<'_>, role: Role, window: f64, why: &str) -> Option<Remedy> {
+    let end = if role == Role::Active { "near" } else { "far" };
+    let command = tune(SCALING, "1");
+    let statement = format!("`{command}` on the {end} host: {why}; without window scaling a window has at most 64 KiB");
+    off(side).then(|| Remedy {
+        role,
+        setting: format!("sysctl.{SCALING}"),
+        now: "0".into(),
+        value: "1".into(),
+        window_bytes: window as u64,
+        command,
+        statement,
+    })
 }
 
 /// The sender's.
@@ -79,7 +123,7 @@ impl Buffer {
             let [least, default, most] = self.limits(side)?;
             let needed = up(2.0 * window);
             let reason = format!(
-                "on the {end} host (now {}): {why}; the third value of {} counts memory, twice that, in whole MiB",
+                "on the {end} host (now {}): {why}; the third value of {} counts memory, twice that, rounded up",
                 wording::rounded_size(most as f64),
                 self.autotuning
             );
@@ -159,25 +203,38 @@ fn of_direction(
         let binds = buffer.reached(side).is_some() || (buffer.requested)(side.options).is_some();
         binds && limiters.contains(&buffer.kind)
     };
-    if !buffers.iter().any(limits) {
+    let scaling = limiters.contains(&LimiterKind::ReceiveWindow) && unscaled(direction).is_some();
+    if !scaling && !buffers.iter().any(limits) {
         return Vec::new();
     }
-    buffers.iter().filter_map(|(buffer, side, role)| buffer.remedy(side, *role, window, &why)).collect()
+    let ends = [(&direction.sender, sender), (&direction.receiver, receiver)];
+    let first = ends.into_iter().filter(|_| scaling).filter_map(|(side, role)| scaled(side, role, window, &why));
+    let larger = buffers.iter().filter_map(|(buffer, side, role)| buffer.remedy(side, *role, window, &why));
+    first.chain(larger).collect()
 }
 
-/// The rate to make room for, bit/s, and what it is: the line's, if it is known and not reached, else the next power of ten of the rate.
+/// The rate to make room for, bit/s, and what it is: the smallest known one of the path that is above the measured one, a bottleneck's
+/// or the line's; else twice the measured one, because a rate that nothing reached is not known.
 fn aim(observations: &Observations<'_>, rate: f64) -> (f64, &'static str) {
     let ceiling = observations.outcome.summary.ceiling.as_ref();
     let others = ceiling.iter().flat_map(|ceiling| ceiling.others.iter().map(|one| (one.kind, one.bps)));
     let all = ceiling.iter().map(|ceiling| (ceiling.kind, ceiling.bound_bps)).chain(others);
-    let line = all.into_iter().find(|(kind, bps)| *kind == BoundKind::Line && *bps > rate).map(|(_, bps)| bps);
-    match line.filter(|_| observations.spec.direction != Direction::Both) {
-        Some(bps) => (bps, " (the line)"),
-        None => (10f64.powf((1.2 * rate).log10().ceil()), ""),
+    let of_path = all.filter(|(kind, bps)| match kind {
+        BoundKind::Line => *bps > rate,
+        // An estimate that the measured rate has nearly reached may be the buffer's own rate.
+        BoundKind::Path => *bps > MORE * rate,
+        _ => false,
+    });
+    let known = of_path.min_by(|a, b| a.1.total_cmp(&b.1));
+    match known.filter(|_| observations.spec.direction != Direction::Both) {
+        Some((BoundKind::Path, bps)) => (bps, " (the bottleneck)"),
+        Some((_, bps)) => (bps, " (the line)"),
+        None => (2.0 * rate, " (twice the measured rate)"),
     }
 }
 
-/// Rounded up to whole MiB.
+/// Rounded up to whole steps: small windows would be multiplied by a step of a MiB.
 fn up(bytes: f64) -> u64 {
-    (bytes.max(1.0) as u64).next_multiple_of(STEP)
+    let step = if bytes < STEP as f64 { SMALL_STEP } else { STEP };
+    (bytes.max(1.0) as u64).next_multiple_of(step)
 }

@@ -1,3 +1,4 @@
+mod claims;
 mod recorded;
 mod recorded_case;
 mod remedies;
@@ -110,15 +111,16 @@ fn a_small_send_buffer_is_the_send_buffer() {
     let said =
         "64 KiB send buffer (SO_SNDBUF of 32 KiB, which the kernel doubles) over 20.0 ms carries at most 26.2 Mbit/s";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // 100 Mbit/s over 20 ms are 250 kB, rounded up to a MiB.
+    // Twice 20 Mbit/s over 20 ms are 100 kB, rounded up.
     let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
-    assert_eq!((remedy.setting.as_str(), remedy.command.as_str()), ("sndbuf", "sndbuf 1MiB"));
-    assert_eq!((remedy.role, remedy.window_bytes), (model::Role::Active, 250_000));
+    assert_eq!((remedy.setting.as_str(), remedy.command.as_str()), ("sndbuf", "sndbuf 128KiB"));
+    assert_eq!((remedy.role, remedy.window_bytes), (model::Role::Active, 100_000));
     // A host that grants less than the request must grant more first.
-    case.hosts[0].sysctl.insert("net.core.wmem_max".into(), "212992".into());
+    case.hosts[0].sysctl.insert("net.core.wmem_max".into(), "65536".into());
     let [remedy] = &case.why().remedies[..] else { panic!("no remedy") };
-    assert_eq!(remedy.command, "thru tune set sysctl.net.core.wmem_max=1048576");
-    assert!(remedy.statement.contains("(now 208 KiB), and then `sndbuf 1MiB`: 100 Mbit/s × RTT"), "{remedy:?}");
+    assert_eq!(remedy.command, "thru tune set sysctl.net.core.wmem_max=131072");
+    let said = "(now 64 KiB), and then `sndbuf 128KiB`: 40.0 Mbit/s (twice the measured rate) × RTT";
+    assert!(remedy.statement.contains(said), "{remedy:?}");
 }
 
 #[test]
@@ -476,7 +478,7 @@ fn two_buffers_of_nearly_the_same_size_are_both_reported() {
         why.statement
     );
     let settings: Vec<&str> = why.remedies.iter().map(|one| one.command.as_str()).collect();
-    assert_eq!(settings, ["rcvbuf 1MiB", "sndbuf 1MiB"]);
+    assert_eq!(settings, ["rcvbuf 128KiB", "sndbuf 128KiB"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use model::{Spec, Strategy};
 
-use super::observations::{Observations, wall_ns};
+use super::observations::{Observations, ramp, wall_ns};
 use crate::direction::Side;
 
 /// What the busiest measuring thread of an end did, as shares of the trial's time.
@@ -16,6 +16,12 @@ pub(super) struct Busy {
 }
 
 impl Busy {
+    /// Whether it used enough CPU to be slowed by the want of it, from 0 to 1. A thread that hardly runs is woken late at times, which
+    /// limits no bulk transfer.
+    pub(super) fn works(&self) -> f64 {
+        ramp(self.ran, 0.03, 0.1)
+    }
+
     /// Share of the time in which it had work to do.
     pub(super) fn share(&self) -> f64 {
         (self.ran + self.waited).min(1.0)

@@ -24,7 +24,7 @@ pub(super) const THREAD: Rule = Rule {
             .flat_map(|(kind, name, side)| {
                 let Some(busy) = busiest(observations, side) else { return Vec::new() };
                 // Full, or waiting for CPU for a large part of the time.
-                let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5));
+                let full = 0.95 * ramp(busy.share(), 0.8, FULL).max(ramp(busy.waited, 0.1, 0.5)) * busy.works();
                 // Of two threads that wait for each other the one that sleeps less is the limit.
                 let other = if kind == LimiterKind::SenderCpu { &direction.receiver } else { &direction.sender };
                 let busier =
@@ -74,7 +74,7 @@ pub(super) const CORE: Rule = Rule {
                 };
                 // If the threads' own time is known and they are not full, another program fills the core.
                 let own = if kind == LimiterKind::Softirq { None } else { busiest(observations, side) };
-                let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8));
+                let own = own.map_or(1.0, |thread| ramp(thread.share(), 0.4, 0.8) * thread.works());
                 let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(observations, direction, kind));
                 Signal::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);

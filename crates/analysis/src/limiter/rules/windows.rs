@@ -21,10 +21,14 @@ pub(super) const RECEIVE: Rule = Rule {
         let Some(part) = used(observations, direction, &flows, SenderFlow::window_bytes) else { return Vec::new() };
         // The window is smaller than the congestion window, and is used up.
         let smaller = each(&flows, |flow| Some(f64::from(u8::from(flow.window_bytes()? <= flow.cwnd_bytes()?))));
-        let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0);
+        let fits = near_bound(&flows, total(&flows, SenderFlow::window_bytes));
+        let weight = 0.9 * ramp(part, 0.5, 0.9) * smaller.unwrap_or(1.0) * fits;
         Signal::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&flows, SenderFlow::window_bytes);
-            let more = at_limit(&buffers::RECEIVE, &direction.receiver).unwrap_or_default();
+            let more = match buffers::unscaled(direction) {
+                Some(end) => format!(" (not scaled: {end} has {}=0)", buffers::SCALING),
+                None => at_limit(&buffers::RECEIVE, &direction.receiver).unwrap_or_default(),
+            };
             format!("{} window{more} over {}", wording::rounded_size(window), at_most(&flows, window))
         })
     },
@@ -97,7 +101,9 @@ pub(super) const SEND: Rule = Rule {
         // The program is woken when a third of the buffer is free (sk_stream_write_space), so a part of it is always free.
         let smaller =
             each(&flows, |flow| Some(f64::from(u8::from(flow.sndbuf()? * LEAST_FILLED <= flow.cwnd_bytes()?))));
-        let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0);
+        let segment_wise = flows.iter().any(|flow| bottleneck::one_segment_at_a_time(direction, flow));
+        let fits = if segment_wise { 1.0 } else { near_bound(&flows, total(&flows, SenderFlow::send_buffer_bytes)) };
+        let weight = 0.9 * ramp(part, 0.35, 0.7) * smaller.unwrap_or(1.0) * fits;
         Signal::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&flows, SenderFlow::send_buffer_bytes), total(&flows, SenderFlow::sndbuf));
             let over = if bytes > 1.05 * own {
@@ -110,7 +116,7 @@ pub(super) const SEND: Rule = Rule {
                 None => limit.unwrap_or_default(),
             };
             let own = wording::rounded_size(own);
-            if flows.iter().any(|flow| bottleneck::one_segment_at_a_time(direction, flow)) {
+            if segment_wise {
                 let mss = wording::rounded_size(mean(&flows, SenderFlow::mss));
                 return format!(
                     "{own} send buffer{more} has no room for two segments of {mss}, so each waits for a delayed acknowledgement"
@@ -156,10 +162,22 @@ fn total<'a>(flows: &[SenderFlow<'a>], of: impl Fn(&SenderFlow<'a>) -> Option<f6
 /// The rate of `bytes` per RTT: the smoothed one, or the minimum one if the rate itself shows that most RTTs were shorter than the
 /// smoothed one, which includes acknowledgements that waited for CPU.
 fn at_most(flows: &[SenderFlow<'_>], bytes: f64) -> String {
+    let rtt = bounding_rtt(flows, bytes);
+    format!("{} carries at most {}", seconds(rtt), bits_per_second(bytes * 8e9 / rtt))
+}
+
+/// The RTT of [`at_most`], ns.
+fn bounding_rtt(flows: &[SenderFlow<'_>], bytes: f64) -> f64 {
     let [smoothed, shortest] = [mean(flows, SenderFlow::srtt_ns), mean(flows, SenderFlow::min_rtt_ns)];
     let rate = total(flows, |flow| Some(flow.rate_bps));
-    let rtt = if rate > bytes * 8e9 / smoothed && shortest < smoothed { shortest } else { smoothed };
-    format!("{} carries at most {}", seconds(rtt), bits_per_second(bytes * 8e9 / rtt))
+    if rate > bytes * 8e9 / smoothed && shortest < smoothed { shortest } else { smoothed }
+}
+
+/// Whether the rate is near what [`at_most`] says `bytes` carry, from 0 to 1: a bound that is far above the rate limits nothing.
+fn near_bound(flows: &[SenderFlow<'_>], bytes: f64) -> f64 {
+    let part = total(flows, |flow| Some(flow.rate_bps)) * bounding_rtt(flows, bytes) / (8e9 * bytes);
+    // Unknown round trips say nothing against the bound.
+    if part.is_nan() { 1.0 } else { ramp(part, 0.25, 0.4) }
 }
 
 fn mean<'a>(flows: &[SenderFlow<'a>], of: impl Fn(&SenderFlow<'a>) -> Option<f64>) -> f64 {

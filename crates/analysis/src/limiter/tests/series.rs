@@ -163,6 +163,9 @@ fn the_round_trips_of_a_few_segments_contain_delayed_acknowledgements() {
     let mut case = RecordedCase::tcp(13, 14 * MS);
     case.samples(|_, one| (one.min_rtt_ns, one.mss, one.cwnd, one.unacked) = (Some(10 * MS), 2_948, 7, 7));
     assert_eq!(case.limiter(), LimiterKind::CongestionWindow);
-    case.samples(|_, one| (one.mss, one.cwnd, one.unacked) = (737, 28, 28));
+    case.samples(|i, one| {
+        (one.mss, one.cwnd, one.unacked) = (737, 28, 28);
+        one.delivered = Some(13 * 125_000 / 737 * i / 10);
+    });
     assert_eq!(case.limiter(), LimiterKind::Link);
 }
