@@ -201,6 +201,10 @@ pub enum LimiterKind {
     Qdisc,
     /// The receiver's datagram buffer.
     SocketBuffer,
+    /// Packets larger than the path carries.
+    PathMtu,
+    /// The congestion window, because segments arrived out of order.
+    Reordering,
     /// The round trip itself: one exchange at a time.
     RoundTrip,
     /// The network as the sender's TCP sees it: busy, and limited by neither window nor buffer. Only used for a part of the time;
@@ -228,6 +232,8 @@ impl LimiterKind {
             Self::Link => "link rate",
             Self::Qdisc => "qdisc",
             Self::SocketBuffer => "socket buffer",
+            Self::PathMtu => "path MTU",
+            Self::Reordering => "reordering",
             Self::RoundTrip => "round trip",
             Self::Network => "busy otherwise",
             Self::Unexplained => "unexplained",

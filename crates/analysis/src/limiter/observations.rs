@@ -126,6 +126,16 @@ impl<'a> SenderFlow<'a> {
         Some(last.spurious?.saturating_sub(first.spurious?))
     }
 
+    /// By how many others a segment was overtaken, at most, as TCP learnt it; `None` without a series.
+    pub(super) fn reordering(&self) -> Option<u32> {
+        self.flow.tcp.iter().map(|one| one.reordering).max()
+    }
+
+    /// Share of the samples in which TCP waited for segments that were missing in between: in disorder, or in recovery.
+    pub(super) fn disordered(&self) -> Option<f64> {
+        self.part(|one| one.state >= 1)
+    }
+
     /// Sending MSS, bytes.
     pub(super) fn mss(&self) -> Option<f64> {
         let last = self.flow.tcp.last().map(|one| one.mss).or(self.flow.socket.mss);

@@ -1,4 +1,5 @@
 mod claims;
+mod packets;
 mod recorded;
 mod recorded_case;
 mod remedies;

@@ -5,6 +5,7 @@ use model::units::{bits_per_second, seconds};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
+use super::packets::needless;
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 
@@ -27,7 +28,10 @@ pub(super) const LOSS: Rule = Rule {
         let near_threshold = each(&flows, SenderFlow::limited_by_loss)
             .or_else(|| each(&flows, |flow| Some(1.0 - ramp(flow.rate_bps / mathis(flow)?, 2.0, 5.0))));
         // Losses at a bottleneck are its queue's overflow: the bottleneck is the limit.
-        let weight = 0.9 * near_threshold.unwrap_or(0.0) * (1.0 - bottleneck::weight(observations, direction));
+        let weight = 0.9
+            * near_threshold.unwrap_or(0.0)
+            * (1.0 - bottleneck::weight(observations, direction))
+            * (1.0 - needless(&flows));
         Signal::of(LimiterKind::Loss, weight, || {
             let sent: f64 = flows.iter().filter_map(|flow| segments(flow, direction)).sum();
             let part = retransmitted as f64 / sent.max(retransmitted as f64);

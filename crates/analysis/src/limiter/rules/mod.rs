@@ -6,6 +6,7 @@ mod cores;
 mod datagrams;
 mod exchanges;
 mod pacing;
+mod packets;
 mod path;
 mod requested;
 mod windows;
@@ -75,6 +76,8 @@ pub const RULES: &[Rule] = &[
     windows::SEND,
     congestion::LOSS,
     congestion::WINDOW,
+    packets::SIZE,
+    packets::ORDER,
     path::BOTTLENECK,
     path::LINE,
     path::QDISC,

@@ -1,0 +1,115 @@
+//! Packets that the path does not carry as they were sent: too large, or in another order.
+
+use core::net::{IpAddr, SocketAddr};
+
+use model::LimiterKind;
+use model::units::{bits_per_second, count};
+
+use super::super::bottleneck;
+use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
+use super::{Rule, Signal};
+use crate::direction::{DirectionView, with_address};
+
+/// Headers of UDP over IPv4 and over IPv6, bytes (RFC 768, RFC 791, RFC 8200).
+const HEADERS: [u64; 2] = [28, 48];
+/// Share of the datagrams from which the path counts as carrying them.
+const ARRIVES: f64 = 0.05;
+
+pub(super) const SIZE: Rule = Rule {
+    name: "packet-size",
+    speaks_for: &[LimiterKind::PathMtu],
+    about: "Hardly any datagram arrived and each is larger than an MTU of the path, or no full segment was acknowledged although smaller ones were.",
+    source: "RFC 4821, section 1, and RFC 2923, section 2.1 (black holes of path MTU discovery); RFC 8085, section 3.2",
+    evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
+        datagram_size(direction).into_iter().chain(segment_size(direction)).flatten().collect()
+    },
+};
+
+/// Datagrams that are larger than the MTU of an end, or that all disappeared.
+fn datagram_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
+    let (sent, arrived) = (direction.sender.tally.datagrams?.sent, direction.receiver.tally.datagrams?.received);
+    if sent == 0 || arrived as f64 > ARRIVES * sent as f64 {
+        return None;
+    }
+    let flow = direction.sender.flows().next()?;
+    let address = |text: &Option<String>| Some(text.as_ref()?.parse::<SocketAddr>().ok()?.ip().to_canonical());
+    let peer = address(&flow.socket.peer);
+    let ipv6 = peer.or_else(|| address(&flow.socket.local)).is_some_and(|address| matches!(address, IpAddr::V6(_)));
+    let packet = direction.sender.tally.bytes_sent / sent + HEADERS[usize::from(ipv6)];
+    let of_receiver = peer.and_then(|peer| with_address(direction.receiver.host, peer)?.mtu);
+    let least = of_receiver.into_iter().chain(flow.socket.pmtu).min().filter(|mtu| u64::from(*mtu) < packet);
+    let arrivals = format!("{} of {} datagrams arrived", count(arrived as f64), count(sent as f64));
+    Some(match least {
+        Some(mtu) => Signal::of(LimiterKind::PathMtu, 0.95, || {
+            format!("{arrivals}: each is a packet of {packet} bytes, larger than the MTU of {mtu} bytes on the path")
+        }),
+        // Without an MTU that is known to be smaller, something else may drop them all.
+        None if arrived == 0 => Signal::of(LimiterKind::PathMtu, 0.2, || {
+            format!("{arrivals}, each a packet of {packet} bytes: a path MTU below that would drop all of them")
+        }),
+        None => Vec::new(),
+    })
+}
+
+/// A connection whose full segments are retransmitted after timeouts and never acknowledged.
+fn segment_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
+    let stuck = |flow: &model::FlowTally| {
+        let (first, last) = (flow.tcp.first()?, flow.tcp.last()?);
+        let mss = u64::from(last.mss);
+        let acked = last.bytes_acked?.saturating_sub(first.bytes_acked.unwrap_or(0));
+        let timeouts = last.timeouts?.saturating_sub(first.timeouts.unwrap_or(0));
+        (mss > 0 && acked < mss && timeouts >= 2 && last.unacked > 0).then_some((mss, timeouts))
+    };
+    let flows: Vec<_> = direction.sender.flows().filter(|flow| !flow.tcp.is_empty()).collect();
+    let all: Vec<(u64, u64)> = flows.iter().copied().filter_map(stuck).collect();
+    let (mss, _) = *all.first().filter(|_| all.len() == flows.len())?;
+    let timeouts: u64 = all.iter().map(|(_, timeouts)| timeouts).sum();
+    Some(Signal::of(LimiterKind::PathMtu, 0.5, || {
+        format!(
+            "no segment of {mss} bytes was acknowledged in {timeouts} timeouts although the smaller packets of the handshake \
+             passed: the path carries no packets of that size, and nothing reports it (a black hole)"
+        )
+    }))
+}
+
+/// Segments that TCP expects out of order at first (net.ipv4.tcp_reordering).
+const IN_ORDER: u32 = 3;
+
+pub(super) const ORDER: Rule = Rule {
+    name: "reordering",
+    speaks_for: &[LimiterKind::Reordering],
+    about: "TCP retransmitted segments that had only been overtaken, and reduced its congestion window for them.",
+    source: "RFC 2883 (D-SACK); RFC 4653, section 1 (reordering taken for loss); tcpi_reordering in linux/tcp.h",
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let flows = sender_flows(direction);
+        let needless = needless(&flows);
+        let distance = flows.iter().filter_map(SenderFlow::reordering).max().unwrap_or(0);
+        let near_threshold = each(&flows, SenderFlow::limited_by_loss).unwrap_or(0.0);
+        // A window that reordering keeps small is seldom near the threshold, because each D-SACK may undo the reduction.
+        let reduced = near_threshold.max(each(&flows, SenderFlow::disordered).unwrap_or(0.0));
+        let far = f64::from(u8::from(distance > IN_ORDER));
+        let weight =
+            0.9 * needless * far * ramp(reduced, 0.1, 0.4) * (1.0 - bottleneck::weight(observations, direction));
+        Signal::of(LimiterKind::Reordering, weight, || {
+            let (all, spurious) = totals(&flows);
+            let rate: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
+            format!(
+                "{spurious} of {all} retransmitted segments had arrived (D-SACK), and segments were overtaken by up to {distance} \
+                 others: the path reorders, and TCP took that for loss at {}",
+                bits_per_second(rate)
+            )
+        })
+    },
+};
+
+/// All retransmitted segments, and those that had arrived.
+fn totals(flows: &[SenderFlow<'_>]) -> (u64, u64) {
+    (flows.iter().map(SenderFlow::retransmits).sum(), flows.iter().filter_map(SenderFlow::spurious).sum())
+}
+
+/// Whether retransmissions were needless because of reordering, from 0 to 1.
+pub(super) fn needless(flows: &[SenderFlow<'_>]) -> f64 {
+    let (all, spurious) = totals(flows);
+    let far = flows.iter().filter_map(SenderFlow::reordering).any(|distance| distance > IN_ORDER);
+    if far { ramp(spurious as f64 / all.max(1) as f64, 0.3, 0.6) } else { 0.0 }
+}

@@ -1,0 +1,63 @@
+//! Packets that are too large, and packets in another order.
+
+use super::recorded_case::RecordedCase;
+use super::*;
+
+#[test]
+fn datagrams_above_the_far_mtu_are_named() {
+    let mut case = RecordedCase::udp(1_000, 0);
+    case.trials(|trial| {
+        (trial.near.bytes_sent, trial.far.bytes_received) = (2_800_000, 0);
+        trial.near.flows[0].socket.peer = Some("10.0.0.1:6280".into());
+        trial.far.flows.clear();
+    });
+    // Without the receiver's MTU other causes are as good.
+    let why = case.why();
+    assert_eq!((why.limiter, why.grade), (LimiterKind::Unexplained, None), "{why:#?}");
+    assert!(why.statement.contains("possible path MTU: 0 of 1.00 k datagrams arrived"), "{}", why.statement);
+    case.hosts[1].interfaces[0].mtu = Some(1_500);
+    let why = case.why();
+    assert_eq!((why.limiter, why.grade), (LimiterKind::PathMtu, Some(Grade::Strong)), "{why:#?}");
+    let said = "each is a packet of 2828 bytes, larger than the MTU of 1500 bytes on the path";
+    assert!(why.statement.contains(said), "{}", why.statement);
+    // Fragments that arrive are no fault of the MTU.
+    case.trials(|trial| trial.far.datagrams.as_mut().unwrap().received = 700);
+    assert!(case.why().evidence.iter().all(|one| one.of != LimiterKind::PathMtu), "{:#?}", case.why());
+}
+
+#[test]
+fn full_segments_that_never_arrive_are_a_black_hole() {
+    let mut case = RecordedCase::tcp(20, 20 * MS);
+    case.samples(|i, one| {
+        (one.bytes_acked, one.delivered, one.unacked, one.state) = (Some(300), Some(2), 10, 4);
+        (one.timeouts, one.retransmits) = (Some(i / 3), i / 3);
+    });
+    case.trials(|trial| {
+        (trial.far.bytes_received, trial.near.stalled) = (0, true);
+        trial.far.intervals.clear();
+    });
+    let why = case.why();
+    assert_eq!(why.limiter, LimiterKind::PathMtu, "{why:#?}");
+    assert!(why.statement.contains("no segment of 1448 bytes was acknowledged in 3 timeouts"), "{}", why.statement);
+    // A path that carries full segments between its outages is no black hole.
+    case.samples(|i, one| one.bytes_acked = Some(300 + i * 1_448));
+    assert_ne!(case.limiter(), LimiterKind::PathMtu);
+}
+
+#[test]
+fn retransmissions_of_overtaken_segments_are_reordering_and_no_loss() {
+    let mut case = RecordedCase::tcp(11, 20 * MS);
+    case.samples(|i, one| {
+        (one.retransmits, one.spurious, one.ssthresh, one.cwnd) = (10 * i, Some(9 * i), Some(14), 18);
+        (one.reordering, one.state) = (30, 1);
+    });
+    let why = case.why();
+    assert_eq!(why.limiter, LimiterKind::Reordering, "{why:#?}");
+    let said = "90 of 100 retransmitted segments had arrived (D-SACK), and segments were overtaken by up to 30 others";
+    assert!(why.statement.contains(said) && !why.also.contains(&LimiterKind::Loss), "{why:#?}");
+    // Segments that were lost are not needless, and a late timer alone is no reordering.
+    case.samples(|_, one| one.spurious = Some(0));
+    assert_eq!(case.limiter(), LimiterKind::Loss);
+    case.samples(|i, one| (one.spurious, one.reordering) = (Some(9 * i), 3));
+    assert_eq!(case.limiter(), LimiterKind::Loss);
+}
