@@ -55,12 +55,12 @@ pub struct EndTally {
     #[schemars(with = "Option<u64>")]
     pub receiving_ns: u64,
     /// For a stream, the basis of its goodput: the bytes that arrived after the first arrival, and their time. For a paced stream
-    /// the first arrival is the first block, and the time is the mean over the flows, each from its own first block on. Null if
-    /// the bytes of the first arrival are unreported.
+    /// the bytes of all blocks before the last one, and the time from the first byte of the first block to that of the last one,
+    /// the mean over the flows. Null if the bytes of the first arrival are unreported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_first: Option<Window>,
     /// For a paced stream, the basis of the sender's rate: the bytes sent before each flow's last block, and the time from its
-    /// first to its last block, the mean over the flows.
+    /// first to its last block, the mean over the flows. With a warm-up, from the last block of the warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_last: Option<Window>,
     /// The part of `bytes_received` that arrived after the warm-up or the start-up of the connections, and its time; null if all of it
@@ -230,6 +230,13 @@ pub struct PacingTally {
     pub p99_ns: Option<u64>,
     /// Largest, ns.
     pub max_ns: u64,
+    /// Time of the schedule that was given up because the sender's thread did not run, ns, summed over its flows: the blocks
+    /// that were due in it were never sent.
+    #[serde(default)]
+    pub asleep_ns: u64,
+    /// The same because the transport took nothing for so long: the path, the receiver or the interface was slower.
+    #[serde(default)]
+    pub blocked_ns: u64,
 }
 
 impl PacingTally {
@@ -241,6 +248,8 @@ impl PacingTally {
             p50_ns: errors.quantile(0.5)?,
             p99_ns: if errors.count() >= RttTally::P99_SAMPLES { errors.quantile(0.99) } else { None },
             max_ns: errors.max()?,
+            asleep_ns: 0,
+            blocked_ns: 0,
         })
     }
 
@@ -252,6 +261,8 @@ impl PacingTally {
             p50_ns: self.p50_ns.max(other.p50_ns),
             p99_ns: self.p99_ns.max(other.p99_ns),
             max_ns: self.max_ns.max(other.max_ns),
+            asleep_ns: self.asleep_ns + other.asleep_ns,
+            blocked_ns: self.blocked_ns + other.blocked_ns,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::Interval;
+use model::tally::Window;
 
 /// One flow's counters, on cache lines of their own.
 #[derive(Debug, Default)]
@@ -28,11 +29,18 @@ pub(crate) struct Counters {
     last_sent_ns: AtomicU64,
     first_arrival_ns: AtomicU64,
     last_arrival_ns: AtomicU64,
-    /// Of `bytes_received`, those that had arrived at `first_arrival_ns`.
+    /// Of `bytes_received`, those that had arrived at `first_arrival_ns`; of a paced stream those before its first block.
     first_bytes: AtomicU64,
-    /// When a paced sender began its last block, and how many of `bytes_sent` belong to it.
-    last_begun_ns: AtomicU64,
-    last_bytes: AtomicU64,
+    /// A paced sender's last block so far: when it was begun, and `bytes_sent` before it.
+    begun_ns: AtomicU64,
+    begun_bytes: AtomicU64,
+    /// A paced stream's last block so far: when its first byte arrived, and `bytes_received` before it.
+    beat_ns: AtomicU64,
+    beat_bytes: AtomicU64,
+    /// Time of a paced sender's schedule that was given up: because its thread did not run, because the transport took
+    /// nothing.
+    asleep_ns: AtomicU64,
+    blocked_ns: AtomicU64,
 }
 
 /// Adds to a counter that only this thread writes: a load and a store, no locked instruction.
@@ -66,10 +74,17 @@ impl Counters {
         self.last_sent_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// A paced sender began its last block at `now_ns`; `bytes` of it were sent.
-    pub(crate) fn begun_last(&self, now_ns: u64, bytes: usize) {
-        self.last_begun_ns.store(now_ns, Ordering::Relaxed);
-        self.last_bytes.store(bytes as u64, Ordering::Relaxed);
+    /// A paced sender begins a block now, after all that it has sent.
+    #[inline]
+    pub(crate) fn begin_block(&self, now_ns: u64) {
+        self.begun_ns.store(now_ns, Ordering::Relaxed);
+        self.begun_bytes.store(self.bytes_sent.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// A paced sender gives up `ns` of its schedule: its thread did not run in time, or (`blocked`) the transport took
+    /// nothing in that time.
+    pub(crate) fn give_up(&self, ns: u64, blocked: bool) {
+        add(if blocked { &self.blocked_ns } else { &self.asleep_ns }, ns);
     }
 
     /// An interrupted sender stopped now.
@@ -88,11 +103,23 @@ impl Counters {
         self.last_arrival_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// The first block is complete: the arrival time starts here, at `now_ns`, because the bytes of the block before
-    /// it arrived at the path's rate and not at the sender's.
-    pub(crate) fn begin_arrivals(&self, now_ns: u64) {
+    fn begin_arrivals(&self, now_ns: u64) {
         self.first_arrival_ns.store(now_ns, Ordering::Relaxed);
         self.first_bytes.store(self.bytes_received.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The first byte of a paced stream's block arrived at `now_ns`, and with it the `of_block` last ones of the bytes
+    /// already counted. What came before it is the basis of the rate: it was sent at the sender's rate, while a block
+    /// itself arrives at that of the path. Goes before [`arrived`](Self::arrived).
+    #[inline]
+    pub(crate) fn beat(&self, now_ns: u64, of_block: u64) {
+        let before = self.bytes_received.load(Ordering::Relaxed).wrapping_sub(of_block);
+        if self.first_arrival_ns.load(Ordering::Relaxed) == 0 {
+            self.first_arrival_ns.store(now_ns, Ordering::Relaxed);
+            self.first_bytes.store(before, Ordering::Relaxed);
+        }
+        self.beat_ns.store(now_ns, Ordering::Relaxed);
+        self.beat_bytes.store(before, Ordering::Relaxed);
     }
 
     /// When payload first arrived in this leg.
@@ -117,7 +144,8 @@ impl Counters {
             &self.last_sent_ns,
             &self.first_arrival_ns,
             &self.last_arrival_ns,
-            &self.last_begun_ns,
+            &self.begun_ns,
+            &self.beat_ns,
         ];
         times.iter().for_each(|time| time.store(0, Ordering::Relaxed));
     }
@@ -141,8 +169,9 @@ impl Counters {
             sent_ns: (read(&self.first_sent_ns), read(&self.last_sent_ns)),
             arrival_ns: (read(&self.first_arrival_ns), read(&self.last_arrival_ns)),
             first_bytes: read(&self.first_bytes),
-            last_begun_ns: read(&self.last_begun_ns),
-            last_bytes: read(&self.last_bytes),
+            begun: (read(&self.begun_ns), read(&self.begun_bytes)),
+            beat: (read(&self.beat_ns), read(&self.beat_bytes)),
+            given_up_ns: (read(&self.asleep_ns), read(&self.blocked_ns)),
         }
     }
 }
@@ -169,12 +198,33 @@ pub(crate) struct Snapshot {
     pub(crate) arrival_ns: (u64, u64),
     /// Of `bytes_received`, those that had arrived at the first arrival; of several flows those of the first one.
     pub(crate) first_bytes: u64,
-    /// When a paced flow began its last block (0 if unknown), and how many of `bytes_sent` belong to it.
-    pub(crate) last_begun_ns: u64,
-    pub(crate) last_bytes: u64,
+    /// A paced sender's last block: when it was begun (0 for none), and `bytes_sent` before it; of several flows unknown.
+    pub(crate) begun: (u64, u64),
+    /// A paced stream's last block: when its first byte arrived (0 for none), and `bytes_received` before it; likewise.
+    pub(crate) beat: (u64, u64),
+    /// Time of the schedule that a paced sender gave up, ns: its thread did not run, the transport took nothing.
+    pub(crate) given_up_ns: (u64, u64),
 }
 
 impl Snapshot {
+    /// What a paced sender sent from its first block, or from the last one of an `earlier` snapshot, to its last one.
+    pub(crate) fn begun_since(&self, earlier: Option<&Self>) -> Window {
+        let (from_ns, from_bytes) = earlier.map(|earlier| earlier.begun).filter(|begun| begun.0 > 0).unwrap_or((
+            self.sent_ns.0,
+            0,
+        ));
+        let (ns, bytes) = self.begun;
+        Window { bytes: bytes.saturating_sub(from_bytes), ns: ns.saturating_sub(from_ns) }
+    }
+
+    /// What of a paced stream arrived, likewise. Blocks that are not followed byte by byte count when they are there.
+    pub(crate) fn beats_since(&self, earlier: Option<&Self>) -> Window {
+        let last = |one: &Self| if one.beat.0 > 0 { one.beat } else { (one.arrival_ns.1, one.bytes_received) };
+        let from = earlier.map(last).filter(|beat| beat.0 > 0).unwrap_or((self.arrival_ns.0, self.first_bytes));
+        let (ns, bytes) = last(self);
+        Window { bytes: bytes.saturating_sub(from.1), ns: ns.saturating_sub(from.0) }
+    }
+
     /// What came since `earlier`, as an entry of the series.
     pub(crate) fn since(&self, earlier: &Self, start_ns: u64, end_ns: u64) -> Interval {
         Interval {
@@ -196,6 +246,10 @@ impl Snapshot {
         self.bytes_sent -= earlier.bytes_sent;
         self.bytes_received -= earlier.bytes_received;
         self.first_bytes = self.first_bytes.saturating_sub(earlier.bytes_received);
+        self.beat.1 = self.beat.1.saturating_sub(earlier.bytes_received);
+        self.begun.1 = self.begun.1.saturating_sub(earlier.bytes_sent);
+        self.given_up_ns.0 -= earlier.given_up_ns.0;
+        self.given_up_ns.1 -= earlier.given_up_ns.1;
         self.calls_sent -= earlier.calls_sent;
         self.calls_received -= earlier.calls_received;
         self.blocks_sent -= earlier.blocks_sent;
@@ -234,8 +288,9 @@ impl Add for Snapshot {
             jitter: self.jitter.max(other.jitter),
             sent_ns: span(self.sent_ns, other.sent_ns),
             arrival_ns: span(self.arrival_ns, other.arrival_ns),
-            last_begun_ns: 0,
-            last_bytes: 0,
+            begun: (0, 0),
+            beat: (0, 0),
+            given_up_ns: (self.given_up_ns.0 + other.given_up_ns.0, self.given_up_ns.1 + other.given_up_ns.1),
             first_bytes: if first(&self) <= first(&other) { self.first_bytes } else { other.first_bytes },
         }
     }

@@ -35,8 +35,6 @@ pub(super) struct DatagramSender {
     credit: Option<Credit>,
     /// Maximum datagrams per call.
     burst: usize,
-    /// Payload bytes of the last call.
-    last: usize,
     /// The sizes of a mix, which a call sends one of; `block` is the largest.
     sizes: Option<SizeCounts>,
 }
@@ -58,7 +56,6 @@ impl DatagramSender {
             pacer: Pacer::new(part.pace),
             credit: part.to_receiver.then(|| Credit::new(part.leg)),
             burst: 0,
-            last: 0,
             sizes: SizeCounts::new(&spec.mix),
         }
     }
@@ -139,7 +136,6 @@ impl DatagramSender {
         self.number += datagrams;
         self.left = self.left.map(|left| left - bytes as u64);
         self.pacer.sent(bytes as f64 / self.block as f64);
-        self.last = bytes;
     }
 }
 
@@ -148,11 +144,9 @@ impl<C: Channel> Machine<C> for DatagramSender {
         for _ in 0..QUANTUM {
             if channel.is_foreign() && self.over(env) {
                 env.counters.stop_sending(now_ns());
-                self.pacer.end(env.counters, self.last);
                 return Ok(Turn::Done);
             }
             if self.close_handshake.begun() || self.over(env) {
-                self.pacer.end(env.counters, self.last);
                 return self.close_handshake.turn(channel, env, self.number, self.leg);
             }
             if self.number == 0 {
@@ -174,6 +168,7 @@ impl<C: Channel> Machine<C> for DatagramSender {
             // Datagrams smaller than the rest of the quota are sent one by one: the last may be shorter.
             let payload = if payload < self.block { payload } else { payload - payload % self.block };
             let wire = self.number_datagrams(channel, env.tx, payload);
+            self.pacer.begin(env.counters);
             match channel.send_datagrams(&env.tx[..wire], self.block) {
                 Ok(taken) => self.count(payload.min(taken * self.block), taken as u64, env.counters),
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),

@@ -192,7 +192,7 @@ fn part(choice: u8, options: u8) -> (Spec, Part) {
         stop,
         leg: 1,
         last: is(4),
-        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, min_gap_ns: 0.0 }),
+        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, spread_ns: 0.0 }),
         drain: None,
         to_receiver: is(6),
         shares: is(0),

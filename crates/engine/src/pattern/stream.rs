@@ -104,7 +104,6 @@ impl Sender {
         if !self.closing {
             self.closing = true;
             env.counters.stop_sending(now_ns());
-            self.pacer.end(env.counters, if self.offset > 0 { self.offset } else { self.block });
             if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
                 channel.finish_sending()?;
             }
@@ -132,11 +131,11 @@ impl<C: Channel> Machine<C> for Sender {
                 self.started = true;
                 env.counters.start_sending(now_ns());
             }
-            if self.offset == 0
-                && !channel.owes()
-                && let Some(until) = self.pacer.hold(env.pace)
-            {
-                return Ok(Turn::Sleep(until));
+            if self.offset == 0 && !channel.owes() {
+                if let Some(until) = self.pacer.hold(env.pace) {
+                    return Ok(Turn::Sleep(until));
+                }
+                self.pacer.begin(env.counters);
             }
             let room = self.block - self.offset;
             let want = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
@@ -189,7 +188,7 @@ struct Receiver {
     /// When to read, if a rate is requested.
     pacer: Pacer,
     drains: bool,
-    /// The sender keeps to a rate: each arrival is timed, and the time begins when the first block is complete.
+    /// The sender keeps to a rate: each arrival is timed, and its blocks are followed.
     paced: bool,
 }
 
@@ -206,9 +205,12 @@ impl Receiver {
         self.unclocked += 1;
         if count >= CLOCKED_READ || self.unclocked >= UNCLOCKED_READS || before == 0 || self.paced {
             let now = now_ns();
-            let block = self.block as u64;
-            if self.paced && before > 0 && before < block && self.received >= block {
-                counters.begin_arrivals(now);
+            if self.paced {
+                // The last block that began with these bytes, if one did.
+                let of_block = (self.received - 1) % self.block as u64 + 1;
+                if of_block <= count as u64 {
+                    counters.beat(now, of_block);
+                }
             }
             counters.arrived(now);
             self.unclocked = 0;

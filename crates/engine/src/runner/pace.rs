@@ -9,10 +9,11 @@ pub(super) fn pace(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = spec.block as f64 * 8e9 / own;
     match spec.burst {
-        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, min_gap_ns: 0.0 },
-        // If only one block may be made up, nothing needs spacing.
-        None if gap_ns >= CATCH_UP_NS => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: 0.0 },
-        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS, min_gap_ns: MIN_GAP * gap_ns },
+        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, spread_ns: 0.0 },
+        // A connection or a request that was due is not made up for.
+        None if !spec.is_stream() => Pace { gap_ns, catch_up_ns: 0.0, spread_ns: 0.0 },
+        // The block that is due is never given up.
+        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS.max(gap_ns), spread_ns: SPREAD_NS },
     }
 }
 
@@ -21,7 +22,7 @@ pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
     let own = pace(spec, bps);
     match spec.burst {
         Some(_) => own,
-        None => Pace { catch_up_ns: f64::INFINITY, min_gap_ns: FOREIGN_MIN_GAP * own.gap_ns, ..own },
+        None => Pace { catch_up_ns: f64::INFINITY, ..own },
     }
 }
 
@@ -29,21 +30,34 @@ pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
 pub(super) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = DRAIN_READ as f64 * 8e9 / own;
-    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, min_gap_ns: 0.0 }
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, spread_ns: 0.0 }
 }
 
 /// How much a reader makes up after a delay: its data waits for it, so the mean rate is kept.
 const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 
-/// How much a paced sender makes up after a delay if the spec does not say: a thread that was off its core for longer
-/// has missed its rate, and the outcome says so.
-const CATCH_UP_NS: f64 = 1_000_000.0;
-/// Spacing of the blocks that make up a delay, as a part of the normal gap, unless a burst was requested: the mean
-/// rate is kept, and the path never gets more than 125 % of it.
-const MIN_GAP: f64 = 0.8;
-/// The same towards another program: every delay is made up, so it has to be made up soon. A thread that has its core for
-/// a quarter of the time still keeps its mean; the other programs' own clients send all that is due in one burst.
-const FOREIGN_MIN_GAP: f64 = 0.1;
+/// How much a paced sender makes up after a delay if the spec does not say: on a busy host a thread waits for its core
+/// for tens of milliseconds. One that was off it for longer has missed its rate, and the outcome says so.
+const CATCH_UP_NS: f64 = 100_000_000.0;
+/// Over which time: it sends faster by a tenth for each millisecond that it is behind. A wake-up that was late by 1 ms
+/// does not disturb a queue that the rate would not, and a thread that has its core for a tenth of the time keeps its mean.
+const SPREAD_NS: f64 = 10_000_000.0;
+
+/// How long a paced flow over TCP takes until it keeps its rate, ns: slow start doubles the window in each round trip until
+/// it holds what the rate has in flight, and then sends what has been waiting. 0 if the first window is enough.
+pub(super) fn settling_ns(spec: &Spec, rtt_ns: u64, mss: u32) -> u64 {
+    let Some(bps) = spec.rate_bps.filter(|_| spec.is_stream()) else { return 0 };
+    let in_flight = bps as f64 / f64::from(spec.flows.max(1)) / 8e9 * rtt_ns as f64;
+    let rounds = (in_flight / (FIRST_WINDOW * f64::from(mss.max(1)))).log2().ceil();
+    if rounds > 0.0 { (((rounds + MARGIN) * rtt_ns as f64) as u64).min(MOST_SETTLING_NS) } else { 0 }
+}
+
+/// Segments of TCP's first window (RFC 6928).
+const FIRST_WINDOW: f64 = 10.0;
+/// Round trips beyond those of slow start: a receiver's window that grows a round trip later, and the backlog.
+const MARGIN: f64 = 3.0;
+/// A flow that has not reached its rate by then does not settle.
+const MOST_SETTLING_NS: u64 = 10_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -54,9 +68,31 @@ mod tests {
         let spec = Spec { block: 1_000, ..Spec::new("udp", "stream") };
         let own = pace(&spec, 8_000_000);
         let foreign = pace_to_foreign(&spec, 8_000_000);
-        assert_eq!((own.gap_ns, foreign.gap_ns, foreign.min_gap_ns), (1e6, 1e6, 0.1e6));
-        assert!(own.catch_up_ns <= 1e6 && foreign.catch_up_ns.is_infinite());
+        assert_eq!((own.gap_ns, own.catch_up_ns, own.spread_ns), (1e6, 100e6, 10e6));
+        assert_eq!(foreign, Pace { catch_up_ns: f64::INFINITY, ..own });
         let burst = Spec { burst: Some(4_000), ..spec };
+        assert_eq!(pace(&burst, 8_000_000), Pace { gap_ns: 1e6, catch_up_ns: 4e6, spread_ns: 0.0 });
         assert_eq!(pace_to_foreign(&burst, 8_000_000), pace(&burst, 8_000_000));
+    }
+
+    #[test]
+    fn a_block_that_is_due_is_not_given_up_for_being_rare() {
+        let spec = Spec { block: 1_000_000, ..Spec::new("tcp", "stream") };
+        let pace = pace(&spec, 8_000_000);
+        assert_eq!((pace.gap_ns, pace.catch_up_ns), (1e9, 1e9));
+    }
+
+    #[test]
+    fn a_rate_within_the_first_window_has_settled_and_others_take_the_doublings_of_slow_start() {
+        let of = |bps, flows, rtt_ms: u64| {
+            let spec = Spec { rate_bps: Some(bps), flows, ..Spec::new("tcp", "stream") };
+            settling_ns(&spec, rtt_ms * 1_000_000, 1_448) / 1_000_000
+        };
+        assert_eq!((of(1_000_000, 1, 80), of(100_000_000, 1, 0)), (0, 0));
+        // 50 kB are in flight: four first windows, two doublings.
+        assert_eq!((of(5_000_000, 1, 80), of(20_000_000, 4, 80)), (5 * 80, 5 * 80));
+        assert_eq!(of(100_000_000, 1, 300), 12 * 300 - 300);
+        assert_eq!(of(u64::MAX, 1, 900), 10_000, "bounded");
+        assert_eq!(settling_ns(&Spec::new("tcp", "stream"), 80_000_000, 1_448), 0, "no rate");
     }
 }

@@ -54,6 +54,12 @@ impl<'a> Readings<'a> {
         readings
     }
 
+    /// Round trip of the slowest flow by its first reading, ns, and that flow's segment size; `None` without TCP.
+    pub(super) fn first_round_trip(&self) -> Option<(u64, u32)> {
+        let firsts = self.flows.iter().filter_map(|(_, series)| series.first());
+        firsts.map(|sample| (sample.rtt_ns, sample.mss)).max_by_key(|(rtt_ns, _)| *rtt_ns)
+    }
+
     /// When the next readings are due; never where nothing is read.
     pub(super) fn due_ns(&self) -> u64 {
         if self.flows.is_empty() || self.interval_ns == 0 {

@@ -9,7 +9,7 @@ use model::{EndTally, Interval, Live, Stop, Strategy, TcpSample, ThreadTime};
 use super::gate::Gate;
 use super::merge::ThreadLegs;
 use super::meter::Meter;
-use super::pace::pace;
+use super::pace::{pace, settling_ns};
 use super::readings::Counts;
 use super::tally::LegTally;
 use super::{merge, tcp, thread};
@@ -130,24 +130,27 @@ impl Trial<'_> {
                 bytes: leg.bytes_received.saturating_sub(window.bytes),
             });
             if leg.measured.is_some() && self.plan.spec.is_stream() && self.plan.spec.rate_bps.is_some() {
-                leg.measured = self.beats_since(&watched.warm);
+                self.paced_since(&watched.warm, leg);
             }
             leg.stalled = watched.stalled;
             leg.cut_short = failed || (self.signals.aborting() && !watched.stalled);
         }
     }
 
-    /// What arrived of paced flows after the last arrival of the warm-up, per flow.
-    fn beats_since(&self, warm: &[Snapshot]) -> Option<Window> {
-        let ended = self.shared.iter().map(Counters::snapshot).filter(|ended| ended.arrival_ns.0 > 0);
-        let windows = warm.iter().zip(ended).map(|(warm, ended)| {
-            let (from, bytes) = match warm.arrival_ns.1 {
-                0 => (ended.arrival_ns.0, ended.first_bytes),
-                last => (last, warm.bytes_received),
-            };
-            Window { bytes: ended.bytes_received.saturating_sub(bytes), ns: ended.arrival_ns.1.saturating_sub(from) }
-        });
-        merge::side_by_side(windows)
+    /// Of paced flows: what arrived and what was sent after the warm-up, from block to block of each flow, and what
+    /// of the schedule was given up.
+    fn paced_since(&self, warm: &[Snapshot], leg: &mut EndTally) {
+        let ended: Vec<Snapshot> = self.shared.iter().map(Counters::snapshot).collect();
+        let flows = || warm.iter().zip(&ended);
+        let arrived = flows().filter(|(_, ended)| ended.arrival_ns.0 > 0);
+        leg.measured = merge::side_by_side(arrived.map(|(warm, ended)| ended.beats_since(Some(warm))));
+        let sent = flows().filter(|(_, ended)| ended.begun.0 > 0);
+        leg.before_last = merge::side_by_side(sent.map(|(warm, ended)| ended.begun_since(Some(warm))));
+        if let Some(pacing) = &mut leg.pacing {
+            let sum = |of: fn(&Snapshot) -> u64| flows().map(|(warm, ended)| of(ended) - of(warm)).sum();
+            pacing.asleep_ns = sum(|one| one.given_up_ns.0);
+            pacing.blocked_ns = sum(|one| one.given_up_ns.1);
+        }
     }
 
     /// Sleeps until the trial is over, waking up for the series, the end of the warm-up, the stop and stalls.
@@ -160,16 +163,18 @@ impl Trial<'_> {
     ) -> Watched {
         let spec = &self.plan.spec;
         let series = self.plan.legs.len() == 1 && spec.interval_ns > 0;
-        let stop_at = match self.plan.legs.last().map(|leg| leg.stop) {
-            Some(Stop::TimeNs(ns)) => start_ns + ns,
-            _ => u64::MAX,
-        };
         let mut watched = Watched::default();
         let mut readings = tcp::Readings::start(self.plan, &self.breakers[..self.shared.len()], start_ns);
+        let settling_ns = self.settling_ns(&readings);
+        let stop_at = match self.plan.legs.last().map(|leg| leg.stop) {
+            Some(Stop::TimeNs(ns)) => start_ns + ns + settling_ns.saturating_sub(spec.warmup_ns),
+            _ => u64::MAX,
+        };
         let mut last = Snapshot::default();
         let mut next_entry = if series { start_ns + spec.interval_ns } else { u64::MAX };
         let mut counts = Counts::new(self.plan, start_ns, stop_at);
-        let warm_at = if spec.warmup_ns > 0 { start_ns + spec.warmup_ns } else { u64::MAX };
+        let warmup_ns = spec.warmup_ns.max(settling_ns);
+        let warm_at = if warmup_ns > 0 { start_ns + warmup_ns } else { u64::MAX };
         let mut progress = Progress { moved: u64::MAX, unsent: u64::MAX, since_ns: start_ns };
         let mut entry_start = 0;
         let mut lock = running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -228,6 +233,14 @@ impl Trial<'_> {
             }
         }
         watched
+    }
+
+    /// How long paced flows that run for a time need until they keep their rate: it is left out, and the trial takes
+    /// that much longer. Both ends know it alike, by the round trip of the handshake.
+    fn settling_ns(&self, readings: &tcp::Readings<'_>) -> u64 {
+        let timed = matches!(self.plan.legs.as_slice(), [leg] if matches!(leg.stop, Stop::TimeNs(_)));
+        let first = readings.first_round_trip().filter(|_| timed);
+        first.map_or(0, |(rtt_ns, mss)| settling_ns(&self.plan.spec, rtt_ns, mss))
     }
 
     fn sum(&self) -> Snapshot {

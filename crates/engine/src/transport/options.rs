@@ -97,7 +97,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     let socket = SockRef::from(&socket);
     if tcp {
         // A round trip must not wait for Nagle's algorithm; a stream keeps the kernel's default, like the peers'.
-        let nodelay = end.nodelay.unwrap_or(!spec.is_stream());
+        let nodelay = end.nodelay.unwrap_or(!spec.is_stream() || spec.rate_bps.is_some());
         set(format!("TCP_NODELAY {nodelay}"), "", socket.set_tcp_nodelay(nodelay))?;
         if let Some(cork) = end.cork {
             set(format!("TCP_CORK {cork}"), "", socket.set_tcp_cork(cork))?;

@@ -112,7 +112,8 @@ impl SpecDraft {
             Some(name) => program(name)?.default_block(spec.transport.as_str(), over_ipv6),
             None => None,
         };
-        let default = || theirs.unwrap_or_else(|| transport.default_block(over_ipv6));
+        let paced = || self.rate.filter(|_| self.speak.is_none() && !transport.capabilities().datagram).map(|rate| paced_block(transport, rate.0, self.flows));
+        let default = || theirs.or_else(paced).unwrap_or_else(|| transport.default_block(over_ipv6));
         spec.mix = self.mix_of_sizes(transport, over_ipv6)?;
         let largest = spec.mix.iter().map(|step| step.payload_bytes).max();
         spec.block = largest.or(self.block.map(|block| block.0)).unwrap_or_else(default);
@@ -233,6 +234,21 @@ impl SpecDraft {
         }
         Ok(overruns && !self.unpaced && self.rate.is_none() && self.speak.is_none())
     }
+}
+
+/// Longest time between two blocks of a paced stream whose block is not given, ns, and the smallest such block.
+const PACED_GAP_NS: u64 = 10_000_000;
+const SMALLEST_PACED: u64 = 1 << 10;
+
+/// The default block of a stream at a rate: small enough to be due a hundred times a second, because each block goes out
+/// at once.
+fn paced_block(transport: &dyn Transport, bps: u64, flows: Option<u32>) -> u64 {
+    let usual = transport.default_block(false);
+    let own = bps / u64::from(flows.unwrap_or(1).max(1));
+    let due = u64::try_from(u128::from(own) * u128::from(PACED_GAP_NS) / 8_000_000_000).unwrap_or(u64::MAX);
+    // The largest power of two.
+    let block = due.checked_ilog2().map_or(0, |power| 1_u64 << power);
+    block.clamp(SMALLEST_PACED.min(usual), usual)
 }
 
 /// The settings of each end.

@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn trial(p50_ns: u64) -> Trial {
-        let pacing = Some(PacingTally { sends: 1_000, p50_ns, p99_ns: None, max_ns: 9 });
+        let pacing = Some(PacingTally { sends: 1_000, p50_ns, p99_ns: None, max_ns: 9, asleep_ns: 0, blocked_ns: 0 });
         Trial {
             cell: 0,
             pass: 0,
