@@ -50,6 +50,10 @@ pub enum Verdict {
     AboveCeiling,
     /// A flow got nothing in a trial in which all flows had the same time.
     Starved,
+    /// The sender of a paced stream fell behind its rate because its thread did not run: less was offered than requested.
+    RateNotOffered,
+    /// Datagrams were sent for a whole trial, and none arrived.
+    NothingArrived,
     /// The plan's requirements were not met before at least one trial, which was skipped.
     Unmet,
     /// The lab's emulator delivered packets more than 1 ms late: the measured path is not the requested one.

@@ -7,6 +7,7 @@ mod estimate;
 mod fairness;
 mod headline;
 mod ledger;
+mod offered;
 pub mod point;
 mod probe;
 mod summary;
@@ -31,6 +32,7 @@ pub(crate) use estimate::{estimate, mean_of_trials};
 pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
 pub use ledger::ledger;
+pub use offered::{Cause, Shortfall, shortfall};
 pub(crate) use summary::packets_per_s;
 pub use summary::trial_summary;
 pub(crate) use trial::last_arrival_ns;
@@ -91,6 +93,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let known = [
         (Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)),
         (Verdict::Overlapped, overlapped),
+        (Verdict::RateNotOffered, offered::of_trials(&cell.spec, &counted).is_some_and(|of| of.cause.is_of_the_sender())),
         // The sides of a comparison are measured in turns because of drift.
         (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
     ];

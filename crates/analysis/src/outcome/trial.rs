@@ -29,9 +29,18 @@ pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> 
 }
 
 /// Goodput in bit/s: what each receiver counted after its first arrival, over its own time from the first to the last, summed over
-/// the directions. `None` if nothing arrived, or bytes arrived in no time.
+/// the directions. `None` if nothing arrived, or bytes arrived in no time; 0 if datagrams were sent and every one is lost.
 pub(crate) fn goodput_bps(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
-    sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals))
+    let rate = || sum_of_rates(receivers(spec, near, far).into_iter().map(EndTally::arrivals));
+    if nothing_arrived(spec, near, far) { Some(0.0) } else { rate() }
+}
+
+/// Whether a whole trial's datagrams were sent and none arrived, in no direction.
+fn nothing_arrived(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
+    let sent = senders(spec, near, far).into_iter().filter_map(|end| end.datagrams).any(|tally| tally.sent > 0);
+    let arrived = |end: &EndTally| end.reported(Count::BytesReceived) != Some(0) || end.datagrams.is_none();
+    let whole = |end: &EndTally| !end.cut_short && !end.stalled;
+    sent && [near, far].into_iter().all(whole) && !receivers(spec, near, far).into_iter().any(arrived)
 }
 
 /// The completion time of a transfer by the sender's clock, ns: from the start of its end until the receiver had confirmed the last byte,
@@ -104,6 +113,7 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
         (Verdict::BatchTimed, requester.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, !cut && lost),
+        (Verdict::NothingArrived, Headline::of(spec) == Headline::Goodput && nothing_arrived(spec, near, far)),
         (Verdict::Starved, !cut && starved(spec.stop, (near, far))),
     ]
     .into_iter()
@@ -268,6 +278,33 @@ mod tests {
             ..receiver(9_000, 5_000_000, 90)
         };
         assert_eq!(verdicts(&spec, &near, &far), [Verdict::SocketDrops, Verdict::Loss]);
+    }
+
+    #[test]
+    fn datagrams_that_are_all_lost_have_a_goodput_of_zero() {
+        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let datagrams = |sent, received| Some(DatagramTally { sent, received, ..DatagramTally::default() });
+        let near = EndTally { bytes_sent: 10_000, datagrams: datagrams(100, 0), ..EndTally::default() };
+        let far = EndTally { datagrams: datagrams(0, 0), ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &far), Some(0.0));
+        let found = verdicts(&spec, &near, &far);
+        assert!(found.contains(&Verdict::NothingArrived) && found.contains(&Verdict::Loss), "{found:?}");
+        // One arrival has no rate, and is not nothing.
+        let one = EndTally { bytes_received: 100, datagrams: datagrams(0, 1), ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &one), None);
+        assert!(!verdicts(&spec, &near, &one).contains(&Verdict::NothingArrived));
+        // What was cut short, or sent nothing, says nothing.
+        let cut = EndTally { cut_short: true, ..far.clone() };
+        assert_eq!(trial_value(&spec, &near, &cut), None);
+        let idle = EndTally { datagrams: datagrams(0, 0), ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &idle, &far), None);
+        // The other direction's datagrams are not these.
+        let reverse = Spec { direction: Direction::Reverse, ..spec.clone() };
+        assert_eq!(trial_value(&reverse, &far, &near), Some(0.0));
+        let both = Spec { direction: Direction::Both, ..spec };
+        let busy = receiver(1_000, 1_000_000, 10);
+        let busy = EndTally { datagrams: datagrams(100, 10), bytes_sent: 10_000, ..busy };
+        assert_eq!(trial_value(&both, &busy, &EndTally { bytes_sent: 1_000, ..far }), Some(8e6));
     }
 
     #[test]

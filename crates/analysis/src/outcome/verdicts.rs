@@ -48,8 +48,9 @@ pub(crate) fn trust(of: TrustInputs<'_>) -> Option<Trust> {
 /// The highest trust that a verdict allows.
 fn at_most(verdict: Verdict) -> Trust {
     match verdict {
-        Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::EmulatorLate => Trust::None,
-        Verdict::FewTrials | Verdict::ResolutionLimited | Verdict::AboveCeiling | Verdict::NotSettled => Trust::Low,
+        Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::NothingArrived | Verdict::EmulatorLate => Trust::None,
+        Verdict::FewTrials | Verdict::NotSettled | Verdict::RateNotOffered => Trust::Low,
+        Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
         // The complete trials are as good as those of a measurement that requested no more.
         Verdict::CutShort => Trust::High,
         Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => {
@@ -120,6 +121,12 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
         Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
         Verdict::Starved => "a flow got nothing in a trial: see the shares of the flows in the JSON document",
+        Verdict::RateNotOffered => {
+            "the sender sent less than requested: use a lower rate, or an idle machine (`pin` gives a thread a core)"
+        }
+        Verdict::NothingArrived => {
+            "in a trial nothing arrived of what was sent: a firewall, an MTU that the datagrams exceed, or a dead path"
+        }
         Verdict::EmulatorLate => {
             "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
         }
@@ -161,6 +168,8 @@ mod tests {
         assert_eq!(of(&[Verdict::DelayedReads, Verdict::OverlapClose]), Some(Trust::High));
         assert_eq!(of(&[Verdict::Loss]), Some(Trust::Fair));
         assert_eq!(of(&[Verdict::EmulatorUnreported]), Some(Trust::Fair));
+        assert_eq!(of(&[Verdict::RateNotOffered]), Some(Trust::Low));
+        assert_eq!(of(&[Verdict::NothingArrived, Verdict::Loss]), Some(Trust::None));
         assert_eq!(of(&[Verdict::Loss, Verdict::ResolutionLimited]), Some(Trust::Low));
         assert_eq!(of(&[Verdict::FewTrials, Verdict::ByteCountMismatch, Verdict::Loss]), Some(Trust::None));
     }

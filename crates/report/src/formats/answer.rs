@@ -3,6 +3,8 @@
 
 use model::{Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Verdict, WorkingConditions, units};
 
+use analysis::outcome::Shortfall;
+
 use crate::limiter::hanging;
 use crate::{labels, one_way, outcome_line, sides};
 
@@ -76,6 +78,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("RPM", responsiveness(outcome), WRAPPED),
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
+        ("Offered", offered(outcome), 1),
         (headline_title(outcome), Some(headline(outcome)), 1),
         ("Seconds", seconds(outcome), 1),
         ("RTT", if working(outcome).is_some() { None } else { round_trips(outcome) }, 1),
@@ -132,6 +135,18 @@ fn seconds(outcome: &Outcome) -> Option<String> {
     let seconds = outcome.summary.seconds?;
     let [min, median, max] = [seconds.min_bps, seconds.median_bps, seconds.max_bps].map(units::bits_per_second);
     Some(format!("{min} at the least, {median} at the median, {max} at the most"))
+}
+
+/// The rate that a paced sender did not reach, and why: it is not the one that the other figures were asked for.
+fn offered(outcome: &Outcome) -> Option<String> {
+    let Shortfall { offered_bps, requested_bps, cause } = analysis::outcome::shortfall(outcome)?;
+    let [offered, requested] = [offered_bps, requested_bps].map(units::bits_per_second);
+    // A shared unit is said once.
+    let offered = match (offered.split_once(' '), requested.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => number,
+        _ => &offered,
+    };
+    Some(format!("{offered} of {requested} requested: {}", cause.words()))
 }
 
 /// Round trips of a request test, or of TCP during a stream.
@@ -361,6 +376,19 @@ mod tests {
             assert!(first.contains('±') && first.contains("95 % interval, ") && first.contains("trust "), "{text}");
             assert!(text.ends_with(" -v`: hosts, cores, ceiling, cost, all caveats\n"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_was_not_offered_comes_first() {
+        let mut run = sample::stream();
+        assert!(!shown(&run, 100).contains("Offered"));
+        let outcome_of = |run: &mut Run, bps: u64| run.outcomes[0].spec.rate_bps = Some(bps);
+        let sent = analysis::outcome::trial_summary(&run.header.cells[0], &run.outcomes[0].trials[0]).sender_bps.unwrap();
+        outcome_of(&mut run, (2.0 * sent) as u64);
+        let text = shown(&run, 100);
+        assert!(text.starts_with("Offered      ") && text.contains(" requested: the path or one of the ends"), "{text}");
+        outcome_of(&mut run, (0.9 * sent) as u64);
+        assert!(!shown(&run, 100).contains("Offered"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Requested rates of the programs at the ends.
 
-use model::LimiterKind;
+use model::{LimiterKind, Ratio};
 use model::units::bits_per_second;
 
 use super::super::bottleneck;
@@ -15,11 +15,20 @@ const SAME: f64 = 0.98;
 
 pub(super) const RATE: Rule = Rule {
     name: "requested-rate",
-    speaks_for: &[LimiterKind::SenderApplication],
-    about: "The sender's program reached its requested rate.",
+    speaks_for: &[LimiterKind::SenderApplication, LimiterKind::SenderCpu],
+    about: "The sender's program reached its requested rate, or its thread did not run when it was due to send.",
     source: "the spec of the measurement (`rate`) and what the sender counted",
     evaluate: |observations, direction| {
         let Some(requested) = observations.spec.rate_bps else { return Vec::new() };
+        let asleep = asleep(direction);
+        if asleep > AWAKE {
+            return Signal::shared(LimiterKind::SenderCpu, 0.97 * ramp(asleep, AWAKE, 0.05), Some(asleep), || {
+                format!(
+                    "the sender's thread did not run when it was due to send, and gave up {} of its schedule",
+                    Ratio(asleep)
+                )
+            });
+        }
         let (whole, usual) = match observations.headline {
             // Datagrams that were sent and lost are limited elsewhere.
             Headline::Goodput => {
@@ -36,6 +45,16 @@ pub(super) const RATE: Rule = Rule {
         reached(whole, usual, requested, LimiterKind::SenderApplication, words)
     },
 };
+
+/// A sender that gave up no more than this part of its schedule kept its rate.
+const AWAKE: f64 = 0.01;
+
+/// The part of its schedule that the sender gave up because its thread did not run.
+fn asleep(direction: &DirectionView<'_>) -> f64 {
+    let tally = direction.sender.tally;
+    let time = tally.sends().ns as f64 * tally.flows.len().max(1) as f64;
+    tally.pacing.filter(|_| time > 0.0).map_or(0.0, |pacing| pacing.asleep_ns as f64 / time)
+}
 
 pub(super) const DRAIN: Rule = Rule {
     name: "requested-drain",
