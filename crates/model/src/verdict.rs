@@ -10,10 +10,15 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// Nothing moved for the stall time, which ended the trial.
     Stalled,
+    /// Datagrams were sent for a whole trial, and none arrived.
+    NothingArrived,
     /// The trial was too short for the clock, or had too few arrivals.
     ResolutionLimited,
     /// The two ends' byte counts do not add up.
     ByteCountMismatch,
+    /// The sender of a paced stream fell behind its rate because its thread or its host was too slow: less was offered than
+    /// requested.
+    RateNotOffered,
     /// The rate had not settled: it was still growing after the start-up of the connections, or the trial was too short to see that it was
     /// not.
     NotSettled,
@@ -50,10 +55,6 @@ pub enum Verdict {
     AboveCeiling,
     /// A flow got nothing in a trial in which all flows had the same time.
     Starved,
-    /// The sender of a paced stream fell behind its rate because its thread did not run: less was offered than requested.
-    RateNotOffered,
-    /// Datagrams were sent for a whole trial, and none arrived.
-    NothingArrived,
     /// The plan's requirements were not met before at least one trial, which was skipped.
     Unmet,
     /// The lab's emulator delivered packets more than 1 ms late: the measured path is not the requested one.

@@ -93,7 +93,10 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let known = [
         (Verdict::CutShort, cut_short || trials.iter().any(was_cut_short)),
         (Verdict::Overlapped, overlapped),
-        (Verdict::RateNotOffered, offered::of_trials(&cell.spec, &counted).is_some_and(|of| of.cause.is_of_the_sender())),
+        (
+            Verdict::RateNotOffered,
+            offered::of_trials(&cell.spec, &counted).is_some_and(|of| of.cause.is_of_the_sender()),
+        ),
         // The sides of a comparison are measured in turns because of drift.
         (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
     ];

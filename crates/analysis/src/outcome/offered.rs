@@ -62,10 +62,13 @@ pub(super) fn of_trials(spec: &Spec, trials: &[Trial]) -> Option<Shortfall> {
     let requested = spec.rate_bps.filter(|_| streams)?;
     let directions = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
     let requested_bps = directions * requested as f64;
-    let rates: Vec<f64> =
-        trials.iter().filter_map(|trial| sender_bps(spec, &trial.near, &trial.far)).collect();
+    let rates: Vec<f64> = trials.iter().filter_map(|trial| sender_bps(spec, &trial.near, &trial.far)).collect();
     let offered_bps = mean(&rates)?;
-    (offered_bps < OFFERED * requested_bps).then(|| Shortfall { offered_bps, requested_bps, cause: cause(spec, trials) })
+    (offered_bps < OFFERED * requested_bps).then(|| Shortfall {
+        offered_bps,
+        requested_bps,
+        cause: cause(spec, trials),
+    })
 }
 
 fn cause(spec: &Spec, trials: &[Trial]) -> Cause {
@@ -73,7 +76,8 @@ fn cause(spec: &Spec, trials: &[Trial]) -> Cause {
     let (asleep, blocked) = ends
         .filter_map(|end| end.pacing)
         .fold((0, 0), |(asleep, blocked), one| (asleep + one.asleep_ns, blocked + one.blocked_ns));
-    let datagrams = trials.iter().any(|trial| senders(spec, &trial.near, &trial.far).iter().any(|end| end.datagrams.is_some()));
+    let datagrams =
+        trials.iter().any(|trial| senders(spec, &trial.near, &trial.far).iter().any(|end| end.datagrams.is_some()));
     match datagrams {
         _ if asleep > blocked => Cause::Asleep,
         true => Cause::Host,
@@ -134,7 +138,10 @@ mod tests {
 
     #[test]
     fn a_path_that_pushes_back_is_not_the_senders_fault() {
-        assert_eq!(seen(&made("tcp", 10, SECOND / 100, SECOND / 2)), (Some(Cause::Transport), false, Some(Trust::High)));
+        assert_eq!(
+            seen(&made("tcp", 10, SECOND / 100, SECOND / 2)),
+            (Some(Cause::Transport), false, Some(Trust::High))
+        );
         // Datagrams do not feel the path: what takes no more is the host.
         assert_eq!(seen(&made("udp", 10, SECOND / 100, SECOND / 2)), (Some(Cause::Host), true, Some(Trust::Low)));
     }
@@ -154,7 +161,8 @@ mod tests {
         of.spec.direction = Direction::Both;
         of.trials.iter_mut().for_each(|trial| {
             let (near, far) = (trial.near.clone(), trial.far.clone());
-            trial.near = EndTally { bytes_received: far.bytes_received, receiving_ns: far.receiving_ns, ..near.clone() };
+            trial.near =
+                EndTally { bytes_received: far.bytes_received, receiving_ns: far.receiving_ns, ..near.clone() };
             trial.far = EndTally { before_last: near.before_last, pacing: near.pacing, ..far };
         });
         assert_eq!(shortfall(&of).map(|one| (one.offered_bps, one.requested_bps)), Some((86e6, 100e6)));

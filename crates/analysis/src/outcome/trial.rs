@@ -107,13 +107,13 @@ pub fn trial_verdicts(spec: &Spec, near: &EndTally, far: &EndTally, ledger: &Led
     let cut = ends.iter().any(|end| end.cut_short);
     [
         (Verdict::Stalled, ends.iter().any(|end| end.stalled)),
+        (Verdict::NothingArrived, Headline::of(spec) == Headline::Goodput && nothing_arrived(spec, near, far)),
         (Verdict::ResolutionLimited, !cut && resolution_limited(spec, near, far)),
         (Verdict::ByteCountMismatch, !cut && !ledger.balanced),
         (Verdict::CutShort, cut),
         (Verdict::BatchTimed, requester.rtt.as_ref().is_some_and(|rtt| rtt.batch > 1)),
         (Verdict::SocketDrops, datagrams().any(|tally| tally.socket_drops > 0)),
         (Verdict::Loss, !cut && lost),
-        (Verdict::NothingArrived, Headline::of(spec) == Headline::Goodput && nothing_arrived(spec, near, far)),
         (Verdict::Starved, !cut && starved(spec.stop, (near, far))),
     ]
     .into_iter()

@@ -209,10 +209,8 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// What a paced sender sent from its first block, or from the last one of an `earlier` snapshot, to its last one.
     pub(crate) fn begun_since(&self, earlier: Option<&Self>) -> Window {
-        let (from_ns, from_bytes) = earlier.map(|earlier| earlier.begun).filter(|begun| begun.0 > 0).unwrap_or((
-            self.sent_ns.0,
-            0,
-        ));
+        let (from_ns, from_bytes) =
+            earlier.map(|earlier| earlier.begun).filter(|begun| begun.0 > 0).unwrap_or((self.sent_ns.0, 0));
         let (ns, bytes) = self.begun;
         Window { bytes: bytes.saturating_sub(from_bytes), ns: ns.saturating_sub(from_ns) }
     }

@@ -24,5 +24,6 @@ pub(crate) use plan::{initiates, opening};
 pub use random::random;
 pub(crate) use recorder::RttRecorder;
 pub use signals::Signals;
+pub(crate) use sys::voluntary_switches;
 pub use sys::{WallError, wall_error};
 pub(crate) use turn::{Interest, Turn, not_now};

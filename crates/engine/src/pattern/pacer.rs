@@ -1,6 +1,6 @@
 //! When the next block or request is due at a requested rate.
 
-use crate::core::{Counters, RttRecorder, now_ns};
+use crate::core::{Counters, RttRecorder, now_ns, voluntary_switches};
 
 /// A rate, as one flow keeps it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -9,6 +9,9 @@ pub(crate) struct Pace {
     pub(crate) gap_ns: f64,
     /// How much of a delay's backlog may be made up by sending faster afterwards, ns. More is given up.
     pub(crate) catch_up_ns: f64,
+    /// The same for a delay in which the transport took nothing: what waits for a slow path is not sent faster than it
+    /// could be taken.
+    pub(crate) blocked_ns: f64,
     /// Over about which time a backlog is made up, ns: a sender that is behind by this much sends twice as fast. 0 sends
     /// all that is due at once.
     pub(crate) spread_ns: f64,
@@ -34,6 +37,9 @@ pub(super) struct Pacer {
     soonest_ns: f64,
     /// Whether the next block was found to be not due yet: if it is late after that, the thread did not run in time.
     waited: bool,
+    /// How often the thread had slept when the previous block was begun: without a wait of its own, a call made it sleep.
+    slept: u64,
+    slept_so_far: fn() -> u64,
     /// What was given up and is not counted yet, ns, and whether because the transport took nothing.
     given_up: (f64, bool),
 }
@@ -43,13 +49,27 @@ const CALL_NS: f64 = 50_000.0;
 
 impl Pacer {
     pub(super) fn new(pace: Option<Pace>) -> Self {
-        let (sent_ns, late_ns, soonest_ns) = (0.0, 0.0, 0.0);
-        Self { pace, next_ns: f64::NAN, sent_ns, late_ns, soonest_ns, waited: false, given_up: (0.0, false) }
+        Self {
+            pace,
+            next_ns: f64::NAN,
+            sent_ns: 0.0,
+            late_ns: 0.0,
+            soonest_ns: 0.0,
+            waited: false,
+            slept: 0,
+            slept_so_far: voluntary_switches,
+            given_up: (0.0, false),
+        }
     }
 
     /// A pacer that forgives no delay: what was due while nothing could be sent stays due at its own time.
     pub(super) fn open_loop(pace: Option<Pace>) -> Self {
-        Self::new(pace.map(|pace| Pace { catch_up_ns: f64::INFINITY, spread_ns: 0.0, ..pace }))
+        Self::new(pace.map(|pace| Pace {
+            catch_up_ns: f64::INFINITY,
+            blocked_ns: f64::INFINITY,
+            spread_ns: 0.0,
+            ..pace
+        }))
     }
 
     /// When to send the next block, if not now. If now, records in `errors` how much the time since the previous block
@@ -87,12 +107,17 @@ impl Pacer {
     fn due(&mut self, pace: Pace, now: f64) -> Result<f64, u64> {
         // The first block goes at once and starts the schedule.
         let first = self.next_ns.is_nan();
-        let earliest = now - pace.catch_up_ns;
         if first {
             self.next_ns = now;
-        } else if self.next_ns < earliest {
-            self.given_up = (self.given_up.0 + earliest - self.next_ns, !self.waited);
-            self.next_ns = earliest;
+        } else if now - self.next_ns > pace.blocked_ns.min(pace.catch_up_ns) {
+            // Late without having waited: a call took so long, unless the thread lost its core in it.
+            let blocked = !self.waited && (self.slept_so_far)() > self.slept;
+            let most = if blocked { pace.blocked_ns } else { pace.catch_up_ns };
+            let excess = now - self.next_ns - most;
+            if excess > 0.0 {
+                self.given_up = (self.given_up.0 + excess, blocked);
+                self.next_ns += excess;
+            }
         }
         let due = self.next_ns.max(self.soonest_ns);
         if due > now {
@@ -113,6 +138,7 @@ impl Pacer {
                 self.given_up.0 = 0.0;
             }
             self.waited = false;
+            self.slept = (self.slept_so_far)();
         }
     }
 
@@ -158,7 +184,8 @@ mod tests {
     #[test]
     fn after_a_stall_no_more_than_requested_is_made_up_for() {
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::new(Some(Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, spread_ns: 0.0 }));
+        let mut pacer =
+            Pacer::new(Some(Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, blocked_ns: 3.0 * HOUR, spread_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * HOUR;
         assert_eq!(send_all_due(&mut pacer, &mut errors), 4);
@@ -168,7 +195,7 @@ mod tests {
     fn a_backlog_may_be_spread() {
         // The same; three hours behind it sends twice as fast.
         let mut errors = RttRecorder::new();
-        let pace = Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, spread_ns: 3.0 * HOUR };
+        let pace = Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, blocked_ns: 3.0 * HOUR, spread_ns: 3.0 * HOUR };
         let mut pacer = Pacer::new(Some(pace));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         (pacer.next_ns, pacer.soonest_ns) = (pacer.next_ns - 100.0 * HOUR, 0.0);
@@ -187,7 +214,8 @@ mod tests {
     #[test]
     fn an_open_loop_owes_everything() {
         let mut errors = RttRecorder::new();
-        let mut pacer = Pacer::open_loop(Some(Pace { gap_ns: HOUR, catch_up_ns: 0.0, spread_ns: 0.0 }));
+        let mut pacer =
+            Pacer::open_loop(Some(Pace { gap_ns: HOUR, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * HOUR;
         let due = pacer.due_ns();
@@ -196,7 +224,7 @@ mod tests {
     }
 
     /// 100 µs between blocks, and what is made up as by default.
-    const PACE: Pace = Pace { gap_ns: 100_000.0, catch_up_ns: 100e6, spread_ns: 10e6 };
+    const PACE: Pace = Pace { gap_ns: 100_000.0, catch_up_ns: 100e6, blocked_ns: 2e6, spread_ns: 10e6 };
 
     /// A sender in virtual time.
     struct Sender {
@@ -245,7 +273,7 @@ mod tests {
         assert!((998..=1000).contains(&sent), "those of the stall and those of the time since: {sent}");
         let shaken = sender.errors.take();
         let worst = shaken.max().unwrap();
-        assert!((9 * MS..=10 * MS).contains(&worst), "a stall of 10 ms, less the gap that was due: {worst}");
+        assert!((9 * MS..=10 * MS + 10_000).contains(&worst), "a stall of 10 ms, less the gap that was due: {worst}");
         // Ten milliseconds behind it sends twice as fast; ever less as it makes up.
         assert!(shaken.quantile(0.99).unwrap() <= 52_000 && shaken.quantile(0.5).unwrap() < 5_000, "{shaken:?}");
         assert_eq!(sender.given_up_ms(), (0, 0));
@@ -259,17 +287,24 @@ mod tests {
         sender.now_ns += 350 * MS;
         sender.run(100 * MS);
         assert!(matches!(sender.given_up_ms(), (249..=250, 0)));
-        // A call took that long: the next block was late as soon as anybody looked.
-        let mut sender = Sender::new(PACE);
-        sender.run(10 * MS);
-        while sender.pacer.hold_at(PACE, sender.now_ns, &mut sender.errors).is_some() {
-            sender.now_ns += 1_000;
-        }
-        sender.pacer.begin(&sender.counters);
-        sender.now_ns += 350 * MS;
-        sender.pacer.sent(1.0);
-        sender.run(100 * MS);
-        assert!(matches!(sender.given_up_ms(), (0, 249..=250)));
+        // A call took that long, and slept: what the transport did not take is not made up for.
+        let late_in_a_call = |slept: fn() -> u64| {
+            let mut sender = Sender::new(PACE);
+            sender.pacer.slept_so_far = || 0;
+            sender.run(10 * MS);
+            while sender.pacer.hold_at(PACE, sender.now_ns, &mut sender.errors).is_some() {
+                sender.now_ns += 1_000;
+            }
+            sender.pacer.begin(&sender.counters);
+            sender.pacer.slept_so_far = slept;
+            sender.now_ns += 50 * MS;
+            sender.pacer.sent(1.0);
+            sender.run(100 * MS);
+            sender.given_up_ms()
+        };
+        assert!(matches!(late_in_a_call(|| 1), (0, 47..=48)));
+        // It did not sleep: its thread lost its core, and 50 ms are made up.
+        assert_eq!(late_in_a_call(|| 0), (0, 0));
     }
 
     proptest! {
@@ -295,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_backlog_never_goes_out_faster_than_documented() {
-        let mut sender = Sender::new(Pace { catch_up_ns: f64::INFINITY, ..PACE });
+        let mut sender = Sender::new(Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..PACE });
         sender.run(MS);
         sender.now_ns += 10_000 * MS;
         let sent = sender.run(10 * MS);
@@ -307,8 +342,8 @@ mod tests {
         let mut errors = RttRecorder::new();
         let mut pacer = Pacer::new(None);
         assert_eq!((pacer.hold(&mut errors), pacer.burst(64), errors.count()), (None, 64, 0));
-        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, spread_ns: 0.0 }));
-        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, spread_ns: 0.0 }));
+        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
+        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
         assert_eq!((slow.burst(64), fast.burst(64)), (1, 20));
     }
 }

@@ -1,6 +1,6 @@
 //! A spec's rates as one flow keeps them.
 
-use model::Spec;
+use model::{Framing, Spec};
 
 use crate::pattern::{DRAIN_READ, Pace};
 
@@ -9,11 +9,19 @@ pub(super) fn pace(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = spec.block as f64 * 8e9 / own;
     match spec.burst {
-        Some(bytes) => Pace { gap_ns, catch_up_ns: bytes as f64 * 8e9 / own, spread_ns: 0.0 },
+        Some(bytes) => {
+            let burst_ns = bytes as f64 * 8e9 / own;
+            Pace { gap_ns, catch_up_ns: burst_ns, blocked_ns: burst_ns, spread_ns: 0.0 }
+        }
         // A connection or a request that was due is not made up for.
-        None if !spec.is_stream() => Pace { gap_ns, catch_up_ns: 0.0, spread_ns: 0.0 },
+        None if !spec.is_stream() => Pace { gap_ns, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 },
         // The block that is due is never given up.
-        None => Pace { gap_ns, catch_up_ns: CATCH_UP_NS.max(gap_ns), spread_ns: SPREAD_NS },
+        None => {
+            let flow_control = spec.transport_facts().is_none_or(|facts| facts.framing != Some(Framing::Udp));
+            let blocked_ns = if flow_control { BLOCKED_NS } else { CATCH_UP_NS };
+            let [catch_up_ns, blocked_ns] = [CATCH_UP_NS, blocked_ns].map(|ns| ns.max(gap_ns));
+            Pace { gap_ns, catch_up_ns, blocked_ns, spread_ns: SPREAD_NS }
+        }
     }
 }
 
@@ -22,7 +30,7 @@ pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
     let own = pace(spec, bps);
     match spec.burst {
         Some(_) => own,
-        None => Pace { catch_up_ns: f64::INFINITY, ..own },
+        None => Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own },
     }
 }
 
@@ -30,7 +38,7 @@ pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
 pub(super) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = DRAIN_READ as f64 * 8e9 / own;
-    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, spread_ns: 0.0 }
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, blocked_ns: READER_CATCH_UP_NS, spread_ns: 0.0 }
 }
 
 /// How much a reader makes up after a delay: its data waits for it, so the mean rate is kept.
@@ -39,6 +47,9 @@ const READER_CATCH_UP_NS: f64 = 100_000_000.0;
 /// How much a paced sender makes up after a delay if the spec does not say: on a busy host a thread waits for its core
 /// for tens of milliseconds. One that was off it for longer has missed its rate, and the outcome says so.
 const CATCH_UP_NS: f64 = 100_000_000.0;
+/// How much of a delay by the transport's flow control: a path that was slower than the rate, as TCP's slow start is, does
+/// not get the rest on top of the rate later.
+const BLOCKED_NS: f64 = 2_000_000.0;
 /// Over which time: it sends faster by a tenth for each millisecond that it is behind. A wake-up that was late by 1 ms
 /// does not disturb a queue that the rate would not, and a thread that has its core for a tenth of the time keeps its mean.
 const SPREAD_NS: f64 = 10_000_000.0;
@@ -68,10 +79,12 @@ mod tests {
         let spec = Spec { block: 1_000, ..Spec::new("udp", "stream") };
         let own = pace(&spec, 8_000_000);
         let foreign = pace_to_foreign(&spec, 8_000_000);
-        assert_eq!((own.gap_ns, own.catch_up_ns, own.spread_ns), (1e6, 100e6, 10e6));
-        assert_eq!(foreign, Pace { catch_up_ns: f64::INFINITY, ..own });
+        assert_eq!((own.gap_ns, own.catch_up_ns, own.blocked_ns, own.spread_ns), (1e6, 100e6, 100e6, 10e6));
+        let tcp = Spec { transport: "tcp".into(), ..spec.clone() };
+        assert_eq!(pace(&tcp, 8_000_000), Pace { blocked_ns: 2e6, ..own }, "with flow control");
+        assert_eq!(foreign, Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own });
         let burst = Spec { burst: Some(4_000), ..spec };
-        assert_eq!(pace(&burst, 8_000_000), Pace { gap_ns: 1e6, catch_up_ns: 4e6, spread_ns: 0.0 });
+        assert_eq!(pace(&burst, 8_000_000), Pace { gap_ns: 1e6, catch_up_ns: 4e6, blocked_ns: 4e6, spread_ns: 0.0 });
         assert_eq!(pace_to_foreign(&burst, 8_000_000), pace(&burst, 8_000_000));
     }
 
@@ -91,7 +104,7 @@ mod tests {
         assert_eq!((of(1_000_000, 1, 80), of(100_000_000, 1, 0)), (0, 0));
         // 50 kB are in flight: four first windows, two doublings.
         assert_eq!((of(5_000_000, 1, 80), of(20_000_000, 4, 80)), (5 * 80, 5 * 80));
-        assert_eq!(of(100_000_000, 1, 300), 12 * 300 - 300);
+        assert_eq!(of(100_000_000, 1, 300), 12 * 300);
         assert_eq!(of(u64::MAX, 1, 900), 10_000, "bounded");
         assert_eq!(settling_ns(&Spec::new("tcp", "stream"), 80_000_000, 1_448), 0, "no rate");
     }

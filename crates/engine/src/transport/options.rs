@@ -105,7 +105,7 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
         if let Some(name) = &end.cc {
             set(format!("the congestion control '{name}'"), CC_HINT, set_congestion(borrowed, name))?;
         }
-        if let Some(bytes) = end.notsent_lowat {
+        if let Some(bytes) = end.notsent_lowat.or_else(|| unsent_if_paced(spec)) {
             set(format!("TCP_NOTSENT_LOWAT {bytes}"), "", socket.set_tcp_notsent_lowat(bytes))?;
         }
         if let Some(ms) = end.user_timeout_ms {
@@ -132,6 +132,15 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
     }
     Ok(())
 }
+
+/// Unsent bytes above which a paced stream's socket takes no more, if the spec does not say: what waits for a slow path
+/// waits with the pacer, which knows its time, and not in a buffer that goes on top of the rate later.
+fn unsent_if_paced(spec: &Spec) -> Option<u32> {
+    spec.rate_bps.filter(|_| spec.is_stream() && spec.speak.is_none())?;
+    Some(u32::try_from(2 * spec.block).unwrap_or(u32::MAX).max(UNSENT_IF_PACED))
+}
+
+const UNSENT_IF_PACED: u32 = 16 << 10;
 
 /// Binds the near end's address and port, where the spec names any.
 pub(crate) fn bind_near(

@@ -1,7 +1,7 @@
 //! Requested rates of the programs at the ends.
 
-use model::{LimiterKind, Ratio};
 use model::units::bits_per_second;
+use model::{LimiterKind, Ratio};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};

@@ -227,7 +227,7 @@ mod tests {
             stop: LegStop::Clock,
             leg: 0,
             last: true,
-            pace: Some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, spread_ns: 0.0 }),
+            pace: Some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }),
             drain: None,
             to_receiver: false,
             shares: true,
