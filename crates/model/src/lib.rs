@@ -31,6 +31,7 @@ pub mod observed;
 pub mod origin;
 pub mod outcome;
 pub mod path;
+mod payload;
 mod plain;
 pub mod plan;
 pub mod probe;
@@ -81,6 +82,7 @@ pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedIn
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Outcome, Seconds, Shares, StartUp, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
+pub use payload::{Payload, PayloadKind};
 pub use plain::{plain, plain_lines};
 pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,

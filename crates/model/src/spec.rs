@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
 use crate::{
-    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, StackRule, TransportFacts,
+    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, Payload, StackRule, TransportFacts,
 };
 
 /// The socket and thread options of one end. Null means the kernel's default.
@@ -153,6 +153,9 @@ pub struct Spec {
     /// Application rate limit in bit/s over all flows of a direction; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
+    /// What the bytes of payload are; null means random ones, which differ from block to block where the path may compress them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
     /// System calls for stream sockets.
     pub io: Io,
     /// Whether each trial is a search for the highest rate without loss of a datagram.
@@ -169,8 +172,8 @@ pub struct Spec {
     /// previous answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u32>,
-    /// Bytes that a paced sender may send at once after a delay; null means the bytes of 1 ms at the rate, sent at 125 % of the
-    /// rate.
+    /// Bytes that a paced sender may send at once after a delay; null means the bytes of 100 ms at the rate, sent faster by a tenth
+    /// for each millisecond of the delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
     /// Whether the sender of a stream of datagrams keeps only as many in flight as the path carries and the receiver's socket has
@@ -248,6 +251,7 @@ impl Spec {
             outstanding: None,
             burst: None,
             paced_to_receiver: false,
+            payload: None,
             io: Io::SendRecv,
             engine: Engine::default(),
             strategy: Strategy::Auto,
@@ -483,6 +487,9 @@ impl Spec {
         let snaplens = CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX;
         if let Some(capture) = self.capture.as_ref().filter(|capture| !snaplens.contains(&capture.snaplen)) {
             return refuse(format!("`snaplen {}`", capture.snaplen), "use 80 to 65535 bytes");
+        }
+        if let Some(fault) = self.payload.as_ref().and_then(Payload::fault) {
+            return refuse(fault.to_owned(), "use `payload random`, zeros, pattern, or a file of at most 64 KiB");
         }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {

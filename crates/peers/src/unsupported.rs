@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use model::{EndOptions, Spec};
+use model::{Direction, EndOptions, Spec};
 
 use crate::InteropError;
 
@@ -24,7 +24,13 @@ pub(crate) fn needs_agent(spec: &Spec) -> Option<&'static str> {
         (spec.capture.is_some(), "`capture`"),
         (!spec.settings.is_empty(), "`set`"),
         (spec.engine.auto, "`engine auto`"),
+        (spec.payload.is_some() && far_sends(spec), "`payload` at the far end"),
     ])
+}
+
+/// Whether the far end sends payload of its own.
+fn far_sends(spec: &Spec) -> bool {
+    !spec.is_stream() || spec.direction != Direction::Send
 }
 
 /// The first flag of a spec that no program but netperf supports.

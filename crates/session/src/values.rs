@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::Read;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
-use model::{BitRate, ByteSize, Engine, Mix, Setting, StackRule};
+use model::{BitRate, ByteSize, Engine, Mix, Payload, Setting, StackRule};
 
 use crate::failure::Failure;
 
@@ -294,6 +295,36 @@ impl FromStr for RequestRate {
                 .map(Self::Bits)
                 .map_err(|error: model::ModelError| format!("{error}; or 1000/s for requests per second")),
         }
+    }
+}
+
+/// The rate of a stream without a limit, as a flag: the sender goes as fast as the transport and the receiver let it.
+pub const NO_LIMIT: BitRate = BitRate(u64::MAX);
+
+/// The rate of a stream: more than zero, or `max` for [`NO_LIMIT`].
+pub fn sending_rate(text: &str) -> Result<BitRate, String> {
+    if text == "max" { Ok(NO_LIMIT) } else { above_zero(text) }
+}
+
+/// What the bytes of payload are, as a flag: `random`, `zeros`, `pattern`, or the name of a file, which is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PayloadFlag(pub Payload);
+
+impl FromStr for PayloadFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((_, kind)) = Payload::KINDS.iter().find(|(name, _)| *name == text) {
+            return Ok(Self(Payload { kind: *kind, ..Payload::default() }));
+        }
+        let mut bytes = Vec::new();
+        let most = Payload::MAX_FILE as u64 + 1;
+        std::fs::File::open(text)
+            .and_then(|file| file.take(most).read_to_end(&mut bytes))
+            .map_err(|error| format!("'{text}' is neither random, zeros nor pattern, and as a file: {error}"))?;
+        let name = Path::new(text).file_name().map_or_else(|| text.into(), |name| name.to_string_lossy());
+        let payload = Payload::of_file(&name, &bytes);
+        payload.fault().map_or(Ok(Self(payload)), |fault| Err(format!("'{text}': {fault}")))
     }
 }
 

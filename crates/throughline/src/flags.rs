@@ -22,7 +22,8 @@ pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
 use crate::registries::{self, choice};
 use session::values::{
-    self, Congestion, Cores, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole, within,
+    self, Congestion, Cores, PayloadFlag, PerEnd, Rules, SetFlag, Switch, above_zero, any, at_least, each, whole,
+    within,
 };
 
 /// Heading of the flags that name hosts and addresses.
@@ -119,6 +120,11 @@ pub struct Load {
     /// System calls that move the bytes of a stream.
     #[arg(long, value_parser = choice::<Io>(&CALLS_OF_STREAMS), default_value = "send-recv", help_heading = CALLS)]
     pub io: Io,
+
+    /// What the bytes are: random, zeros, pattern (0 to 255), or a file of at most 64 KiB, which is repeated [default: random, and
+    /// different from block to block where the path may compress them].
+    #[arg(long, value_name = "KIND|FILE")]
+    pub payload: Option<PayloadFlag>,
 
     /// Counters to read on both hosts during the run [default: series; for a curve: counters].
     #[arg(long, value_parser = choice::<Observe>(&READINGS), help_heading = ACTIVITY)]
@@ -300,6 +306,7 @@ impl Load {
         draft.spin = self.spin;
         draft.wait = self.wait;
         draft.io = Some(self.io);
+        draft.payload.clone_from(&self.payload);
         draft.observe = self.observe;
         draft.observe_interval = Some(self.observe_interval);
     }

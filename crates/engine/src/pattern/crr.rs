@@ -288,6 +288,7 @@ mod tests {
     use model::{Role, SocketFacts};
 
     use super::*;
+    use crate::core::Payload;
     use crate::core::{Counters, RttRecorder, Signals};
     use crate::transport::{Breaker, Kind};
 
@@ -375,7 +376,7 @@ mod tests {
             opening: 0,
         };
         let (mut channel, counters, signals) = (Noted::default(), Counters::default(), Signals::new());
-        let (mut tx, mut rx) = ([0; 1], [0; 1]);
+        let (mut tx, mut rx) = (Payload::new(&spec, 1, false, 1), [0; 1]);
         let (mut rtt, mut pace) = (RttRecorder::new(), RttRecorder::new());
         let mut env = Env {
             tx: &mut tx,

@@ -167,9 +167,10 @@ impl<C: Channel> Machine<C> for DatagramSender {
             let payload = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
             // Datagrams smaller than the rest of the quota are sent one by one: the last may be shorter.
             let payload = if payload < self.block { payload } else { payload - payload % self.block };
-            let wire = self.number_datagrams(channel, env.tx, payload);
+            let from = env.tx.next(payload.max(NUMBER_BYTES));
+            let wire = self.number_datagrams(channel, &mut env.tx[from..], payload);
             self.pacer.begin(env.counters);
-            match channel.send_datagrams(&env.tx[..wire], self.block) {
+            match channel.send_datagrams(&env.tx[from..from + wire], self.block) {
                 Ok(taken) => self.count(payload.min(taken * self.block), taken as u64, env.counters),
                 Err(error) if not_now(&error) => return Ok(Turn::Wait(Interest::Write, now_ns() + FULL_NS)),
                 Err(error) => return Err(error),

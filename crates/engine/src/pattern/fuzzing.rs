@@ -10,7 +10,7 @@ use model::{Direction, Role, SocketFacts, Spec};
 
 use super::sequence::{Arrival, Sequence};
 use super::{Env, Pace, Part, machine, open_leg, receive_leg};
-use crate::core::{Counters, LegHeader, LegStop, RttRecorder, Signals, Turn};
+use crate::core::{Counters, LegHeader, LegStop, Payload, RttRecorder, Signals, Turn};
 use crate::transport::{Breaker, Channel, Kind, SIGNAL_BYTES, Signal, read_hello};
 
 /// Bytes of a block, a response and a buffer.
@@ -151,7 +151,8 @@ fn run<const DATAGRAMS: bool>(channel: &mut Scripted<DATAGRAMS>, choice: u8, opt
     let carried = !DATAGRAMS || matches!(spec.pattern.as_str(), "stream" | "rr");
     let Some(mut machine) = machine(&spec, &part).ok().filter(|_| carried) else { return counters };
     RECORDERS.with_borrow_mut(|[rtt, pace]| {
-        let (mut tx, mut rx, mut marks) = ([0; 2 * BLOCK], [0; 2 * BLOCK], Vec::new());
+        let mut tx = Payload::new(&spec, 2 * BLOCK, false, 1);
+        let (mut rx, mut marks) = ([0; 2 * BLOCK], Vec::new());
         let mut env =
             Env { tx: &mut tx, rx: &mut rx, marks: &mut marks, rtt, pace, counters: &counters, signals: &signals };
         let mut idle = 0;
@@ -192,7 +193,7 @@ fn part(choice: u8, options: u8) -> (Spec, Part) {
         stop,
         leg: 1,
         last: is(4),
-        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, spread_ns: 0.0 }),
+        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }),
         drain: None,
         to_receiver: is(6),
         shares: is(0),

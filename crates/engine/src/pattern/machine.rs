@@ -5,7 +5,7 @@ use std::io;
 use model::{Direction, ProbeSample, Role, SizeCount};
 
 use super::pacer::Pace;
-use crate::core::{Counters, Interest, LegStop, RttRecorder, Signals, Turn, initiates, not_now};
+use crate::core::{Counters, Interest, LegStop, Payload, RttRecorder, Signals, Turn, initiates, not_now};
 use crate::transport::{Channel, Mark};
 
 /// One end's part in one leg of one connection.
@@ -53,7 +53,7 @@ impl Part {
 /// What a machine's thread lends it.
 pub(crate) struct Env<'a> {
     /// Bytes to send, at least a block and a response long.
-    pub(crate) tx: &'a mut [u8],
+    pub(crate) tx: &'a mut Payload,
     /// Room to receive, at least a block and a response long.
     pub(crate) rx: &'a mut [u8],
     /// Where the datagrams of one call lie in `rx`.

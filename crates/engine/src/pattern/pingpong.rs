@@ -35,6 +35,8 @@ struct Crossing {
     last: bool,
     measures: bool,
     sent: usize,
+    /// Where the block begins in the payload.
+    from: usize,
     received: usize,
     done: u64,
     started_ns: u64,
@@ -51,6 +53,7 @@ impl Crossing {
             last: part.last,
             measures: part.initiates(),
             sent: 0,
+            from: 0,
             received: 0,
             done: 0,
             started_ns: 0,
@@ -91,9 +94,12 @@ impl<C: Channel> Machine<C> for Crossing {
                     env.counters.start_sending(self.started_ns);
                 }
             }
+            if self.sent == 0 {
+                self.from = env.tx.next(self.block);
+            }
             let (mut full, mut empty) = (self.sent == self.block, self.received == self.block);
             if !full {
-                match channel.send(&env.tx[self.sent..self.block]) {
+                match channel.send(&env.tx[self.from + self.sent..self.from + self.block]) {
                     Ok(count) => {
                         self.sent += count;
                         env.counters.sent(count);

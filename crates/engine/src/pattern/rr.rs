@@ -62,12 +62,15 @@ struct Requester {
     closing: bool,
     /// A request just sent cannot have been answered yet: the thread is woken for the answer.
     waits: bool,
+    /// Where the request begins in the payload, if requests differ; else a request is what was received before.
+    from: Option<usize>,
 }
 
 impl Requester {
     fn new(part: &Part, waits: bool) -> Self {
         Self {
             waits,
+            from: None,
             request: part.block,
             reply: part.reply,
             stop: part.stop,
@@ -121,13 +124,18 @@ impl<C: Channel> Machine<C> for Requester {
                     self.watch.start(now_ns());
                     env.counters.start_sending(self.watch.started_ns);
                 }
+                self.from = env.tx.varies().then(|| env.tx.next(self.request));
                 // A request that could not be sent in time has been waiting since it was due.
                 if let Some(due) = self.pacer.due_ns() {
                     self.watch.started_ns = due;
                 }
             }
             if self.sent < self.request {
-                match channel.send(&env.rx[self.sent..self.request]) {
+                let request = match self.from {
+                    Some(from) => &env.tx[from..from + self.request],
+                    None => &env.rx[..self.request],
+                };
+                match channel.send(&request[self.sent..]) {
                     Ok(count) => {
                         self.sent += count;
                         env.counters.sent(count);

@@ -63,6 +63,8 @@ struct Sender {
     last: bool,
     left: Option<u64>,
     offset: usize,
+    /// Where the block begins in the payload; `None` until it is begun.
+    from: Option<usize>,
     started: bool,
     closing: bool,
     pacer: Pacer,
@@ -83,6 +85,7 @@ impl Sender {
             last: part.last,
             left,
             offset: 0,
+            from: None,
             started: false,
             closing: false,
             pacer: Pacer::new(part.pace),
@@ -139,13 +142,14 @@ impl<C: Channel> Machine<C> for Sender {
             }
             let room = self.block - self.offset;
             let want = self.left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
-            match channel.send_part(env.tx, self.offset..self.offset + want) {
+            let from = *self.from.get_or_insert_with(|| env.tx.next(self.block));
+            match channel.send_part(&env.tx[from..from + self.block], self.offset..self.offset + want) {
                 Ok(count) => {
                     env.counters.sent(count);
                     self.offset += count;
                     self.left = self.left.map(|left| left - count as u64);
                     if self.offset == self.block {
-                        self.offset = 0;
+                        (self.offset, self.from) = (0, None);
                         add(&env.counters.blocks_sent, 1);
                         self.pacer.sent(1.0);
                     }

@@ -24,9 +24,8 @@ impl Completions {
     pub(super) fn new(flows: &[Box<dyn Flow>], scratch: &Scratch) -> io::Result<Self> {
         let sockets: Option<Vec<BorrowedFd<'_>>> = flows.iter().map(|flow| flow.poll_fd()).collect();
         let sockets = sockets.ok_or(io::ErrorKind::Unsupported)?;
-        let like = |buffer: &PageBuffer| PageBuffer::filled(buffer.len(), b't');
         Ok(Self {
-            ring: Uring::new(&sockets, like(&scratch.tx), like(&scratch.rx))?,
+            ring: Uring::new(&sockets, scratch.tx.again(), PageBuffer::filled(scratch.rx.len(), 0xff))?,
             done: Vec::with_capacity(4 * flows.len()),
             rounds: Rounds::new(flows.len()),
             listed: vec![false; flows.len()],

@@ -8,7 +8,8 @@ use model::{Direction, Role, SocketFacts, Strategy};
 use super::pace::{drain, pace, pace_to_foreign};
 use super::tcp;
 use crate::core::{
-    Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, now_ns, opening,
+    Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, may_be_compressed, now_ns,
+    opening,
 };
 use crate::pattern::{Env, Machine, Part, machine, open_leg, receive_leg, send_leg};
 use crate::transport::{BoxFlow, Breaker, Channel, Flow, FlowLeg, FlowSetup, Kind, Operations, Scratch};
@@ -53,7 +54,7 @@ impl<C: Channel> FlowOf<C> {
         let engine = setup.plan.spec.engine;
         if setup.plan.spec.is_stream() && !engine.is_plain() {
             channel
-                .equip(&engine, sends, usize::try_from(block).unwrap_or(usize::MAX))
+                .equip(&setup.plan.spec, sends, usize::try_from(block).unwrap_or(usize::MAX))
                 .map_err(|source| EngineError::socket("make ready `engine`", engine, source))?;
         }
         Ok(Self {
@@ -227,6 +228,10 @@ impl<C: Channel> Flow for FlowOf<C> {
 
     fn settled(&mut self) -> io::Result<bool> {
         self.channel.settled()
+    }
+
+    fn may_be_compressed(&self) -> bool {
+        may_be_compressed(&self.setup.plan.spec, self.channel.facts().peer.as_deref())
     }
 
     fn close(&mut self) -> FlowLeg {

@@ -43,7 +43,7 @@ impl Job<'_> {
     /// Runs all legs. In every case the gate is passed once, and the counts are returned.
     pub(super) fn run(&self, mut flows: Vec<Box<dyn Flow>>, gate: &Gate) -> (ThreadLegs, Option<EngineError>) {
         let prepared = self.prepare().and_then(|()| agree(&mut flows, 0));
-        let mut scratch = Scratch::new(&self.plan);
+        let mut scratch = Scratch::new(&self.plan, flows.first().is_some_and(|flow| flow.may_be_compressed()));
         let mut waiting = match self.strategy {
             Strategy::Epoll => Readiness::new(flows.len()).map(|mut set| {
                 // A probe need not send to the microsecond, and time spent spinning before a send may be missing when

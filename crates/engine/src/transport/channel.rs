@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use model::{Engine, SocketFacts, Stamps};
+use model::{SocketFacts, Spec, Stamps};
 
 use super::breaker::Breaker;
 use super::flow::{BoxFlow, Flow, FlowSetup};
@@ -57,13 +57,12 @@ pub trait Channel: Send + 'static {
     /// Prepares the send and receive methods of the spec for blocks of `block` bytes. Transports with plain methods
     /// only need not implement this; the spec was checked against [`sends`](super::Transport::sends) and
     /// [`receives`](super::Transport::receives).
-    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
-        let _ = (engine, sends, block);
+    fn equip(&mut self, spec: &Spec, sends: bool, block: usize) -> io::Result<()> {
+        let _ = (spec, sends, block);
         Ok(())
     }
 
-    /// Sends `part` of a block of payload. The number of bytes that arrive is the same, but their values may differ:
-    /// no receiver of a stream reads them.
+    /// Sends `part` of a block of payload, or that many bytes of payload that it prepared itself.
     #[inline]
     fn send_part(&mut self, block: &[u8], part: Range<usize>) -> io::Result<usize> {
         self.send(&block[part])

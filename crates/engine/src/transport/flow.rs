@@ -13,7 +13,9 @@ use super::delayed_reads::DELAYED_READ_BYTES;
 use super::handshake::SIGNAL_BYTES;
 use super::operations::Operations;
 use super::sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
-use crate::core::{Counters, EngineError, LinkPlan, PageBuffer, RttRecorder, Signals, Snapshot, TrialPlan, Turn};
+use crate::core::{
+    Counters, EngineError, LinkPlan, PageBuffer, Payload, RttRecorder, Signals, Snapshot, TrialPlan, Turn,
+};
 
 /// Makes a flow of a channel by giving it the machines of its pattern.
 pub(crate) trait BoxFlow: Sized {
@@ -32,7 +34,7 @@ pub(crate) struct FlowSetup {
 
 /// Memory that a thread lends to the flow that is working.
 pub(crate) struct Scratch {
-    pub(crate) tx: PageBuffer,
+    pub(crate) tx: Payload,
     pub(crate) rx: PageBuffer,
     pub(crate) marks: Vec<Mark>,
     pub(crate) rtt: RttRecorder,
@@ -40,8 +42,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Buffers for the largest leg, every page of them touched.
-    pub(crate) fn new(plan: &TrialPlan) -> Self {
+    /// Buffers for the largest leg, every page of them touched. The payload differs from block to block if it `varies`.
+    pub(crate) fn new(plan: &TrialPlan, varies: bool) -> Self {
         // Datagram signals need room at any block size; 64 KiB also holds any datagram.
         let size = plan.legs.iter().map(|leg| leg.block.max(leg.reply)).max().unwrap_or(1).max(1 << 16);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -49,16 +51,19 @@ impl Scratch {
         let delayed_read = if plan.spec.delayed_reads { DELAYED_READ_BYTES } else { 0 };
         let rx = size.max(batch_room(plan.spec.engine.receive, message)).max(delayed_read);
         let tx = size.max(if plan.spec.engine.send == SendBy::Mmsg { MMSG * message } else { 0 });
+        let threads = plan.spec.threads.unwrap_or(MOST_THREADS).min(plan.spec.flows).max(1) as usize;
+        let tx = Payload::new(&plan.spec, tx, varies, threads);
+        // An answer is what was received before; the first one is payload as well.
+        let mut rx = PageBuffer::filled(rx, 0xff);
+        let payload = rx.len().min(tx.room());
+        rx[..payload].copy_from_slice(&tx[..payload]);
         let marks = Vec::with_capacity(MMSG * GSO_SEGMENTS);
-        Self {
-            tx: PageBuffer::filled(tx, b't'),
-            rx: PageBuffer::filled(rx, 0xff),
-            marks,
-            rtt: RttRecorder::new(),
-            pace: RttRecorder::new(),
-        }
+        Self { tx, rx, marks, rtt: RttRecorder::new(), pace: RttRecorder::new() }
     }
 }
+
+/// Threads that serve the flows at most.
+const MOST_THREADS: u32 = 64;
 
 /// Room for what one call may receive, with messages of at most `message` bytes.
 fn batch_room(receive: ReceiveBy, message: usize) -> usize {
@@ -82,6 +87,9 @@ pub(crate) trait Flow: Send {
 
     /// Whether it may be left alone while its thread waits for another flow; see `Channel::settled`.
     fn settled(&mut self) -> io::Result<bool>;
+
+    /// Whether something on its path may compress its payload.
+    fn may_be_compressed(&self) -> bool;
 
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use model::{EndOptions, Engine, Role, SocketFacts, Spec};
+use model::{EndOptions, Role, SocketFacts, Spec};
 use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
@@ -181,8 +181,8 @@ impl<H: Header> Channel for ForeignDatagrams<H> {
         self.inner.recv(into)
     }
 
-    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
-        self.inner.equip(engine, sends, block)
+    fn equip(&mut self, spec: &Spec, sends: bool, block: usize) -> io::Result<()> {
+        self.inner.equip(spec, sends, block)
     }
 
     fn datagrams_per_call(&self, size: usize) -> usize {

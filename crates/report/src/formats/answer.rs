@@ -383,10 +383,14 @@ mod tests {
         let mut run = sample::stream();
         assert!(!shown(&run, 100).contains("Offered"));
         let outcome_of = |run: &mut Run, bps: u64| run.outcomes[0].spec.rate_bps = Some(bps);
-        let sent = analysis::outcome::trial_summary(&run.header.cells[0], &run.outcomes[0].trials[0]).sender_bps.unwrap();
+        let sent =
+            analysis::outcome::trial_summary(&run.header.cells[0], &run.outcomes[0].trials[0]).sender_bps.unwrap();
         outcome_of(&mut run, (2.0 * sent) as u64);
         let text = shown(&run, 100);
-        assert!(text.starts_with("Offered      ") && text.contains(" requested: the path or one of the ends"), "{text}");
+        assert!(
+            text.starts_with("Offered      ") && text.contains(" requested: the path or one of the ends"),
+            "{text}"
+        );
         outcome_of(&mut run, (0.9 * sent) as u64);
         assert!(!shown(&run, 100).contains("Offered"));
     }

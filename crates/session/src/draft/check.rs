@@ -2,6 +2,7 @@
 
 use super::error::FieldError;
 use super::spec_draft::{Pattern, SpecDraft};
+use crate::values::NO_LIMIT;
 
 /// Refuses options that exclude each other, and those without the option that they need.
 pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
@@ -36,7 +37,7 @@ pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
         ("cc-rules", draft.cc_rules.is_some(), "cc", draft.cc.is_some()),
         ("snaplen", draft.snaplen.is_some(), "capture", captured),
         ("fetch", draft.fetch.is_some(), "capture", captured),
-        ("burst", draft.burst.is_some(), "rate", draft.rate.is_some()),
+        ("burst", draft.burst.is_some(), "rate", draft.rate.is_some_and(|rate| rate != NO_LIMIT)),
         ("overlap-close", draft.overlap_close, "connect", draft.connect),
         ("unpaced", curve && draft.unpaced, "stream", draft.stream),
         ("delayed-reads", curve && draft.delayed_reads, "stream", draft.stream),

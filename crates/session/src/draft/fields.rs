@@ -8,7 +8,8 @@ use super::spec_draft::Pattern::{Curve, Rr, Stream, Transfer};
 use super::spec_draft::{End, Pattern, SpecDraft};
 use super::unknown::unknown;
 use crate::values::{
-    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, one_block, whole, within,
+    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, one_block, sending_rate,
+    whole, within,
 };
 
 /// A key of a draft. Its name is that of its flag.
@@ -64,6 +65,7 @@ pub const FIELDS: &[Field] = &[
         put(&mut draft.interval, at_least(Nanos(Spec::MIN_INTERVAL_NS)), text)
     }),
     Field::of("stall", ALL, |draft, _, text| put(&mut draft.stall, at_least(Nanos(Spec::MIN_STALL_NS)), text)),
+    Field::of("payload", ALL, |draft, _, text| put(&mut draft.payload, any, text)),
     Field::of("rate", ALL, rate),
     Field::of("drain", &[Stream], |draft, _, text| put(&mut draft.drain, above_zero::<BitRate>, text)),
     Field::of("burst", SENDING, |draft, _, text| put(&mut draft.burst, above_zero::<ByteSize>, text)),
@@ -224,6 +226,6 @@ fn time(draft: &mut SpecDraft, _: Option<End>, text: &str) -> Result<(), String>
 fn rate(draft: &mut SpecDraft, _: Option<End>, text: &str) -> Result<(), String> {
     match draft.pattern {
         Rr => put(&mut draft.request_rate, any, text),
-        _ => put(&mut draft.rate, above_zero::<BitRate>, text),
+        _ => put(&mut draft.rate, sending_rate, text),
     }
 }

@@ -2,14 +2,14 @@
 
 use engine::transport::Transport;
 use model::{
-    ByteSize, CaptureSpec, Direction, Family, Framing, HostSettings, MixStep, Name, Nanos, Observe, Spec, Stop,
-    Strategy,
+    BitRate, ByteSize, CaptureSpec, Direction, Family, Framing, HostSettings, MixStep, Name, Nanos, Observe, Spec,
+    Stop, Strategy,
 };
 
 use super::error::FieldError;
 use super::spec_draft::{Pattern, SpecDraft};
 use super::{check, end_options, sizes};
-use crate::values::SetFlag;
+use crate::values::{NO_LIMIT, SetFlag};
 
 /// Fewest entries of a series in which the start-up can be told from the rest.
 const ENTRIES: u64 = 20;
@@ -91,7 +91,7 @@ impl SpecDraft {
     fn is_steady(&self, spec: &Spec, transport: &dyn Transport) -> bool {
         let grows = matches!(transport.facts().framing, Some(Framing::Tcp | Framing::Tls | Framing::Quic));
         let grows = grows || transport.facts().is_over_tcp();
-        let wanted = self.warmup.is_none_or(|time| time.0 > 0) && !self.responsiveness && self.rate.is_none();
+        let wanted = self.warmup.is_none_or(|time| time.0 > 0) && !self.responsiveness && spec.rate_bps.is_none();
         grows && wanted && matches!(spec.stop, Stop::TimeNs(_))
     }
 
@@ -112,12 +112,16 @@ impl SpecDraft {
             Some(name) => program(name)?.default_block(spec.transport.as_str(), over_ipv6),
             None => None,
         };
-        let paced = || self.rate.filter(|_| self.speak.is_none() && !transport.capabilities().datagram).map(|rate| paced_block(transport, rate.0, self.flows));
+        let paced = || {
+            self.limit()
+                .filter(|_| self.speak.is_none() && !transport.capabilities().datagram)
+                .map(|rate| paced_block(transport, rate.0, self.flows))
+        };
         let default = || theirs.or_else(paced).unwrap_or_else(|| transport.default_block(over_ipv6));
         spec.mix = self.mix_of_sizes(transport, over_ipv6)?;
         let largest = spec.mix.iter().map(|step| step.payload_bytes).max();
         spec.block = largest.or(self.block.map(|block| block.0)).unwrap_or_else(default);
-        spec.rate_bps = self.rate.map(|rate| rate.0);
+        spec.rate_bps = self.limit().map(|rate| rate.0);
         self.set_intervals(&mut spec);
         spec.burst = self.burst.map(|burst| burst.0);
         spec.engine = self.engine.map(|engine| engine.0).unwrap_or_default();
@@ -181,7 +185,7 @@ impl SpecDraft {
         base.far.nodelay.get_or_insert(true);
         // A curve has many short passes: a series of each has little information and fills the store.
         base.observe = self.observe.unwrap_or(Observe::Counters);
-        base.rate_bps = self.rate.map(|rate| rate.0);
+        base.rate_bps = self.limit().map(|rate| rate.0);
         base.delayed_reads = self.delayed_reads;
         base.paced_to_receiver = self.is_paced_to_receiver(transport)? && self.stream;
         sizes::specs(self, &base, transport)
@@ -209,9 +213,15 @@ impl SpecDraft {
         spec.observe = self.observe.unwrap_or(spec.observe);
         spec.observe_interval_ns = self.observe_interval.map_or(spec.observe_interval_ns, |time| time.0);
         spec.speak = self.speak.as_deref().map(Name::from);
+        spec.payload = self.payload.clone().map(|payload| payload.0);
         end_options::apply(self, &mut spec.near, &mut spec.far);
         spec.settings = settings(&self.set);
         spec
+    }
+
+    /// The rate to keep, if it is limited.
+    fn limit(&self) -> Option<BitRate> {
+        self.rate.filter(|rate| *rate != NO_LIMIT)
     }
 
     fn captured(&self) -> Option<CaptureSpec> {
@@ -232,7 +242,7 @@ impl SpecDraft {
             );
             return Err(FieldError::of_key("unpaced", what));
         }
-        Ok(overruns && !self.unpaced && self.rate.is_none() && self.speak.is_none())
+        Ok(overruns && !self.unpaced && self.limit().is_none() && self.speak.is_none())
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use model::{BitRate, ByteSize, Io, Mix, Nanos, Observe, Strategy};
 
-use crate::values::{BlockFlag, Congestion, Cores, EngineFlag, PerEnd, RequestRate, Rules, SetFlag, Switch};
+use crate::values::{
+    BlockFlag, Congestion, Cores, EngineFlag, PayloadFlag, PerEnd, RequestRate, Rules, SetFlag, Switch,
+};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -101,6 +103,7 @@ pub struct SpecDraft {
     pub drain: Option<BitRate>,
     pub burst: Option<ByteSize>,
     pub unpaced: bool,
+    pub payload: Option<PayloadFlag>,
     pub find_no_loss: bool,
     pub probe: Option<u32>,
     pub responsiveness: bool,

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use model::{Engine, ReceiveBy, SendBy, SocketFacts};
+use model::{Engine, ReceiveBy, SendBy, SocketFacts, Spec};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
@@ -88,11 +88,11 @@ impl Channel for DatagramChannel {
         }
     }
 
-    fn equip(&mut self, engine: &Engine, sends: bool, _: usize) -> io::Result<()> {
-        if !sends && engine.receive == ReceiveBy::Gro {
+    fn equip(&mut self, spec: &Spec, sends: bool, _: usize) -> io::Result<()> {
+        if !sends && spec.engine.receive == ReceiveBy::Gro {
             batch::join_arrivals(self.socket.as_fd())?;
         }
-        self.engine = *engine;
+        self.engine = spec.engine;
         Ok(())
     }
 

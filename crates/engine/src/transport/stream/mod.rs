@@ -10,14 +10,14 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use model::{Engine, Io, ReceiveBy, SocketFacts, Strategy};
+use model::{Io, ReceiveBy, SocketFacts, Spec, Strategy};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
 use super::stamped::StampedChannel;
 use super::sys::watched::Watched;
 use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, TcpInfo, options, sys};
-use crate::core::EngineError;
+use crate::core::{EngineError, may_be_compressed};
 use completion::CompletionChannel;
 use send_method::SendMethod;
 use zerocopy_receive::ZerocopyReceiver;
@@ -133,12 +133,13 @@ impl Channel for StreamChannel {
         })
     }
 
-    fn equip(&mut self, engine: &Engine, sends: bool, block: usize) -> io::Result<()> {
+    fn equip(&mut self, spec: &Spec, sends: bool, block: usize) -> io::Result<()> {
         if sends {
-            self.send_method = SendMethod::new(engine, self.socket.as_fd(), block)?;
+            let varies = may_be_compressed(spec, self.facts().peer.as_deref());
+            self.send_method = SendMethod::new(spec, self.socket.as_fd(), block, varies)?;
         } else {
-            self.discards = engine.receive == ReceiveBy::Trunc;
-            if engine.receive == ReceiveBy::Map {
+            self.discards = spec.engine.receive == ReceiveBy::Trunc;
+            if spec.engine.receive == ReceiveBy::Map {
                 self.zerocopy_receiver = Some(ZerocopyReceiver::new(self.socket.as_fd())?);
             }
         }

@@ -6,18 +6,19 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use model::tally::Zerocopy;
-use model::{Engine, SendBy};
+use model::{SendBy, Spec};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
 use rustix::pipe::SpliceFlags;
 
+use crate::core::Payload;
 use crate::transport::sys;
 
 /// A method of sending parts of a block. All of them but the zero-copy one send bytes that were prepared when it was
 /// created.
 pub(crate) enum SendMethod {
-    /// From a file in memory that holds one block.
-    Sendfile(OwnedFd),
+    /// From a file in memory that holds the payload, and where the block begins there.
+    Sendfile(OwnedFd, Payload, usize),
     /// From a pipe that stays full, by way of a second one.
     Splice { full: [OwnedFd; 2], relay: [OwnedFd; 2], room: usize, in_relay: usize },
     /// From the block itself, which the kernel borrows.
@@ -32,12 +33,15 @@ const REAP_EVERY: u64 = 16;
 const PIPE_BYTES: usize = 1 << 20;
 
 impl SendMethod {
-    /// The send method of `engine` for blocks of `block` bytes; `None` for plain calls.
-    pub(crate) fn new(engine: &Engine, socket: BorrowedFd<'_>, block: usize) -> io::Result<Option<Self>> {
-        Ok(match engine.send {
+    /// The send method of `spec` for blocks of `block` bytes, which differ if they `vary`; `None` for plain calls.
+    pub(crate) fn new(spec: &Spec, socket: BorrowedFd<'_>, block: usize, varies: bool) -> io::Result<Option<Self>> {
+        Ok(match spec.engine.send {
             SendBy::Copy => None,
-            SendBy::Sendfile => Some(Self::Sendfile(memory(block)?)),
-            SendBy::Splice => Some(Self::splice()?),
+            SendBy::Sendfile => {
+                let payload = Payload::new(spec, block, varies, spec.flows as usize);
+                Some(Self::Sendfile(memory(&payload)?, payload, 0))
+            }
+            SendBy::Splice => Some(Self::splice(spec)?),
             SendBy::Zerocopy => {
                 sys::zerocopy::allow(socket)?;
                 Some(Self::Zerocopy(Cell::default()))
@@ -46,7 +50,7 @@ impl SendMethod {
         })
     }
 
-    fn splice() -> io::Result<Self> {
+    fn splice(spec: &Spec) -> io::Result<Self> {
         let pipe = || -> io::Result<[OwnedFd; 2]> {
             let (out, into) = rustix::pipe::pipe()?;
             // A smaller pipe is only slower.
@@ -55,7 +59,7 @@ impl SendMethod {
         };
         let (full, relay) = (pipe()?, pipe()?);
         let room = rustix::pipe::fcntl_getpipe_size(&full[1])?.min(rustix::pipe::fcntl_getpipe_size(&relay[1])?);
-        let source = memory(room)?;
+        let source = memory(&Payload::new(spec, room, false, 1)[..room])?;
         let mut filled = 0;
         while filled < room {
             let mut at = filled as u64;
@@ -74,8 +78,11 @@ impl SendMethod {
     #[inline]
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, block: &[u8], part: Range<usize>) -> io::Result<usize> {
         match self {
-            Self::Sendfile(memory) => {
-                let mut at = part.start as u64;
+            Self::Sendfile(memory, payload, from) => {
+                if part.start == 0 {
+                    *from = payload.next(block.len());
+                }
+                let mut at = (*from + part.start) as u64;
                 Ok(rustix::fs::sendfile(socket, memory, Some(&mut at), part.len())?)
             }
             Self::Splice { full, relay, room, in_relay } => {
@@ -126,15 +133,9 @@ impl SendMethod {
     }
 }
 
-/// A file in memory with `bytes` bytes of payload.
-fn memory(bytes: usize) -> io::Result<OwnedFd> {
+/// A file in memory with these bytes.
+fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = std::fs::File::from(rustix::fs::memfd_create("thru-block", MemfdFlags::CLOEXEC)?);
-    let chunk = vec![b't'; bytes.clamp(1, 1 << 20)];
-    let mut at = 0;
-    while at < bytes {
-        let count = chunk.len().min(bytes - at);
-        std::os::unix::fs::FileExt::write_all_at(&file, &chunk[..count], at as u64)?;
-        at += count;
-    }
+    std::os::unix::fs::FileExt::write_all_at(&file, bytes, 0)?;
     Ok(file.into())
 }

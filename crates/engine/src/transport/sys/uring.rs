@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use crate::core::{EngineError, PageBuffer, now_ns};
+use crate::core::{EngineError, PageBuffer, Payload, now_ns};
 
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct Uring {
     ring: IoUring,
     /// The source of sends, and the target of all receives, which overwrite each other. Only the kernel accesses them,
     /// so no reference to either is created. Freed only once no operation is outstanding.
-    memory: ManuallyDrop<(PageBuffer, PageBuffer)>,
+    memory: ManuallyDrop<(Payload, PageBuffer)>,
     source: (*const u8, usize),
     sink: (*mut u8, usize),
     /// Operations submitted and not yet completed.
@@ -78,12 +78,12 @@ fn build(operations: usize, completions: usize) -> io::Result<IoUring> {
 
 impl Uring {
     /// A ring for `sockets`, with room for one send of `source` and one receive of `sink` bytes at most.
-    pub(crate) fn new(sockets: &[BorrowedFd<'_>], source: PageBuffer, sink: PageBuffer) -> io::Result<Self> {
+    pub(crate) fn new(sockets: &[BorrowedFd<'_>], source: Payload, sink: PageBuffer) -> io::Result<Self> {
         let ring = build(2 * sockets.len(), 4 * sockets.len())?;
         let numbers: Vec<_> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&numbers)?;
         let mut memory = ManuallyDrop::new((source, sink));
-        let source = (memory.0.as_ptr(), memory.0.len());
+        let source = (memory.0.as_ptr(), memory.0.room());
         let sink = (memory.1.as_mut_ptr(), memory.1.len());
         Ok(Self { ring, memory, source, sink, out: 0 })
     }
@@ -93,9 +93,12 @@ impl Uring {
         let socket = types::Fixed(flow as u32);
         let number = (flow as u64) << 1 | u64::from(op == Op::Recv);
         let entry = match op {
-            Op::Send => opcode::Send::new(socket, self.source.0, len.min(self.source.1) as u32)
-                .flags(libc::MSG_NOSIGNAL)
-                .build(),
+            Op::Send => {
+                let len = len.min(self.source.1);
+                // A slice that is as long as the room lies within the payload, wherever a block begins.
+                let from = self.source.0.wrapping_add(self.memory.0.next(len));
+                opcode::Send::new(socket, from, len as u32).flags(libc::MSG_NOSIGNAL).build()
+            }
             Op::Recv => opcode::Recv::new(socket, self.sink.0, len.min(self.sink.1) as u32).build(),
         };
         self.push(&entry.user_data(number))
@@ -182,8 +185,8 @@ mod tests {
         }
         let (one, two) = UnixStream::pair().unwrap();
         let sockets = [one.as_fd(), two.as_fd()];
-        let buffer = || PageBuffer::filled(64, b't');
-        let mut ring = Uring::new(&sockets, buffer(), buffer()).unwrap();
+        let payload = Payload::new(&model::Spec::new("tcp", "stream"), 64, false, 1);
+        let mut ring = Uring::new(&sockets, payload, PageBuffer::filled(64, 0)).unwrap();
         let mut done = Vec::new();
         ring.queue(1, Op::Recv, 64).unwrap();
         ring.turn(Duration::ZERO, &mut done).unwrap();
