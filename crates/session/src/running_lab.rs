@@ -22,9 +22,12 @@ use crate::Failure;
 use crate::own::OwnAgent;
 use crate::setup::{own_program, write_token};
 
+/// The variable with the lab's name in the environment of programs on its hosts.
+pub const LAB_VARIABLE: &str = "THRU_LAB";
+
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
 /// uses as its `--token-file`.
-const VARIABLES: [&str; 3] = ["THRU_LAB", "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
+const VARIABLES: [&str; 3] = [LAB_VARIABLE, "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
 
 /// Interval of the checks whether changed links have their new properties.
 const ALTERS_STEP: std::time::Duration = std::time::Duration::from_millis(1);

@@ -110,6 +110,14 @@ pub fn leads_to_ipv6(host: &str, family: Family) -> bool {
     }
 }
 
+/// Whether `host` is this one, by a loopback address.
+#[must_use]
+pub fn leads_to_loopback(host: &str) -> bool {
+    let found =
+        split(host).ok().filter(|_| !is_bus(host)).and_then(|name_and_port| name_and_port.to_socket_addrs().ok());
+    found.is_some_and(|mut found| found.len() > 0 && found.all(|to| to.ip().to_canonical().is_loopback()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

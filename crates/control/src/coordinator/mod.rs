@@ -27,7 +27,7 @@ use model::{ClockDrift, ClockOffset, Ending, Event, EventSink, RunHeader, Verdic
 use schedule::{Methods, Run, RunState};
 
 use crate::ControlError;
-pub use address::{check_host, identity, leads_to_ipv6, with_port};
+pub use address::{check_host, identity, leads_to_ipv6, leads_to_loopback, with_port};
 pub use choose::{choose_engine, choose_engines};
 pub use end::{End, Target};
 pub use fleet::{Fleet, Member};

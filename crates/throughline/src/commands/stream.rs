@@ -115,7 +115,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     }
     measure(&Job {
         kind: "stream",
-        specs: vec![args.spec()?],
+        specs: vec![flags::started_safely(args.draft(), &args.peer)?],
         rule: args.precision.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
         schedule: Schedule::Single(SinglePlan {
             own_time: args.time.is_none(),

@@ -1,13 +1,16 @@
 //! The flags that `thru stream` and `thru transfer` share.
 
 use clap::Args;
-use model::{BitRate, ByteSize, Nanos, Spec};
+use model::{BitRate, ByteSize, Framing, Nanos, Spec};
 use session::draft::SpecDraft;
-use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, whole};
+use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, sending_rate, whole};
 
-use super::{CALLS, Load};
+use super::{CALLS, Load, Peer};
 use crate::job::{Lines, Shape};
 use crate::registries;
+
+/// As iperf3 does.
+const SAFE_RATE: BitRate = BitRate(1_000_000);
 
 /// How bytes are sent in bulk.
 #[derive(Debug, Clone, Args)]
@@ -23,12 +26,13 @@ pub struct Bulk {
     #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 
-    /// Limit the sending rate, over all flows of a direction [default: no limit].
-    #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
+    /// Limit the sending rate, over all flows of a direction; max sets no limit [default: max; for udp 1Mbit, but max to this
+    /// host and in a lab].
+    #[arg(long, value_name = "RATE", value_parser = sending_rate)]
     rate: Option<BitRate>,
 
     /// Limit the sending rate of each flow, as iperf3 does.
-    #[arg(short = 'b', value_name = "RATE", value_parser = above_zero::<BitRate>, conflicts_with = "rate")]
+    #[arg(short = 'b', value_name = "RATE", value_parser = sending_rate, conflicts_with = "rate")]
     rate_of_flow: Option<BitRate>,
 
     /// On udp without --rate: send as fast as this host can. Without this flag, the sender limits itself to the free space of
@@ -44,7 +48,8 @@ pub struct Bulk {
     #[arg(long)]
     each: bool,
 
-    /// With --rate: the largest burst that makes up for a delay [default: the bytes of 1 ms, sent at 125 % of the rate].
+    /// With --rate: the largest burst that makes up for a delay, sent at once [default: the bytes of 100 ms, not at once but
+    /// faster by a tenth for each ms of the delay].
     #[arg(long, value_name = "SIZE", value_parser = above_zero::<ByteSize>)]
     burst: Option<ByteSize>,
 
@@ -75,6 +80,17 @@ impl Bulk {
         draft.burst = self.burst;
         draft.engine = Some(self.engine);
         draft.delayed_reads = self.delayed_reads;
+    }
+
+    /// The rate that datagrams start at if none is given; `None` where they need none, or where one is. Nothing but the receiver
+    /// slows them down, so an unknown path is not filled without being asked to.
+    pub fn safe_rate(draft: &SpecDraft, peer: &Peer) -> Option<BitRate> {
+        let given = draft.rate.is_some() || draft.unpaced || draft.find_no_loss || draft.responsiveness;
+        let datagrams = engine::transport::transport(draft.transport())
+            .is_ok_and(|transport| transport.overruns() && transport.facts().framing == Some(Framing::Udp));
+        let within = std::env::var_os(session::running_lab::LAB_VARIABLE).is_some()
+            || (peer.from.is_none() && peer.host().is_none_or(|host| control::coordinator::leads_to_loopback(host)));
+        (datagrams && !given && !within).then_some(SAFE_RATE)
     }
 
     /// Whether the size of datagrams depends on the IP version.
