@@ -312,20 +312,6 @@ impl Load {
     }
 }
 
-/// The spec of a draft of bulk data. Datagrams without a rate get a safe one, and the user is told.
-///
-/// # Errors
-/// As [`SpecDraft::one`].
-pub fn started_safely(mut draft: SpecDraft, peer: &Peer) -> Result<Spec, session::Failure> {
-    if let Some(rate) = Bulk::safe_rate(&draft, peer) {
-        errln!(
-            "thru: datagrams without --rate start at {rate}, because they could fill the path: give --rate RATE, or --rate max"
-        );
-        draft.rate = Some(rate);
-    }
-    Ok(draft.one()?)
-}
-
 impl Sockets {
     /// Adds the options of sockets and threads, and the host settings.
     pub fn fill(&self, draft: &mut SpecDraft) {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_host_one_block_is_sent_again_and_again() {
+    fn within_a_host_all_blocks_are_the_same() {
         let mut payload = Payload::new(&spec(None), 1 << 16, false, 1);
         assert_eq!((payload.next(100), payload.next(100), payload.len()), (0, 0, (1 << 16) + 1));
     }

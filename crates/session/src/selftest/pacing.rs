@@ -157,7 +157,7 @@ mod tests {
         assert!(!mean(sender, &trial(0), &sent(120_000)).passed && !mean(sender, &trial(0), &[]).passed);
         assert!(spread(sender, &trial(20_000)).passed && !spread(sender, &trial(200_000)).passed);
         let mut bursty = even.clone();
-        bursty.iter_mut().skip(500).for_each(|sample| sample.count.bytes += 9_000);
+        bursty.iter_mut().skip(500).for_each(|sample| sample.count.bytes += 30_000);
         assert!(ahead(sender, &even).passed && !ahead(sender, &bursty).passed, "{:?}", ahead(sender, &bursty));
     }
 }

@@ -106,6 +106,11 @@ impl StreamArgs {
     pub fn spec(&self) -> Result<Spec, Failure> {
         Ok(self.draft().one()?)
     }
+
+    /// The same, but datagrams without a rate start slowly.
+    pub fn safe_spec(&self) -> Result<Spec, Failure> {
+        Bulk::started_safely(self.draft(), &self.peer)
+    }
 }
 
 /// Runs it.
@@ -115,7 +120,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     }
     measure(&Job {
         kind: "stream",
-        specs: vec![flags::started_safely(args.draft(), &args.peer)?],
+        specs: vec![args.safe_spec()?],
         rule: args.precision.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
         schedule: Schedule::Single(SinglePlan {
             own_time: args.time.is_none(),

@@ -67,7 +67,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let precision = Precision { trials: args.precision.trials.or(Some(1)), ..args.precision.clone() };
     measure(&Job {
         kind: "transfer",
-        specs: vec![flags::started_safely(args.draft(), &args.peer)?],
+        specs: vec![Bulk::started_safely(args.draft(), &args.peer)?],
         rule: precision.rule(None),
         schedule: Schedule::Single(SinglePlan::default()),
         peer: &args.peer,

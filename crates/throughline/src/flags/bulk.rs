@@ -1,8 +1,11 @@
 //! The flags that `thru stream` and `thru transfer` share.
 
 use clap::Args;
+use control::coordinator::leads_to_loopback;
 use model::{BitRate, ByteSize, Framing, Nanos, Spec};
+use session::Failure;
 use session::draft::SpecDraft;
+use session::running_lab::LAB_VARIABLE;
 use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, sending_rate, whole};
 
 use super::{CALLS, Load, Peer};
@@ -82,15 +85,18 @@ impl Bulk {
         draft.delayed_reads = self.delayed_reads;
     }
 
-    /// The rate that datagrams start at if none is given; `None` where they need none, or where one is. Nothing but the receiver
-    /// slows them down, so an unknown path is not filled without being asked to.
-    pub fn safe_rate(draft: &SpecDraft, peer: &Peer) -> Option<BitRate> {
-        let given = draft.rate.is_some() || draft.unpaced || draft.find_no_loss || draft.responsiveness;
-        let datagrams = engine::transport::transport(draft.transport())
-            .is_ok_and(|transport| transport.overruns() && transport.facts().framing == Some(Framing::Udp));
-        let within = std::env::var_os(session::running_lab::LAB_VARIABLE).is_some()
-            || (peer.from.is_none() && peer.host().is_none_or(|host| control::coordinator::leads_to_loopback(host)));
-        (datagrams && !given && !within).then_some(SAFE_RATE)
+    /// The spec of a draft of bulk data. Datagrams without a rate get a safe one, and the user is told.
+    ///
+    /// # Errors
+    /// As [`SpecDraft::one`].
+    pub fn started_safely(mut draft: SpecDraft, peer: &Peer) -> Result<Spec, Failure> {
+        if let Some(rate) = safe_rate(&draft, peer) {
+            errln!(
+                "thru: datagrams without --rate start at {rate}, because they could fill the path: give --rate RATE, or --rate max"
+            );
+            draft.rate = Some(rate);
+        }
+        Ok(draft.one()?)
     }
 
     /// Whether the size of datagrams depends on the IP version.
@@ -101,5 +107,43 @@ impl Bulk {
     /// How the run is shown.
     pub fn shape(&self) -> Shape<'static> {
         Shape { lines: if self.each { Lines::Each } else { Lines::Sum }, ..Shape::default() }
+    }
+}
+
+/// The rate that datagrams start at if none is given; `None` where they need none, or where one is. Nothing but the receiver slows
+/// them down, so an unknown path is not filled without being asked to.
+fn safe_rate(draft: &SpecDraft, peer: &Peer) -> Option<BitRate> {
+    let given = draft.rate.is_some() || draft.unpaced || draft.find_no_loss || draft.responsiveness;
+    let datagrams = engine::transport::transport(draft.transport())
+        .is_ok_and(|transport| transport.overruns() && transport.facts().framing == Some(Framing::Udp));
+    let within = std::env::var_os(LAB_VARIABLE).is_some()
+        || (peer.from.is_none() && peer.host().is_none_or(|host| leads_to_loopback(host)));
+    (datagrams && !given && !within).then_some(SAFE_RATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+    use crate::args::{Args as CommandLine, Command};
+
+    /// The rate of a command line's stream without a lab.
+    fn rate(line: &str) -> Option<u64> {
+        let matches = crate::args::command().try_get_matches_from(line.split_whitespace()).unwrap();
+        let Command::Stream(args) = CommandLine::from_arg_matches(&matches).unwrap().command else { panic!("{line}") };
+        args.safe_spec().unwrap().rate_bps
+    }
+
+    #[test]
+    fn datagrams_to_another_host_start_slowly_unless_a_rate_is_given() {
+        assert_eq!(rate("thru stream 192.0.2.1 -u"), Some(1_000_000));
+        assert_eq!(rate("thru stream 127.0.0.1 --from 192.0.2.1 -u"), Some(1_000_000), "the host's own loopback");
+        for free in ["192.0.2.1", "192.0.2.1 -u --rate max", "192.0.2.1 -u --unpaced", "127.0.0.1 -u", "[::1]:7000 -u"]
+        {
+            assert_eq!(rate(&format!("thru stream {free}")), None, "{free}");
+        }
+        assert_eq!(rate("thru stream 192.0.2.1 -u -b 5M"), Some(5_000_000));
+        assert_eq!(rate("thru stream 192.0.2.1 -u --find-no-loss"), None);
     }
 }
