@@ -105,10 +105,10 @@ pub(crate) fn may_be_compressed(spec: &Spec, peer: Option<&str>) -> bool {
     if spec.payload.is_some() {
         return true;
     }
-    let plain = spec.transport_facts().and_then(|facts| facts.framing);
+    let encrypts = |framing| matches!(framing, Some(Framing::Tls | Framing::Quic));
+    let plain = spec.transport_facts().is_some_and(|facts| facts.ip.is_some() && !encrypts(facts.framing));
     let address = peer.and_then(|peer| peer.parse::<std::net::SocketAddr>().ok());
-    matches!(plain, Some(Framing::Tcp | Framing::Udp))
-        && address.is_some_and(|address| !address.ip().to_canonical().is_loopback())
+    plain && address.is_some_and(|address| !address.ip().to_canonical().is_loopback())
 }
 
 #[cfg(test)]

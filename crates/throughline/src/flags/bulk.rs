@@ -125,7 +125,6 @@ fn safe_rate(draft: &SpecDraft, peer: &Peer) -> Option<BitRate> {
 mod tests {
     use clap::FromArgMatches;
 
-    use super::*;
     use crate::args::{Args as CommandLine, Command};
 
     /// The rate of a command line's stream without a lab.
