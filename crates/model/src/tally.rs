@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::count::Count;
 pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
-use crate::{AnatomyTally, Histogram, SizeCount, Spent, Stamps, TcpSample};
+use crate::{AnatomyTally, Direction, Histogram, SizeCount, Spent, Stamps, TcpSample};
 
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
@@ -292,6 +292,24 @@ pub struct DatagramTally {
     pub jitter_ns: Option<u64>,
 }
 
+impl DatagramTally {
+    /// The sums of the counts of both, without a jitter: that of several flows is a mean, which the caller weighs.
+    #[must_use]
+    pub fn together(self, other: Self) -> Self {
+        let missed = [self.missed, other.missed].into_iter().flatten().reduce(u64::saturating_add);
+        Self {
+            sent: self.sent.saturating_add(other.sent),
+            received: self.received.saturating_add(other.received),
+            duplicates: self.duplicates.saturating_add(other.duplicates),
+            reordered: self.reordered.saturating_add(other.reordered),
+            socket_drops: self.socket_drops.saturating_add(other.socket_drops),
+            replies_lost: self.replies_lost.saturating_add(other.replies_lost),
+            missed,
+            jitter_ns: None,
+        }
+    }
+}
+
 /// One entry of the series: this end's counts in [start, end).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -307,11 +325,14 @@ pub struct Interval {
     pub transactions: u64,
 }
 
-/// One flow's counts and its socket.
+/// The counts of one connection and its socket. With payload in both directions a flow of a stream has a connection for each.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTally {
     /// Flow number, from 0.
     pub flow: u32,
+    /// Direction of its payload; for round trips, of the requests. Absent where it is `send`.
+    #[serde(default, skip_serializing_if = "Direction::is_send")]
+    pub direction: Direction,
     /// Payload bytes sent.
     pub bytes_sent: u64,
     /// Payload bytes received.
@@ -325,6 +346,9 @@ pub struct FlowTally {
     /// First and last arrival of payload, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiving_ns: Option<[u64; 2]>,
+    /// Its sequence counts, for transports with loss; null if its program counts only those of all flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramTally>,
     /// Of a mix of sizes, the datagrams of each size, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeCount>,

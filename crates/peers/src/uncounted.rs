@@ -6,8 +6,7 @@ use model::EndTally;
 /// than that stays a mismatch.
 pub(crate) fn add_sent(near: &EndTally, far: &mut EndTally, most: u64) {
     for flow in far.flows.iter_mut().filter(|flow| flow.bytes_sent > 0) {
-        // A flow in both directions has an entry for each of them.
-        let own = near.flows.iter().filter(|own| own.flow == flow.flow);
+        let own = near.flows.iter().filter(|own| (own.flow, own.direction) == (flow.flow, flow.direction));
         let arrived = own.map(|own| own.bytes_received).sum::<u64>();
         let beyond = arrived.saturating_sub(flow.bytes_sent);
         if beyond <= most {
@@ -20,7 +19,7 @@ pub(crate) fn add_sent(near: &EndTally, far: &mut EndTally, most: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::FlowTally;
+    use model::{Direction, FlowTally};
 
     fn flows(counts: &[(u64, u64)]) -> EndTally {
         let flows = (0..).zip(counts).map(|(flow, (bytes_sent, bytes_received))| FlowTally {
@@ -47,7 +46,9 @@ mod tests {
         // Both directions of one flow, as the engine counts them.
         let mut near = flows(&[(0, 0), (0, 1_050)]);
         near.flows.iter_mut().for_each(|flow| flow.flow = 0);
+        near.flows[1].direction = Direction::Reverse;
         let mut far = flows(&[(1_000, 0)]);
+        far.flows[0].direction = Direction::Reverse;
         add_sent(&near, &mut far, 100);
         assert_eq!(far.bytes_sent, 1_050);
     }

@@ -106,13 +106,8 @@ fn add(sum: &mut EndTally, part: EndTally, paced: bool) {
     };
     if let Some(other) = part.datagrams {
         let own = sum.datagrams.get_or_insert_with(DatagramTally::default);
-        own.sent += other.sent;
-        own.received += other.received;
-        own.duplicates += other.duplicates;
-        own.reordered += other.reordered;
-        own.socket_drops += other.socket_drops;
-        own.replies_lost += other.replies_lost;
-        own.jitter_ns = mean([own.jitter_ns, other.jitter_ns], flows);
+        let jitter_ns = mean([own.jitter_ns, other.jitter_ns], flows);
+        *own = DatagramTally { jitter_ns, ..own.together(other) };
     }
     if paced {
         sum.after_first = beside(sum.after_first, part.after_first);

@@ -258,6 +258,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         let probes = machine.map_or_else(Vec::new, |mut machine| machine.take_probes());
         FlowLeg {
             flow: self.setup.link_plan.flow,
+            direction: self.setup.link_plan.direction,
             slot: self.setup.slot,
             counts,
             facts,

@@ -77,16 +77,8 @@ fn leg(
     let sum = flows.iter().map(|flow| flow.counts).fold(Snapshot::default(), |sum, one| sum + one);
     let span = |(first, last): (u64, u64)| last.saturating_sub(first);
     let batch = flows.iter().map(|flow| flow.batch).max().unwrap_or(1);
-    let datagrams = flows.iter().any(|flow| flow.datagram).then(|| DatagramTally {
-        sent: sum.datagrams_sent,
-        received: sum.datagrams_received,
-        duplicates: sum.duplicates,
-        reordered: sum.reordered,
-        socket_drops: flows.iter().map(|flow| flow.socket_drops).sum(),
-        replies_lost: sum.replies_lost,
-        jitter_ns: jitter(&flows),
-        ..DatagramTally::default()
-    });
+    let datagrams = flows.iter().filter_map(datagrams).reduce(DatagramTally::together);
+    let datagrams = datagrams.map(|all| DatagramTally { jitter_ns: jitter(&flows), ..all });
     let mut sizes = Vec::new();
     flows.iter().for_each(|flow| SizeCount::add(&mut sizes, &flow.sizes));
     let spans = [sum.sent_ns.0, sum.sent_ns.1, sum.arrival_ns.0, sum.arrival_ns.1];
@@ -129,6 +121,21 @@ fn after_first(spec: &Spec, sum: &Snapshot, flows: &[FlowLeg]) -> Option<Window>
     side_by_side(counts.map(|counts| counts.beats_since(None)))
 }
 
+/// The sequence counts of a flow over a transport with loss.
+fn datagrams(flow: &FlowLeg) -> Option<DatagramTally> {
+    let FlowLeg { counts, socket_drops, .. } = flow;
+    flow.datagram.then(|| DatagramTally {
+        sent: counts.datagrams_sent,
+        received: counts.datagrams_received,
+        duplicates: counts.duplicates,
+        reordered: counts.reordered,
+        socket_drops: *socket_drops,
+        replies_lost: counts.replies_lost,
+        missed: None,
+        jitter_ns: counts.jitter(),
+    })
+}
+
 /// The mean of the flows' jitters, ns.
 fn jitter(flows: &[FlowLeg]) -> Option<u64> {
     let jitters: Vec<u64> = flows.iter().filter_map(|flow| flow.counts.jitter()).collect();
@@ -163,6 +170,8 @@ fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
     }
     FlowTally {
         flow: flow.flow,
+        direction: flow.direction,
+        datagrams: datagrams(&flow),
         sending_ns,
         receiving_ns: since(flow.counts.arrival_ns),
         bytes_sent: flow.counts.bytes_sent,

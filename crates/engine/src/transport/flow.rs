@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use model::{ProbeSample, ReceiveBy, SendBy, SizeCount, SocketFacts, Stamps, Strategy, TcpSample};
+use model::{Direction, ProbeSample, ReceiveBy, SendBy, SizeCount, SocketFacts, Stamps, Strategy, TcpSample};
 
 use super::breaker::Breaker;
 use super::delayed_reads::DELAYED_READ_BYTES;
@@ -108,6 +108,8 @@ pub(crate) trait Flow: Send {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowLeg {
     pub(crate) flow: u32,
+    /// The direction of its payload.
+    pub(crate) direction: Direction,
     /// Its number among the worker's links.
     pub(crate) slot: usize,
     pub(crate) counts: Snapshot,

@@ -57,6 +57,24 @@ pub enum Direction {
     Both,
 }
 
+impl Direction {
+    /// Whether the payload goes from the near end to the far end alone.
+    #[must_use]
+    pub fn is_send(&self) -> bool {
+        *self == Self::Send
+    }
+
+    /// The way of its payload in words, as one of two.
+    #[must_use]
+    pub const fn way(self) -> &'static str {
+        match self {
+            Self::Send => "outbound",
+            Self::Reverse => "return",
+            Self::Both => "both",
+        }
+    }
+}
+
 /// The end of the connections that a worker has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

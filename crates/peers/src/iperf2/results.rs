@@ -10,9 +10,7 @@ pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = EndTally::unreported();
     let counts = [(Count::BytesReceived, near.bytes_sent), (Count::ReceivingNs, ns), (Count::BytesSent, 0)];
     counts.into_iter().for_each(|(count, value)| tally.report(count, value));
-    let received =
-        |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_received: flow.bytes_sent, ..FlowTally::default() };
-    tally.flows = near.flows.iter().map(received).collect();
+    tally.flows = near.flows.iter().map(|flow| FlowTally { bytes_sent: 0, ..mirrored(flow) }).collect();
     tally
 }
 
@@ -21,14 +19,19 @@ pub(super) fn closed(near: &EndTally, ns: u64) -> EndTally {
 pub(super) fn both_directions(near: &EndTally, ns: u64) -> EndTally {
     let mut tally = closed(near, ns);
     tally.report(Count::BytesSent, near.bytes_received);
-    let mirrored = |flow: &FlowTally| FlowTally {
+    tally.flows = near.flows.iter().map(mirrored).collect();
+    tally
+}
+
+/// A flow as the far end has it, if everything arrived.
+fn mirrored(flow: &FlowTally) -> FlowTally {
+    FlowTally {
         flow: flow.flow,
+        direction: flow.direction,
         bytes_sent: flow.bytes_received,
         bytes_received: flow.bytes_sent,
         ..FlowTally::default()
-    };
-    tally.flows = near.flows.iter().map(mirrored).collect();
-    tally
+    }
 }
 
 /// The far end of streams from the server, read to their ends.
@@ -37,9 +40,7 @@ pub(super) fn drained(near: &EndTally) -> EndTally {
     [(Count::BytesSent, near.bytes_received), (Count::BytesReceived, 0)]
         .into_iter()
         .for_each(|(count, value)| tally.report(count, value));
-    let sent =
-        |flow: &FlowTally| FlowTally { flow: flow.flow, bytes_sent: flow.bytes_received, ..FlowTally::default() };
-    tally.flows = near.flows.iter().map(sent).collect();
+    tally.flows = near.flows.iter().map(|flow| FlowTally { bytes_received: 0, ..mirrored(flow) }).collect();
     tally
 }
 
@@ -60,7 +61,7 @@ pub(super) fn reported(spec: &Spec, report: &Report) -> EndTally {
         jitter_ns: Some(report.jitter_us.saturating_mul(1_000)),
         ..DatagramTally::default()
     });
-    tally.flows = vec![FlowTally { bytes_received: bytes, ..FlowTally::default() }];
+    tally.flows = vec![FlowTally { bytes_received: bytes, datagrams: tally.datagrams, ..FlowTally::default() }];
     tally
 }
 

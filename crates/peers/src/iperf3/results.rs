@@ -1,7 +1,7 @@
 //! Translates between an end's tally and iperf3's results.
 
 use model::tally::{Count, Window};
-use model::{EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
+use model::{DatagramTally, EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
 use peer_wire::iperf3::{Omitted, Results, StreamResult, stream_ids};
 
 use super::streams::{Ran, flow_of, sends};
@@ -72,7 +72,7 @@ pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
         let omitted = stream.omitted.unwrap_or(Omitted { errors: 0, packets: 0 });
         let packets = stream.packets.saturating_sub(omitted.packets);
         let socket = SocketFacts { retransmits: stream.retransmits, cc: cc(spec, reported), ..SocketFacts::default() };
-        let mut one = FlowTally { flow, socket, ..FlowTally::default() };
+        let mut one = FlowTally { flow, direction, socket, ..FlowTally::default() };
         if sending {
             tally.bytes_sent += stream.bytes;
             one.bytes_sent = stream.bytes;
@@ -81,15 +81,21 @@ pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
             one.bytes_received = stream.bytes;
         }
         if udp {
-            let datagrams = tally.datagrams.get_or_insert_default();
-            if sending {
-                datagrams.sent += packets;
+            let datagrams = if sending {
+                DatagramTally { sent: packets, ..DatagramTally::default() }
             } else {
                 let missed = u64::try_from(stream.errors.saturating_sub(omitted.errors)).unwrap_or(0).min(packets);
-                datagrams.received += packets - missed;
-                datagrams.missed = Some(datagrams.missed.unwrap_or(0) + missed);
                 jitters.push(stream.jitter_s);
-            }
+                let jitter_ns = Some((stream.jitter_s * 1e9) as u64);
+                DatagramTally {
+                    received: packets - missed,
+                    missed: Some(missed),
+                    jitter_ns,
+                    ..DatagramTally::default()
+                }
+            };
+            one.datagrams = Some(datagrams);
+            tally.datagrams = Some(tally.datagrams.unwrap_or_default().together(datagrams));
         }
         seconds = seconds.max(stream.end_time_s.filter(|seconds| seconds.is_finite()).unwrap_or(0.0));
         tally.flows.push(one);
@@ -131,9 +137,11 @@ pub(super) fn add_warm_up(spec: &Spec, near: &EndTally, far: &mut EndTally, ran:
         let arrived = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |[_, received]| *received);
         // Of datagrams the numbers tell how many were sent.
         let warm = if udp { before.packets * spec.block } else { arrived };
-        if let Some(flow) = far.flows.iter_mut().find(|own| own.flow == flow && own.bytes_sent > 0) {
+        let own = far.flows.iter_mut().find(|own| (own.flow, own.direction) == (flow, direction));
+        if let Some(flow) = own.filter(|own| own.bytes_sent > 0) {
             flow.bytes_sent += warm;
             far.bytes_sent += warm;
+            flow.datagrams.iter_mut().for_each(|datagrams| datagrams.sent += before.packets);
         }
         if let Some(datagrams) = &mut far.datagrams {
             datagrams.sent += before.packets;
@@ -150,11 +158,20 @@ fn cc(spec: &Spec, reported: &Results) -> Option<String> {
 
 /// Adds losses and jitter from this end's datagram headers to the engine's tally.
 pub(super) fn add_received(tally: &mut EndTally, ran: &Ran) {
-    let Some(datagrams) = &mut tally.datagrams else { return };
-    let receiving: Vec<_> = (0..ran.received.len())
-        .filter(|at| !sends(ran.role, flow_of(&ran.spec, *at).1))
-        .map(|at| ran.received[at][1])
-        .collect();
+    let EndTally { datagrams: Some(datagrams), flows, .. } = tally else { return };
+    let mut receiving = Vec::new();
+    for (at, [_, after]) in ran.received.iter().enumerate() {
+        let (flow, direction) = flow_of(&ran.spec, at);
+        if sends(ran.role, direction) {
+            continue;
+        }
+        receiving.push(after);
+        let own = flows.iter_mut().filter(|own| (own.flow, own.direction) == (flow, direction));
+        for own in own.filter_map(|own| own.datagrams.as_mut()) {
+            own.missed = Some(after.packets.saturating_sub(own.received));
+            own.jitter_ns = Some((after.jitter_s * 1e9) as u64);
+        }
+    }
     if receiving.is_empty() {
         return;
     }

@@ -16,7 +16,7 @@ pub(super) fn far(spec: &Spec, counted: &[Counted]) -> EndTally {
     all
 }
 
-/// Adds a test's tally; both directions of a flow are one flow.
+/// Adds the tally of one test of a flow, which has one for each direction.
 fn add(all: &mut EndTally, one: EndTally, flow: u32) {
     use Count::{BytesReceived, BytesSent, CallsReceived, CallsSent, ReceivingNs, SendingNs};
     for count in [BytesSent, BytesReceived, CallsSent, CallsReceived] {
@@ -26,20 +26,9 @@ fn add(all: &mut EndTally, one: EndTally, flow: u32) {
         all.report(count, all.reported(count).unwrap_or(0).max(one.reported(count).unwrap_or(0)));
     }
     if let Some(one) = one.datagrams {
-        let datagrams = all.datagrams.get_or_insert_default();
-        datagrams.sent += one.sent;
-        datagrams.received += one.received;
+        all.datagrams = Some(all.datagrams.unwrap_or_default().together(one));
     }
-    for tally in one.flows {
-        match all.flows.last_mut().filter(|last| last.flow == flow) {
-            Some(last) => {
-                last.bytes_sent += tally.bytes_sent;
-                last.bytes_received += tally.bytes_received;
-                last.socket.retransmits = last.socket.retransmits.max(tally.socket.retransmits);
-            }
-            None => all.flows.push(FlowTally { flow, ..tally }),
-        }
-    }
+    all.flows.extend(one.flows.into_iter().map(|tally| FlowTally { flow, ..tally }));
 }
 
 /// A test's counts.
@@ -53,6 +42,11 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
         ..SocketFacts::default()
     };
     let flow = FlowTally {
+        direction: match spec.direction {
+            Direction::Both if counted.bytes_sent > counted.bytes_received => Direction::Reverse,
+            Direction::Both => Direction::Send,
+            one => one,
+        },
         bytes_sent: counted.bytes_sent,
         bytes_received: counted.bytes_received,
         socket,
@@ -70,6 +64,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
         let sent = counted.bytes_sent / spec.reply_bytes();
         let received = counted.bytes_received / spec.block;
         tally.datagrams = Some(DatagramTally { sent, received, ..DatagramTally::default() });
+        tally.flows.iter_mut().for_each(|flow| flow.datagrams = tally.datagrams);
     }
     tally
 }
@@ -119,8 +114,9 @@ mod tests {
         let back = Counted { bytes_received: 0, bytes_sent: 500, elapsed_s: 2.0, ..counted.clone() };
         let all = far(&both, &[counted.clone(), back.clone(), counted.clone(), back]);
         assert_eq!((all.bytes_received, all.bytes_sent, all.calls_received), (6000, 1000, 12));
-        assert_eq!((all.receiving_ns, all.sending_ns, all.flows.len()), (1_000_000_000, 2_000_000_000, 2));
-        assert_eq!((all.flows[1].flow, all.flows[1].bytes_sent, all.flows[1].bytes_received), (1, 500, 3000));
+        assert_eq!((all.receiving_ns, all.sending_ns, all.flows.len()), (1_000_000_000, 2_000_000_000, 4));
+        let of = |at: usize| (all.flows[at].flow, all.flows[at].direction, all.flows[at].bytes_sent);
+        assert_eq!([of(2), of(3)], [(1, Direction::Send, 0), (1, Direction::Reverse, 500)]);
         assert!(reported.reported(Count::BlocksSent).is_none() && reported.reported(Count::CallsReceived) == Some(3));
     }
 }

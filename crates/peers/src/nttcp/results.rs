@@ -30,7 +30,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTal
     let marks = if udp { MARK_CALLS[usize::from(!sending)] } else { 0 };
     let calls = reported.calls.saturating_sub(marks);
     let mut tally = EndTally::unreported();
-    let mut flow = FlowTally::default();
+    let mut flow = FlowTally { direction: spec.direction, ..FlowTally::default() };
     let counts = match sending {
         true => {
             flow.bytes_sent = reported.bytes;
@@ -53,7 +53,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTal
             false => DatagramTally { received: moved, missed: Some(missed), ..DatagramTally::default() },
         });
     }
-    tally.flows = vec![flow];
+    tally.flows = vec![FlowTally { datagrams: tally.datagrams, ..flow }];
     tally.spent = Some(Spent { process_ns: (reported.cpu_s * 1e9) as u64, ..Spent::default() });
     tally
 }

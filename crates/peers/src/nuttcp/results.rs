@@ -64,7 +64,7 @@ pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
     if spec.flows == 1 {
         flow.socket.retransmits = reported.retransmits;
         (flow.bytes_sent, flow.bytes_received) = (tally.bytes_sent, tally.bytes_received);
-        tally.flows = vec![flow];
+        tally.flows = vec![FlowTally { direction: spec.direction, datagrams: tally.datagrams, ..flow }];
     }
     tally.spent = reported.cpu_s.map(|seconds| Spent { process_ns: (seconds * 1e9) as u64, ..Spent::default() });
     tally

@@ -1,6 +1,6 @@
 //! The counts of a trial at one moment, and what happened between two of them.
 
-use model::{Direction, EndTally, FlowReading, FlowTally, Reading, Spec, TcpReading, Trial};
+use model::{DatagramReading, Direction, EndTally, FlowReading, FlowTally, Reading, Spec, TcpReading, Trial};
 
 /// One end's counts at one moment.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,7 @@ pub(super) struct Counts {
 pub(super) struct Change {
     /// The time over which the bytes arrived, s.
     pub(super) seconds: f64,
+    /// Payload bits; of trials without readings as their values have them.
     pub(super) bits: f64,
     pub(super) transactions: f64,
     pub(super) retransmits: Option<u64>,
@@ -47,20 +48,25 @@ impl EndCounts {
     }
 
     /// The totals of an end; `since_ns` is when its first byte arrived, by its own readings.
-    fn of_tally(tally: &EndTally, since_ns: Option<u64>, near: bool) -> Self {
+    fn of_tally(tally: &EndTally, other: &EndTally, since_ns: Option<u64>) -> Self {
         let at_ns = since_ns.unwrap_or(0) + tally.receiving_ns.max(tally.sending_ns);
-        let mut flows: Vec<FlowReading> = tally.flows.iter().map(|flow| total(flow, near)).collect();
-        // Datagrams are counted by end; of several flows the first one has them.
-        if let (Some(first), Some(all)) = (flows.first_mut(), tally.datagrams.filter(|all| all.received > 0)) {
-            let (received, jitter_ns) = (all.received, all.jitter_ns);
-            first.datagrams = Some(model::DatagramReading { numbers: received, received, jitter_ns });
-        }
+        let flows = tally.flows.iter().map(|flow| total(flow, other)).collect();
         Self { at_ns, first_arrival_ns: since_ns, flows }
     }
 }
 
+/// The datagrams of a connection that arrived at one end, at the end of the trial: what the `other` end sent on it and did not
+/// arrive is lost.
+fn arrived(flow: &FlowTally, other: &EndTally) -> Option<DatagramReading> {
+    let own = flow.datagrams?;
+    let sender = other.flows.iter().find(|sender| (sender.flow, sender.direction) == (flow.flow, flow.direction));
+    let sent = sender.and_then(|sender| sender.datagrams).map_or(0, |datagrams| datagrams.sent);
+    let numbers = sent.max(own.received);
+    (numbers > 0).then_some(DatagramReading { numbers, received: own.received, jitter_ns: own.jitter_ns })
+}
+
 /// A connection at the end of its trial.
-fn total(flow: &FlowTally, near: bool) -> FlowReading {
+fn total(flow: &FlowTally, other: &EndTally) -> FlowReading {
     let socket = &flow.socket;
     let tcp = socket.retransmits.map(|retransmits| TcpReading {
         retransmits,
@@ -70,12 +76,12 @@ fn total(flow: &FlowTally, near: bool) -> FlowReading {
     FlowReading {
         flow: flow.flow,
         connections: 1,
-        direction: if (flow.bytes_sent >= flow.bytes_received) == near { Direction::Send } else { Direction::Reverse },
+        direction: flow.direction,
         bytes_sent: flow.bytes_sent,
         bytes_received: flow.bytes_received,
         transactions: flow.transactions,
         tcp,
-        datagrams: None,
+        datagrams: arrived(flow, other),
     }
 }
 
@@ -95,26 +101,18 @@ impl Counts {
     /// The totals of a trial whose readings were like `before`.
     pub(super) fn at_end(trial: &Trial, before: Option<&Self>) -> Self {
         let since = |end: fn(&Self) -> &EndCounts| before.and_then(|counts| end(counts).first_arrival_ns);
-        let mut counts = Self {
-            near: EndCounts::of_tally(&trial.near, since(|counts| &counts.near), true),
-            far: EndCounts::of_tally(&trial.far, since(|counts| &counts.far), false),
-        };
-        // What was sent and did not arrive is lost at the end.
-        for (receiver, sender) in [(&mut counts.far, &trial.near), (&mut counts.near, &trial.far)] {
-            let sent = sender.datagrams.map(|all| all.sent);
-            let first = receiver.flows.first_mut().and_then(|flow| flow.datagrams.as_mut());
-            if let (Some(sent), Some(first)) = (sent, first) {
-                first.numbers = sent.max(first.received);
-            }
+        Self {
+            near: EndCounts::of_tally(&trial.near, &trial.far, since(|counts| &counts.near)),
+            far: EndCounts::of_tally(&trial.far, &trial.near, since(|counts| &counts.far)),
         }
-        counts
     }
 
     /// What happened since `before` in one direction, of `flow` or of all. Without a receiver's counts those of the sender are all
     /// there is.
     pub(super) fn since(&self, before: Option<&Self>, direction: Direction, flow: Option<u32>, stream: bool) -> Change {
-        let wanted =
-            |one: &FlowReading| !stream || (one.direction == direction && flow.is_none_or(|flow| flow == one.flow));
+        // An entry that sums up several connections is none of them.
+        let is_flow = |one: &FlowReading| flow.is_none_or(|flow| one.connections == 1 && one.flow == flow);
+        let wanted = |one: &FlowReading| !stream || (one.direction == direction && is_flow(one));
         let nothing = Self::default();
         let (sender, receiver) = self.ends(direction);
         let (sender_before, receiver_before) = before.unwrap_or(&nothing).ends(direction);
@@ -150,9 +148,10 @@ impl Counts {
         if direction == Direction::Reverse { (&self.far, &self.near) } else { (&self.near, &self.far) }
     }
 
-    /// The numbers of the flows.
-    pub(super) fn flows(&self) -> Vec<u32> {
-        let mut flows: Vec<u32> = self.near.flows.iter().map(|flow| flow.flow).collect();
+    /// The numbers of the flows that were counted one by one since `before`; none if they were too many for that.
+    pub(super) fn flows(&self, before: Option<&Self>) -> Vec<u32> {
+        let counted = before.unwrap_or(self).near.flows.iter().filter(|flow| flow.connections == 1);
+        let mut flows: Vec<u32> = counted.map(|flow| flow.flow).collect();
         flows.sort_unstable();
         flows.dedup();
         flows
@@ -223,6 +222,11 @@ impl Change {
                 .reduce(|a, b| [a[0] + b[0], a[1] + b[1]]),
             ..later.clone()
         }
+    }
+
+    /// Payload bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.bits / 8.0).round() as u64
     }
 
     /// The goodput, bit/s; `None` if no time has passed.

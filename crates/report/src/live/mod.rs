@@ -13,7 +13,6 @@ use self::counts::{Change, Counts};
 use self::groups::GroupLines;
 pub use self::points::{LivePoint, LivePoints};
 use self::readings::Readings;
-use crate::figures::direction;
 use crate::labels;
 
 /// Makes the lines of one run. Groups of flows have a line for all together.
@@ -122,8 +121,11 @@ impl LiveLines {
         let note = if warm_up { "warm-up" } else { note };
         let directions = directions(spec);
         let both = directions.len() > 1;
-        let flows: Vec<Option<u32>> =
-            if self.each && stream { counts.flows().into_iter().map(Some).chain([None]).collect() } else { vec![None] };
+        let flows: Vec<Option<u32>> = if self.each && stream {
+            counts.flows(before).into_iter().map(Some).chain([None]).collect()
+        } else {
+            vec![None]
+        };
         let mut lines = Vec::new();
         for flow in flows {
             for of in &directions {
@@ -131,7 +133,7 @@ impl LiveLines {
                     time: at_ns as f64 / 1e9,
                     trial: is_long(spec).then_some(pass + 1),
                     flow: self.each.then(|| flow.map_or_else(|| "all".to_owned(), |flow| flow.to_string())),
-                    direction: both.then(|| direction(*of)),
+                    direction: both.then(|| of.way()),
                 };
                 let change = counts.since(before, *of, flow, stream);
                 if is_moment(&change, before) {

@@ -18,6 +18,8 @@ pub struct LivePoint {
     pub direction: Direction,
     /// The flow; null for all together.
     pub flow: Option<u32>,
+    /// Payload bytes in this direction since the run began; null for a single flow, and for round trips.
+    pub bytes: Option<u64>,
     /// Goodput, bit/s; with another program's receiver the rate that was sent.
     pub bits_per_s: Option<f64>,
     /// Round trips, 1/s; null for streams.
@@ -39,6 +41,8 @@ pub struct LivePoint {
 pub struct LivePoints {
     spec: Option<Shared<Spec>>,
     ended_ns: u64,
+    /// Bytes of the trials that ended, in each direction.
+    ended_bytes: Vec<(Direction, u64)>,
     readings: Readings,
 }
 
@@ -57,6 +61,7 @@ impl LivePoints {
                 let (before, counts) = self.readings.end(trial);
                 let points = self.points(trial.pass, before.as_ref(), &counts);
                 self.ended_ns += counts.at_ns();
+                self.ended_bytes = self.bytes(&counts);
                 return points;
             }
             _ => {}
@@ -64,11 +69,19 @@ impl LivePoints {
         Vec::new()
     }
 
+    /// The bytes of all trials so far in each direction.
+    fn bytes(&self, counts: &Counts) -> Vec<(Direction, u64)> {
+        let Some(spec) = self.spec.as_ref().filter(|spec| spec.is_stream()) else { return Vec::new() };
+        let own = directions(spec).into_iter().map(|way| (way, counts.since(None, way, None, true).bytes()));
+        own.map(|(way, bytes)| (way, bytes + of_way(&self.ended_bytes, way).unwrap_or(0))).collect()
+    }
+
     fn points(&self, pass: u32, before: Option<&Counts>, counts: &Counts) -> Vec<LivePoint> {
         let Some(spec) = &self.spec else { return Vec::new() };
-        let (stream, flows) = (spec.is_stream(), counts.flows());
+        let (stream, flows) = (spec.is_stream(), counts.flows(before));
         let each = stream && flows.len() > 1;
         let flows = [None].into_iter().chain(flows.into_iter().map(Some).filter(|_| each));
+        let moved = self.bytes(counts);
         let time_s = (self.ended_ns + counts.at_ns()) as f64 / 1e9;
         let of = |flow, direction| {
             let change = counts.since(before, direction, flow, stream);
@@ -77,11 +90,16 @@ impl LivePoints {
                 trial: pass + 1,
                 direction,
                 flow,
+                bytes: of_way(&moved, direction).filter(|_| flow.is_none()),
                 ..point(&change, stream)
             })
         };
         flows.flat_map(|flow| directions(spec).into_iter().filter_map(move |way| of(flow, way))).collect()
     }
+}
+
+fn of_way(bytes: &[(Direction, u64)], way: Direction) -> Option<u64> {
+    bytes.iter().find(|(other, _)| *other == way).map(|(_, bytes)| *bytes)
 }
 
 fn point(change: &Change, stream: bool) -> LivePoint {
@@ -91,6 +109,7 @@ fn point(change: &Change, stream: bool) -> LivePoint {
         trial: 0,
         direction: Direction::Send,
         flow: None,
+        bytes: None,
         bits_per_s: change.rate().filter(|_| stream),
         transactions_per_s: per_second(change.transactions).filter(|_| !stream),
         retransmits: change.retransmits,

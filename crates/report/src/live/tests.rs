@@ -170,10 +170,10 @@ fn each_flow_and_each_direction_has_its_line() {
     let printed = lines.event(&reading("far", 1, flows(false)));
     let cells: Vec<Vec<&str>> = printed.iter().map(|line| line.split_whitespace().skip(2).take(4).collect()).collect();
     assert_eq!(printed.len(), 7, "{printed:?}");
-    assert_eq!(cells[1], ["1", "0", "send", "200"]);
-    assert_eq!(cells[2], ["1", "0", "reverse", "200"]);
-    assert_eq!(cells[5], ["1", "all", "send", "600"]);
-    assert_eq!(cells[6], ["1", "all", "reverse", "600"]);
+    assert_eq!(cells[1], ["1", "0", "outbound", "200"]);
+    assert_eq!(cells[2], ["1", "0", "return", "200"]);
+    assert_eq!(cells[5], ["1", "all", "outbound", "600"]);
+    assert_eq!(cells[6], ["1", "all", "return", "600"]);
 }
 
 #[test]
@@ -195,10 +195,74 @@ fn datagrams_have_loss_and_jitter() {
     };
     last.near.flows[0].socket = SocketFacts::default();
     last.far.flows[0].socket = SocketFacts::default();
-    last.near.datagrams = Some(DatagramTally { sent: 200, ..DatagramTally::default() });
-    last.far.datagrams = Some(DatagramTally { received: 192, jitter_ns: Some(20_000), ..DatagramTally::default() });
+    last.near.flows[0].datagrams = Some(DatagramTally { sent: 200, ..DatagramTally::default() });
+    let received = DatagramTally { received: 192, jitter_ns: Some(20_000), ..DatagramTally::default() };
+    last.far.flows[0].datagrams = Some(received);
     let last = lines.event(&Event::Trial(last));
     assert!(last[0].ends_with("940 kbit/s        6 (6.00 %)    20.0 µs         94"), "{last:?}");
+}
+
+#[test]
+fn the_datagrams_of_the_last_moment_are_those_of_each_flow_and_direction() {
+    let spec = Spec { transport: "udp".into(), flows: 2, direction: Direction::Both, ..spec(1) };
+    let mut lines = started(spec, true);
+    // A flow, its direction, and the datagrams of 1000 bytes that its receiver got of those that were sent.
+    let counts = [
+        (0, Direction::Send, 100, 90),
+        (0, Direction::Reverse, 50, 50),
+        (1, Direction::Send, 200, 150),
+        (1, Direction::Reverse, 40, 10),
+    ];
+    let flows = |near: bool| -> Vec<FlowTally> {
+        let of = |(flow, direction, sent, received): (u32, Direction, u64, u64)| {
+            let tally = match (direction == Direction::Send) == near {
+                true => DatagramTally { sent, ..DatagramTally::default() },
+                false => DatagramTally { received, jitter_ns: Some(received * 1_000), ..DatagramTally::default() },
+            };
+            let bytes = [tally.sent * 1_000, tally.received * 1_000];
+            FlowTally { direction, datagrams: Some(tally), socket: SocketFacts::default(), ..total(flow, bytes, 0) }
+        };
+        counts.into_iter().map(of).collect()
+    };
+    let Event::Trial(mut last) = trial(0, [flows(true), flows(false)], SECOND, Some(1e6)) else { return };
+    (last.near.receiving_ns, last.far.sending_ns) = (SECOND, SECOND);
+    let printed = lines.event(&Event::Trial(last));
+    let ends: Vec<&str> = printed[1..].iter().map(|line| line.split("bit/s").last().unwrap().trim()).collect();
+    assert_eq!(
+        ends,
+        [
+            "10 (10.0 %)    90.0 µs         90",
+            "0    50.0 µs         50",
+            "50 (25.0 %)     150 µs        150",
+            "30 (75.0 %)    10.0 µs         10",
+            "60 (20.0 %)     120 µs        240",
+            "30 (33.3 %)    30.0 µs         60",
+        ],
+        "{printed:?}"
+    );
+}
+
+#[test]
+fn a_sum_of_many_flows_is_no_flow() {
+    let spec = Spec { flows: 100, ..spec(3) };
+    let sum = |bytes| vec![FlowReading { connections: 100, ..flow(0, Direction::Send, bytes, 9) }];
+    let flows = |count: fn(u64) -> [u64; 2]| (0..100).map(|number| total(number, count(2_000_000), 1)).collect();
+    let events = [
+        run(spec),
+        reading("near", 1, sum([125_000_000, 0])),
+        reading("far", 1, sum([0, 125_000_000])),
+        trial(0, [flows(|bytes| [bytes, 0]), flows(|bytes| [0, bytes])], 1_500_000_000, Some(1e9)),
+    ];
+    let mut points = LivePoints::default();
+    let points: Vec<LivePoint> = events.iter().flat_map(|event| points.event(event)).collect();
+    let of: Vec<_> = points.iter().map(|point| (point.flow, point.bits_per_s)).collect();
+    assert_eq!(of, [(None, Some(2e9)), (None, Some(600e6))], "all together");
+    let moved: Vec<_> = points.iter().map(|point| point.bytes).collect();
+    assert_eq!(moved, [Some(125_000_000), Some(200_000_000)]);
+    let mut lines = LiveLines::new(true);
+    let lines: Vec<String> = events.iter().flat_map(|event| lines.event(event)).collect();
+    let whose: Vec<&str> = lines[1..].iter().map(|line| line.split_whitespace().nth(3).unwrap()).collect();
+    assert_eq!(whose, ["all", "all"], "{lines:?}");
 }
 
 #[test]
