@@ -27,7 +27,7 @@ pub use accuracy::accuracy;
 pub use ceiling::bound;
 pub use compare::{of_paired, stored_runs};
 pub use findings::{Stolen, of_curve, of_path, of_single};
-pub use limiter::why;
+pub use limiter::set_why;
 pub use outcome::{Context, emulator_late, ledger, outcome, trial_value, trial_verdicts};
 pub use plan::{of_hosts, of_plan};
 pub use refine::refine;

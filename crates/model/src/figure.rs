@@ -54,6 +54,9 @@ pub struct Axis {
     /// The highest value to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Whether its values are times since a start, over which something went on; otherwise a time is a result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub elapsed: bool,
 }
 
 impl Axis {
@@ -61,6 +64,12 @@ impl Axis {
     #[must_use]
     pub fn new(label: &str, unit: &str, scale: Scale) -> Self {
         Self { label: label.to_owned(), unit: unit.to_owned(), scale, ..Self::default() }
+    }
+
+    /// A linear axis of the time since a start, ns.
+    #[must_use]
+    pub fn elapsed(label: &str) -> Self {
+        Self { elapsed: true, ..Self::new(label, "ns", Scale::Linear) }
     }
 
     /// An axis of categories, which have no values in between.

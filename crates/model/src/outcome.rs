@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Ceiling, CitedError, Cost, Estimate, Histogram, OneWay, Responsiveness, Shared, SizeCount, Spec, Trial,
-    Verdict, Why,
+    Anatomy, Ceiling, CitedError, Cost, Direction, Estimate, Histogram, OneWay, Responsiveness, Shared, SizeCount,
+    Spec, Trial, Verdict, Why,
 };
 
 /// The record of one cell: its spec, its trials and their result.
@@ -24,6 +24,17 @@ pub struct Outcome {
     pub histogram: Option<Histogram>,
     /// The trials, in the order in which they ended.
     pub trials: Vec<Trial>,
+}
+
+impl Outcome {
+    /// Of payload in both directions, the goodput of each with its interval, outbound first; those that have none are left out.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, Estimate)> {
+        let all = self.summary.directions().zip(self.estimate.iter().cycle());
+        all.filter_map(|((direction, of), sum)| {
+            let (low, high) = (of.ci95_low, of.ci95_high);
+            Some((direction, Estimate { value: of.goodput_bps?, low, high, ..sum.clone() }))
+        })
+    }
 }
 
 /// The flat figures of an outcome. A figure that the pattern does not have is null: a pingpong has no goodput.
@@ -106,10 +117,10 @@ pub struct Summary {
     /// round trip is NetPIPE's convention, not a one-way delay.
     pub netpipe_bps: Option<f64>,
     /// Jain's fairness index of the flows' received bytes (streams) or round trips: 1 if all are equal, 1/n if one of n has
-    /// everything. Mean of trials; null with one flow.
+    /// everything. Mean of trials; null with one flow, and for `both`, whose directions have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
-    /// The spread of the flows' shares; null with one flow. The trials have the counts of each flow.
+    /// The spread of the flows' shares; null with one flow and for `both`. The trials have the counts of each flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<Shares>,
     /// The result of a probe during the stream; null without `--probe`.
@@ -131,13 +142,20 @@ pub struct Summary {
     /// CPU cost; null on curves.
     #[serde(default)]
     pub cost: Option<Cost>,
-    /// What limited it; null on curves and if nothing is known.
+    /// What limited it; null on curves, if nothing is known, and for `both`, whose directions have different senders and queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
     /// Errors of the last self-test of the measuring host in this regime (the nearest tested rate, round trips, losses); the first
     /// one is that of the headline figure. Absent without a self-test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accuracy: Vec<CitedError>,
+    /// For `both`, these figures of the payload from near to far alone, with what limited it; null elsewhere. Its estimate is a
+    /// goodput, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outbound: Option<Box<Summary>>,
+    /// The same of the payload from far to near.
+    #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
+    pub return_trip: Option<Box<Summary>>,
     /// Flags that say what to know before relying on the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to rely on the figures; null if no trial gave a value.
@@ -162,6 +180,26 @@ pub struct Seconds {
     pub median_bps: f64,
     /// The highest.
     pub max_bps: f64,
+}
+
+impl Summary {
+    /// The figures of each direction of `both`, outbound first; none of one direction.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, &Self)> {
+        let all = [(Direction::Send, &self.outbound), (Direction::Reverse, &self.return_trip)];
+        all.into_iter().filter_map(|(direction, of)| Some((direction, of.as_deref()?)))
+    }
+
+    /// The same, to be changed.
+    pub fn directions_mut(&mut self) -> impl Iterator<Item = (Direction, &mut Self)> {
+        let all = [(Direction::Send, &mut self.outbound), (Direction::Reverse, &mut self.return_trip)];
+        all.into_iter().filter_map(|(direction, of)| Some((direction, of.as_deref_mut()?)))
+    }
+
+    /// What limited it: of one direction one statement, of both one for each that has any.
+    pub fn limits(&self) -> impl Iterator<Item = (Option<Direction>, &Why)> {
+        let each = self.directions().map(|(direction, of)| (Some(direction), of));
+        std::iter::once((None, self)).chain(each).filter_map(|(direction, of)| Some((direction, of.why.as_ref()?)))
+    }
 }
 
 /// The flows' shares of the received bytes (streams) or round trips, relative to an equal share: 1 is the share of each flow

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Role};
+use crate::{Direction, Finding, Role};
 
 /// What limited an outcome, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -307,6 +307,9 @@ pub struct CellWhy {
     pub cell: u32,
     /// The measurement and its result, in one line.
     pub outcome: String,
+    /// Of payload in both directions, the one that this is about; null otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// What limited it; null without any evidence.
     pub why: Option<Why>,
 }

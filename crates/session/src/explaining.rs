@@ -1,7 +1,7 @@
 //! What limited stored runs, as one document.
 
 use analysis::limiter::{between_runs, changes, regions};
-use model::{CellWhy, Outcome, Run, RunWhy, Spec, WhyDocument};
+use model::{CellWhy, Outcome, Run, RunWhy, Spec, Summary, WhyDocument};
 
 use crate::failure::Failure;
 
@@ -32,6 +32,23 @@ fn label(run: &Run) -> String {
     run.header.name.clone().unwrap_or_else(|| run.header.id.clone())
 }
 
+/// What limited an outcome, or each of its directions: as recorded, else computed.
+fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec<CellWhy> {
+    let mut computed = outcome.clone();
+    if outcome.summary.limits().next().is_none() {
+        analysis::set_why(&mut computed, &run.passes, &run.header.near, &run.header.far);
+    }
+    let of = |direction, summary: &Summary| CellWhy {
+        cell: outcome.cell,
+        outcome: line(outcome),
+        direction,
+        why: summary.why.clone(),
+    };
+    let each: Vec<CellWhy> =
+        computed.summary.directions().map(|(direction, summary)| of(Some(direction), summary)).collect();
+    if each.is_empty() { vec![of(None, &computed.summary)] } else { each }
+}
+
 /// The bottlenecks of a run's outcomes: as recorded, else computed from the recorded counters. Of a curve, its changes.
 fn of_run(run: &Run, cell: Option<u32>, line: fn(&Outcome) -> String) -> RunWhy {
     let header = &run.header;
@@ -41,14 +58,9 @@ fn of_run(run: &Run, cell: Option<u32>, line: fn(&Outcome) -> String) -> RunWhy 
             run.outcomes.iter().filter(|outcome| outcome.spec.transport != Spec::CEILING).cloned().collect();
         (Vec::new(), changes(&main))
     } else {
-        let of = |outcome: &Outcome| CellWhy {
-            cell: outcome.cell,
-            outcome: line(outcome),
-            why: outcome.summary.why.clone().or_else(|| analysis::why(outcome, &run.passes, &header.near, &header.far)),
-        };
         // A size of a plan's curve shares its passes with the other sizes.
         let whole = run.outcomes.iter().filter(|outcome| !outcome.spec.is_point());
-        (whole.filter(selected).map(of).collect(), Vec::new())
+        (whole.filter(selected).flat_map(|outcome| of_outcome(run, outcome, line)).collect(), Vec::new())
     };
     RunWhy { id: header.id.clone(), name: header.name.clone(), cells, changes }
 }

@@ -37,7 +37,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
         analysis::bound(&mut outcome, near, far);
         outcome.summary.accuracy = analysis::accuracy(&outcome, near, far);
         if !point {
-            outcome.summary.why = analysis::why(&outcome, &run.passes, near, far);
+            analysis::set_why(&mut outcome, &run.passes, near, far);
         }
         run.outcomes.push(outcome);
     }

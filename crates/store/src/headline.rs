@@ -1,12 +1,17 @@
 //! The one number that stands for a run in a list, and how far to trust it.
 
-use model::{Estimate, Event, FindingKind, Trust};
+use model::{Direction, Estimate, Event, FindingKind, Outcome, Trust};
+
+/// The goodput of each direction of `both`, outbound first.
+pub(crate) type Directions = [Option<Estimate>; 2];
 
 /// Follows a run's events and remembers what could stand for it.
 #[derive(Debug, Default)]
 pub(crate) struct Headline {
     outcomes: u32,
     outcome: Option<Estimate>,
+    /// Of the last outcome, if it has payload in both directions.
+    directions: Option<Directions>,
     peak: Option<Estimate>,
     first: Option<Estimate>,
     /// The values of the outcomes that have the unit of the first one with a value.
@@ -22,6 +27,7 @@ impl Headline {
             Event::Outcome(outcome) => {
                 self.outcomes += 1;
                 self.outcome.clone_from(&outcome.estimate);
+                self.directions = directions(outcome);
                 if let Some(estimate) = &outcome.estimate {
                     if self.values.is_empty() {
                         self.unit.clone_from(&estimate.unit);
@@ -55,6 +61,11 @@ impl Headline {
         only.or(self.peak.as_ref()).or(self.first.as_ref()).cloned().or_else(|| self.median())
     }
 
+    /// The directions of the only outcome; `None` for one direction, and for several outcomes.
+    pub(crate) fn directions(&self) -> Option<&Directions> {
+        self.directions.as_ref().filter(|_| self.outcomes == 1)
+    }
+
     /// The median of the outcomes of one unit, without an interval: cells of a plan differ on purpose.
     fn median(&self) -> Option<Estimate> {
         let mut values = self.values.clone();
@@ -78,10 +89,16 @@ impl Headline {
     }
 }
 
+fn directions(outcome: &Outcome) -> Option<Directions> {
+    let of = |wanted| outcome.directions().find(|(direction, _)| *direction == wanted).map(|(_, estimate)| estimate);
+    let each = [Direction::Send, Direction::Reverse].map(of);
+    each.iter().any(Option::is_some).then_some(each)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Finding, Outcome, Spec, Summary};
+    use model::{Finding, Spec, Summary};
 
     fn estimate(value: f64) -> Option<Estimate> {
         let words = |text: &str| text.to_owned();
@@ -132,6 +149,19 @@ mod tests {
         assert_eq!(headline(&[one.clone(), two.clone(), latency.clone(), peak]), Some(4.0));
         assert_eq!(headline(&[one, two, finding(FindingKind::Note, None), latency]), Some(3.0));
         assert_eq!(headline(&[outcome(None)]), None);
+    }
+
+    #[test]
+    fn a_single_outcome_in_both_directions_has_two_numbers() {
+        let Event::Outcome(mut both) = outcome(estimate(35.0)) else { unreachable!() };
+        let of = |goodput| Some(Box::new(Summary { goodput_bps: Some(goodput), ..Summary::default() }));
+        (both.summary.outbound, both.summary.return_trip) = (of(30.0), of(5.0));
+        let mut headline = Headline::default();
+        headline.follow(&Event::Outcome(both.clone()));
+        let values = headline.directions().unwrap().clone().map(|one| one.unwrap().value);
+        assert_eq!((values, headline.estimate().unwrap().value), ([30.0, 5.0], 35.0));
+        headline.follow(&Event::Outcome(both));
+        assert_eq!(headline.directions(), None, "two cells");
     }
 
     #[test]

@@ -178,7 +178,7 @@ impl Recorder {
         change
             .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome', 'finding')", [number])
             .and_then(|_| {
-                let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL WHERE number = ?1";
+                let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL, directions = NULL WHERE number = ?1";
                 change.execute(clear, [number])
             })
             .map_err(failed)?;
@@ -248,11 +248,12 @@ impl Recorder {
         let run = self.current("ending")?;
         let headline = run.headline.estimate().map(|estimate| encode("estimate", &estimate)).transpose()?;
         let trust = run.headline.trust().map(|trust| encode("trust", &trust)).transpose()?;
+        let directions = run.headline.directions().map(|each| encode("directions", each)).transpose()?;
         let changed = self
             .connection
             .execute(
-                "UPDATE run SET how = ?1, ending = ?2, headline = ?3, trust = ?4 WHERE number = ?5",
-                params![ending.how, encode("ending", ending)?, headline, trust, run.number],
+                "UPDATE run SET how = ?1, ending = ?2, headline = ?3, trust = ?4, directions = ?5 WHERE number = ?6",
+                params![ending.how, encode("ending", ending)?, headline, trust, directions, run.number],
             )
             .map_err(|source| self.failed(doing, source))?;
         if changed == 0 { Err(self.gone(&run.id)) } else { Ok(()) }

@@ -65,6 +65,8 @@ const LADDER: &[Step] = &[
     ) STRICT;
 ",
     ),
+    // JSON: the goodput of each direction of `both`, model::Estimate or null, outbound first.
+    Step::Sql("ALTER TABLE run ADD COLUMN directions TEXT;"),
 ];
 
 /// What leads from one height to the next.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde::Serialize;
 
 use crate::error::BUSY_WAIT;
+use crate::headline::Directions;
 use crate::load::{self, Loaded};
 use crate::recorder::Recorder;
 use crate::{StoreError, default_path, reference, schema};
@@ -41,6 +42,13 @@ pub struct RunRow {
     /// finding with an estimate, else the median over its cells. `None` until the run has ended.
     #[serde(rename = "estimate")]
     pub headline: Option<Estimate>,
+    /// If its only outcome has payload in both directions, the goodput of that from near to far, whose sum with the other one is
+    /// `headline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbound: Option<Estimate>,
+    /// The same of the payload from far to near.
+    #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
+    pub return_trip: Option<Estimate>,
     /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
     pub trust: Option<Trust>,
     /// Number of its cells when it began.
@@ -130,7 +138,8 @@ impl Store {
                 .prepare_cached(
                     "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
                             json_extract(header, '$.cells[0].spec'), json_array_length(header, '$.cells'), starred,
-                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags
+                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags,
+                            directions
                      FROM run
                      WHERE starred >= ?1 AND NOT EXISTS (
                          SELECT 1 FROM json_each(?2)
@@ -328,6 +337,9 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let (headline, trust): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
     let spec: Option<String> = row.get(9)?;
     let cells: Option<i64> = row.get(10)?;
+    let directions: Option<String> = row.get(13)?;
+    let directions = directions.and_then(|text| model::json::read(&text).ok());
+    let [outbound, return_trip]: Directions = directions.unwrap_or_default();
     Ok(RunRow {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -338,6 +350,8 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ending: row.get(6)?,
         // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
         headline: headline.and_then(|text| model::json::read(&text).ok()),
+        outbound,
+        return_trip,
         trust: trust.and_then(|text| model::json::read(&text).ok()),
         cells: cells.unwrap_or_default().unsigned_abs(),
         spec: spec.and_then(|text| model::json::read(&text).ok()),

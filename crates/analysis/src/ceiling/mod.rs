@@ -10,7 +10,7 @@ use model::{Spec, Trial, Verdict};
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::in_force::in_force;
 use crate::limiter;
-use crate::outcome::{Headline, add_verdict};
+use crate::outcome::{Headline, add_verdict, direction_outcomes};
 
 /// Assumed size of the first arrival of a flow, at least, bytes.
 const ONE_BUFFER: u64 = 65_536;
@@ -23,6 +23,11 @@ pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
     let [near, far] = in_force(outcome, &[], [near, far]);
     let path = limiter::known_bps(outcome, &near, &far);
     outcome.summary.ceiling = ceiling(outcome, path, &near, &far);
+    // Of two directions at once, each has its own line, windows and buffers. Their queues are in each other's round trips.
+    let each = direction_outcomes(outcome);
+    for ((_, one), (_, summary)) in each.iter().zip(outcome.summary.directions_mut()) {
+        summary.ceiling = ceiling(one, None, &near, &far);
+    }
     if excess(outcome).is_some() {
         add_verdict(outcome, Verdict::AboveCeiling);
     }

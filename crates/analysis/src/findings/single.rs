@@ -2,8 +2,8 @@
 
 use model::units::{bits_per_second, count, seconds};
 use model::{
-    BoundKind, Engine, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares, SocketFacts, Summary,
-    WorkingConditions,
+    BoundKind, Direction, Engine, Estimate, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares,
+    SocketFacts, Summary, WorkingConditions,
 };
 
 use super::wording;
@@ -63,6 +63,7 @@ fn headline(outcome: &Outcome) -> Finding {
     };
     let verdicts = outcome.summary.verdicts.iter().map(|verdict| wording::sentence(explain(*verdict)));
     let statement = std::iter::once(figure)
+        .chain(each_direction(outcome))
         .chain(fairness(outcome))
         .chain(send_method(&spec.engine))
         .chain(delayed_reads(outcome))
@@ -78,6 +79,14 @@ fn headline(outcome: &Outcome) -> Finding {
         cells: vec![outcome.cell],
         comparison: None,
     }
+}
+
+/// What each direction of `both` carried: the headline is their sum.
+fn each_direction(outcome: &Outcome) -> Option<String> {
+    let words =
+        |(direction, estimate): (Direction, Estimate)| format!("{} {}", direction.way(), wording::estimate(&estimate));
+    let each: Vec<String> = outcome.directions().map(words).collect();
+    (!each.is_empty()).then(|| format!("That is the sum of {}.", each.join(" and ")))
 }
 
 /// Jain's index of the flows and the range of their shares.

@@ -9,6 +9,7 @@
 mod bottleneck;
 mod changes;
 mod clocks;
+mod directions;
 mod losses;
 mod notes;
 mod observations;
@@ -31,6 +32,7 @@ use crate::in_force::in_force;
 
 pub(crate) use bottleneck::known_bps;
 pub use changes::changes;
+pub use directions::set_why;
 pub use notes::between_runs;
 pub use regions::regions;
 pub(crate) use regions::{CONFIDENCE, LabelledRates, best_regions};

@@ -67,7 +67,7 @@ fn silence_ns(receiver: &EndTally) -> Option<u64> {
 }
 
 /// For simultaneous directions: whether one carries significantly more.
-fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
+pub(super) fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
     if observations.spec.direction != Direction::Both || !observations.bulk() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! From tallies to trials, and from a cell's trials to its outcome.
 
 mod cost;
+mod directions;
 mod emulated;
 mod ends;
 mod estimate;
@@ -13,7 +14,7 @@ mod probe;
 mod summary;
 mod tcp;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod trial;
 mod verdicts;
 mod within;
@@ -26,6 +27,8 @@ use model::{Anatomy, Cell, EndTally, Histogram, Outcome, RttTally, Stopping, Tri
 use crate::stats::sequential::MIN_TRIALS;
 use crate::stats::{LegValue, Parts, is_drifting, separate};
 
+pub(crate) use directions::outcomes as direction_outcomes;
+pub use directions::trial_summary;
 pub use emulated::emulator_late;
 pub(crate) use ends::{receivers, requester, senders};
 pub(crate) use estimate::{estimate, mean_of_trials};
@@ -34,7 +37,6 @@ pub use headline::Headline;
 pub use ledger::ledger;
 pub use offered::{Cause, Shortfall, shortfall};
 pub(crate) use summary::packets_per_s;
-pub use summary::trial_summary;
 pub(crate) use trial::last_arrival_ns;
 pub use trial::{completion_ns, trial_value, trial_verdicts};
 use verdicts::TrustInputs;
@@ -112,6 +114,9 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
         wide: shortfall.is_some(),
         verdicts: &summary.verdicts,
     });
+    // What is known of round trips and of other sizes is not of one direction.
+    let known = Context { overlapped, cut_short, curve, legs, paired, ..Context::default() };
+    directions::summarize(&mut summary, cell, &counted, rule, &known);
     drop(counted);
     Outcome { cell: cell.id, spec: cell.spec.clone(), summary, estimate, histogram, trials }
 }

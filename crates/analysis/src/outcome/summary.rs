@@ -1,8 +1,8 @@
 //! The flat figures of an outcome.
 
 use model::{
-    Cell, Count, DatagramTally, EndTally, Estimate, Histogram, OneWay, RttTally, SizeCount, Spec, Summary, TcpSample,
-    Trial,
+    Cell, Count, DatagramTally, Direction, EndTally, Estimate, Histogram, OneWay, RttTally, SizeCount, Spec, Summary,
+    TcpSample, Trial,
 };
 
 use super::Headline;
@@ -57,9 +57,8 @@ pub(crate) fn summary(
         cwnd_bytes: if bulk { tcp::typical(spec, trials, cwnd_bytes) } else { None },
         ci95_low: estimate.and_then(|estimate| estimate.low),
         ci95_high: estimate.and_then(|estimate| estimate.high),
-        // Flows that start one after the other have no equal shares.
-        fairness: if spec.responsiveness { None } else { each(&fairness) },
-        shares: if spec.responsiveness { None } else { spread(trials) },
+        fairness: if has_shares(spec) { each(&fairness) } else { None },
+        shares: if has_shares(spec) { spread(trials) } else { None },
         one_way: OneWay::merged(&trials.iter().filter_map(|trial| trial.near.one_way.as_ref()).collect::<Vec<_>>()),
         calls_sent: total(Count::CallsSent),
         calls_received: total(Count::CallsReceived),
@@ -69,11 +68,9 @@ pub(crate) fn summary(
     }
 }
 
-/// The flat figures of one trial of a cell: what the summary of an outcome would be if it had no other trial, without the estimate and
-/// what follows from it.
-#[must_use]
-pub fn trial_summary(cell: &Cell, trial: &Trial) -> Summary {
-    summary(cell, std::slice::from_ref(trial), None, None, false)
+/// Whether the flows of a spec share one path from their start: not if they start one after the other, nor in both directions.
+fn has_shares(spec: &Spec) -> bool {
+    !spec.responsiveness && !(spec.is_stream() && spec.direction == Direction::Both)
 }
 
 /// The jitter of a trial's datagrams, ns; of two directions the larger.

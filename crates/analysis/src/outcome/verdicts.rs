@@ -71,11 +71,15 @@ pub fn is_unusable(outcome: &Outcome) -> bool {
 
 /// Adds a verdict that became known after the outcome was made, such as NetPIPE's self-limit, and lowers the trust accordingly.
 pub fn add_verdict(outcome: &mut Outcome, verdict: Verdict) {
-    let verdicts = &mut outcome.summary.verdicts;
-    if !verdicts.contains(&verdict) {
-        verdicts.push(verdict);
-        verdicts.sort_unstable();
-        outcome.summary.trust = outcome.summary.trust.map(|trust| trust.max(at_most(verdict)));
+    add(&mut outcome.summary, verdict);
+    outcome.summary.directions_mut().for_each(|(_, direction)| add(direction, verdict));
+}
+
+fn add(summary: &mut Summary, verdict: Verdict) {
+    if !summary.verdicts.contains(&verdict) {
+        summary.verdicts.push(verdict);
+        summary.verdicts.sort_unstable();
+        summary.trust = summary.trust.map(|trust| trust.max(at_most(verdict)));
     }
 }
 

@@ -129,7 +129,7 @@ fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
 
 /// The largest limit that the pilot trials need, where they were limited by one.
 fn needed(path: &SearchContext<'_>) -> Option<u64> {
-    let remedies = path.pilot.summary.why.iter().flat_map(|why| &why.remedies);
+    let remedies = path.pilot.summary.limits().flat_map(|(_, why)| &why.remedies);
     let limits = remedies.filter(|one| AUTOTUNING.iter().any(|name| one.setting.strip_prefix("sysctl.") == Some(name)));
     limits.filter_map(|one| one.value.split_whitespace().next_back()?.parse().ok()).max()
 }

@@ -293,12 +293,13 @@ impl SearchContext<'_> {
         if eases.contains(&LimiterKind::SendBuffer) && buffers::near_limit(self) {
             return 0;
         }
-        if let Some(why) = &self.pilot.summary.why {
-            return match () {
-                () if eases.contains(&why.limiter) => 0,
-                () if why.also.iter().any(|kind| eases.contains(kind)) => 1,
-                () => 2,
-            };
+        let ranks = self.pilot.summary.limits().map(|(_, why)| match () {
+            () if eases.contains(&why.limiter) => 0,
+            () if why.also.iter().any(|kind| eases.contains(kind)) => 1,
+            () => 2,
+        });
+        if let Some(first) = ranks.min() {
+            return first;
         }
         let guess = self.guessed();
         if guess.is_some_and(|kind| eases.contains(&kind)) { 0 } else { 2 }
