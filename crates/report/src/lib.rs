@@ -23,6 +23,7 @@ mod captures;
 mod ceiling_cost;
 mod comparison;
 mod draw;
+mod each_direction;
 mod error;
 mod figures;
 mod fleet;

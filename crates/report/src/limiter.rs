@@ -1,6 +1,6 @@
 //! What limited each outcome, for a terminal: shares of time as bars, evidence, losses by location.
 
-use model::{CellWhy, Outcome, Ratio, Run, RunWhy, Why, WhyDocument};
+use model::{CellWhy, Direction, Outcome, Ratio, Run, RunWhy, Why, WhyDocument};
 
 use crate::{labels, outcome_line, sides};
 
@@ -11,14 +11,27 @@ const BAR: usize = 40;
 /// Of several outcomes, each is named by its side or its levels.
 pub(crate) fn limiters(run: &Run) -> Vec<String> {
     let shown = sides::shown(run);
-    let line = |outcome: &&Outcome| {
-        let why = outcome.summary.why.as_ref()?;
-        let name = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
-        let remedies = why.remedies.iter().map(|remedy| format!("{name}remedy: {}", remedy.statement));
-        let lines = std::iter::once(format!("{name}limited by: {}", why.statement)).chain(remedies);
-        Some(lines.map(|line| labels::plain(&line)).collect::<Vec<_>>())
+    let lines = |outcome: &&Outcome| {
+        let cell = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
+        let of = |(direction, why): (Option<Direction>, &Why)| {
+            let name = direction.map_or(cell.clone(), |direction| format!("{cell}{} ", direction.way()));
+            let remedies = why.remedies.iter().map(|remedy| format!("{name}remedy: {}", remedy.statement));
+            let lines = std::iter::once(format!("{name}limited by: {}", why.statement)).chain(remedies);
+            lines.map(|line| labels::plain(&line)).collect::<Vec<_>>()
+        };
+        outcome.summary.limits().flat_map(of).collect::<Vec<_>>()
     };
-    shown.iter().filter_map(line).flatten().collect()
+    shown.iter().flat_map(lines).collect()
+}
+
+/// What limited an outcome, in a word or two; of both directions, of each.
+pub(crate) fn kinds(outcome: &Outcome) -> Option<String> {
+    let of = |(direction, why): (Option<Direction>, &Why)| {
+        let way = direction.map_or(String::new(), |direction| format!("{}: ", direction.way()));
+        format!("{way}{}", why.limiter.words())
+    };
+    let words: Vec<String> = outcome.summary.limits().map(of).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// The name of one of several outcomes: its side or its levels. `None` for the only one.
@@ -58,8 +71,9 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
     }
     for cell in &run.cells {
         text.push_str(&format!("{}\n", labels::plain(&cell.outcome)));
+        let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
         match &cell.why {
-            Some(why) => of_cell(why, columns, text),
+            Some(why) => of_cell(&way, why, columns, text),
             None => unknown_limiter(cell, text),
         }
         text.push('\n');
@@ -75,11 +89,12 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
 }
 
 fn unknown_limiter(cell: &CellWhy, text: &mut String) {
-    text.push_str(&format!("The limiter of cell {} is unknown: nothing recorded is evidence of one.\n", cell.cell));
+    let of = cell.direction.map_or(String::new(), |direction| format!("the {} direction of ", direction.way()));
+    text.push_str(&format!("The limiter of {of}cell {} is unknown: nothing recorded is evidence of one.\n", cell.cell));
 }
 
-fn of_cell(why: &Why, columns: usize, text: &mut String) {
-    wrapped("limited by: ", &why.statement, columns, text);
+fn of_cell(way: &str, why: &Why, columns: usize, text: &mut String) {
+    wrapped(&format!("{way}limited by: "), &why.statement, columns, text);
     text.push('\n');
     if !why.parts.is_empty() {
         text.push_str("  The sender's time by TCP_INFO\n");
@@ -192,8 +207,14 @@ mod tests {
     }
 
     fn document(why: Option<Why>) -> WhyDocument {
-        let cell = CellWhy { cell: 0, outcome: "tcp stream 128 KiB: goodput 25.0 Mbit/s".into(), why };
-        let run = RunWhy { id: "20261121-203758-4f1a".into(), name: None, cells: vec![cell], changes: Vec::new() };
+        document_of(vec![(None, why)])
+    }
+
+    fn document_of(each: Vec<(Option<Direction>, Option<Why>)>) -> WhyDocument {
+        let outcome = "tcp stream 128 KiB: goodput 25.0 Mbit/s";
+        let cell = |(direction, why)| CellWhy { cell: 0, outcome: outcome.into(), direction, why };
+        let cells = each.into_iter().map(cell).collect();
+        let run = RunWhy { id: "20261121-203758-4f1a".into(), name: None, cells, changes: Vec::new() };
         WhyDocument { schema: WhyDocument::SCHEMA.into(), runs: vec![run], regions: Vec::new(), notes: Vec::new() }
     }
 
@@ -218,6 +239,14 @@ mod tests {
             let text = why_report(&document(Some(why())), columns);
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns) + 12), "{text}");
         }
+    }
+
+    #[test]
+    fn each_direction_has_its_own_limiter() {
+        let each = vec![(Some(Direction::Send), Some(why())), (Some(Direction::Reverse), None)];
+        let text = why_report(&document_of(each), 120);
+        assert!(text.contains("\noutbound limited by: receive window (strong"), "{text}");
+        assert!(text.contains("\nThe limiter of the return direction of cell 0 is unknown"), "{text}");
     }
 
     #[test]

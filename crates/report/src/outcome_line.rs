@@ -31,6 +31,14 @@ pub(crate) fn estimate_words(estimate: &Estimate) -> String {
     }
 }
 
+/// The goodput of each direction: `outbound 28.1 Mbit/s ±0.4 %, return 4.70 Mbit/s ±1 %`; `None` of one direction.
+pub(crate) fn each_direction(goodputs: impl Iterator<Item = (Direction, Estimate)>) -> Option<String> {
+    let words =
+        |(direction, estimate): (Direction, Estimate)| format!("{} {}", direction.way(), estimate_words(&estimate));
+    let each: Vec<String> = goodputs.map(words).collect();
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
 /// What a spec measures, without its target: `tcp stream 128 KiB, 4 flows, both`.
 pub(crate) fn label(spec: &Spec) -> String {
     let mut label = format!("{} {} {}", spec.transport, spec.pattern, spec.block_words());
@@ -82,7 +90,10 @@ pub(crate) fn values(outcome: &Outcome) -> String {
         parts.push(format!("RTT {}", units::seconds(ns)));
     }
     let width = labels::plus_minus(outcome);
+    let each = each_direction(outcome.directions());
     match parts.first_mut() {
+        // The sum of two directions is no rate of the path.
+        Some(first) if each.is_some() => *first = format!("goodput {}", each.unwrap_or_default()),
         Some(first) if width != "-" => first.push_str(&format!(" {width}")),
         Some(_) => {}
         None => return "no value".to_owned(),

@@ -1,7 +1,7 @@
 //! The table of runs in a store.
 
 use comfy_table::{ContentArrangement, Table};
-use model::{Estimate, FindingKind, Run, Trust, units};
+use model::{Direction, Estimate, FindingKind, Run, Trust, units};
 
 use crate::{labels, outcome_line, spread};
 
@@ -56,11 +56,15 @@ pub fn headline(run: &Run) -> String {
 }
 
 /// What stands for a run of so many cells in a list of runs that are not loaded: its number with the interval, that it is the median of
-/// several cells, or how many cells there are.
+/// several cells, or how many cells there are. Of payload in both directions, `directions` are the two numbers, outbound first, and
+/// stand for it.
 #[must_use]
-pub fn listed(number: Option<&Estimate>, cells: u64) -> Option<String> {
+pub fn listed(number: Option<&Estimate>, directions: [Option<&Estimate>; 2], cells: u64) -> Option<String> {
     let words = number.map(outcome_line::estimate_words);
+    let each = [Direction::Send, Direction::Reverse].into_iter().zip(directions);
+    let each = outcome_line::each_direction(each.filter_map(|(direction, one)| Some((direction, one?.clone()))));
     match number {
+        _ if each.is_some() => each,
         Some(number) if number.statistic == Estimate::MEDIAN_OVER_CELLS => {
             Some(format!("median {} of {} cells", words?, number.n))
         }

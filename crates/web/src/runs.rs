@@ -72,7 +72,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wante
 }
 
 fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
-    let result = report::listed(row.headline.as_ref(), row.cells).unwrap_or_default();
+    let result = report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells);
+    let result = result.unwrap_or_default();
     let words = |text: &str| (app.options.words)(text).into_owned();
     Listed {
         result: words(&result),

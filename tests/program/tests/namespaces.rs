@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lab::{CrossoverSpec, Lab, LabHost};
-use model::{Run, Verdict};
+use model::{Run, Verdict, units};
 use program::process::{Signal, eventually, within};
 use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 
@@ -268,6 +268,55 @@ fn the_links_own_counters_agree() {
         assert!(sent >= payload, "{args:?}: {sent} on the link, {payload} sent");
         assert!(sent <= payload * 1.13 + 2e6, "{args:?}: {sent} on the link, {payload} sent");
         assert!((sent - received).abs() < 1e6, "{args:?}: {sent} left a, {received} reached b");
+    }
+}
+
+#[test]
+fn both_directions_have_their_own_figures_in_every_format() {
+    let Some(pair) = Pair::new("both_directions_have_their_own_figures_in_every_format", 1_500) else { return };
+    for (host, rate) in [(pair.a(), "30mbit"), (pair.b(), "5mbit")] {
+        let tbf = ["root", "tbf", "rate", rate, "burst", "32kb", "latency", "50ms"];
+        tc(host, &[&["qdisc", "add", "dev", &host.interface], &tbf[..]].concat());
+    }
+    for (args, lossy) in [(&["--cc", "reno"][..], false), (&["--transport", "udp", "--rate", "15Mbit"], true)] {
+        let before = [link(pair.b()).received, link(pair.a()).received];
+        let stream = ["stream", "--both", "--time", "2s", "--trials", "1", pair.agent.host()];
+        let doc = pair.measure(&[&stream[..], args].concat());
+        let after = [link(pair.b()).received, link(pair.a()).received];
+        let summary = doc.summary();
+        let each = [&summary.outbound, &summary.return_trip].map(|one| one.as_deref().unwrap());
+        for ((own, before), after) in each.iter().zip(before).zip(after) {
+            let (payload, crossed) = (own.bytes_received.unwrap() as f64, (after - before) as f64);
+            // Headers cost a twentieth; acknowledgements, control messages and the other end's series come on top.
+            assert!(payload <= crossed && crossed <= 1.1 * payload + 1e6, "{args:?}: {crossed} B crossed, {own:?}");
+            assert!(own.why.is_some() && own.trust.is_some(), "{args:?}: {own:?}");
+            assert_eq!(own.packets_sent.is_some() && own.jitter_ns.is_some(), lossy, "{args:?}: {own:?}");
+            assert_eq!(own.tcp_rtt_ns.is_some() && own.retransmits.is_some(), !lossy, "{args:?}: {own:?}");
+        }
+        let [out, back] = each.map(|one| one.goodput_bps.unwrap());
+        assert!(out > 1.5 * back && back < 5e6, "{args:?}: {out} and {back} bit/s");
+        assert!((out + back - summary.goodput_bps.unwrap()).abs() < 1.0, "{args:?}: the sum");
+
+        let words =
+            [format!("outbound {}", units::bits_per_second(out)), format!("return {}", units::bits_per_second(back))];
+        let shown = |args: &[&str]| pair.sandbox.run(args).ok().stdout;
+        let answer = shown(&["show", "last"]);
+        let goodput = answer.lines().find(|line| line.starts_with("Goodput ")).unwrap();
+        assert!([out, back].iter().all(|bps| goodput.contains(&units::bits_per_second(*bps))), "{answer}");
+        for part in ["Limited by   outbound: ", "Limited by   return: ", "Together "] {
+            assert!(answer.contains(part), "{part}: {answer}");
+        }
+        for args in [&["runs"][..], &["show", "last", "-v"], &["export", "last", "-o", "-", "--format", "md"]] {
+            let text = shown(args).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.iter().all(|words| text.contains(words)), "{args:?}: {words:?} are not in {text}");
+        }
+        let why = shown(&["why", "last"]);
+        assert!(why.contains("outbound limited by: ") && why.contains("return limited by: "), "{why}");
+        let csv = shown(&["export", "last", "-o", "-", "--format", "csv"]);
+        let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        assert!(["outbound_goodput_bps", "return_goodput_bps"].iter().all(|name| head.contains(name)), "{head:?}");
+        assert!(csv.contains(&format!(",{out},")) && csv.contains(&format!(",{back},")), "{csv}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and retransmissions.
 
+use analysis::stats::summary::median;
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;
@@ -8,8 +9,6 @@ use super::curve::out_of_range_named;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
 
-/// The most flows of a trial that are drawn, if it is the only one in the figure.
-const MAX_FLOWS: usize = 3;
 /// The most points of a series, by the width of a figure.
 const MAX_POINTS: usize = 400;
 
@@ -19,10 +18,16 @@ struct Quantity {
     value: fn(&TcpSample) -> Option<f64>,
     /// Drawn thin, and only within the range of the others.
     reference: bool,
+    /// Whether the values of several flows have a sum.
+    adds_up: bool,
 }
 
 const fn quantity(name: &'static str, value: fn(&TcpSample) -> Option<f64>) -> Quantity {
-    Quantity { name, value, reference: false }
+    Quantity { name, value, reference: false, adds_up: true }
+}
+
+const fn time(name: &'static str, value: fn(&TcpSample) -> Option<f64>) -> Quantity {
+    Quantity { adds_up: false, ..quantity(name, value) }
 }
 
 const WINDOW: &[Quantity] = &[
@@ -30,8 +35,8 @@ const WINDOW: &[Quantity] = &[
     Quantity { reference: true, ..quantity("slow-start threshold", |sample| sample.ssthresh.map(f64::from)) },
 ];
 const ROUND_TRIP: &[Quantity] = &[
-    quantity("smoothed", |sample| Some(sample.rtt_ns as f64).filter(|ns| *ns > 0.0)),
-    quantity("shortest", |sample| sample.min_rtt_ns.map(|ns| ns as f64)),
+    time("smoothed", |sample| Some(sample.rtt_ns as f64).filter(|ns| *ns > 0.0)),
+    time("shortest", |sample| sample.min_rtt_ns.map(|ns| ns as f64)),
 ];
 const RATE: &[Quantity] = &[
     quantity("delivered", |sample| sample.delivery_bps.map(|bps| bps as f64)),
@@ -47,7 +52,8 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     }
     let retransmitted = |line: &Line<'_>| {
         let series = line.outcomes.iter().filter_map(|outcome| Some(senders(outcome, shown(outcome)?)));
-        series.flatten().filter_map(|flow| flow.tcp.last()).any(|last| last.retransmits > 0)
+        let flows = series.flatten().flat_map(|flows| flows.series);
+        flows.filter_map(|flow| flow.tcp.last()).any(|last| last.retransmits > 0)
     };
     [
         ("tcp-window", "Congestion window over time", "window in segments", "", WINDOW),
@@ -71,22 +77,18 @@ fn figure(
     y: Axis,
     quantities: &[Quantity],
 ) -> Option<Drawn> {
-    let (mut series, mut owners, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-    let max_flows = if lines.len() == 1 { MAX_FLOWS } else { 1 };
+    let (mut series, mut owners, mut groups, mut several) = (Vec::new(), Vec::new(), Vec::new(), false);
     // Each of many lines has a plot of its own, with all its quantities.
     let apart = lines.len() > 1 && lines.len() * quantities.len() > MOST;
     let colours = line_colours(runs, lines);
     for (number, line) in lines.iter().enumerate() {
         for outcome in &line.outcomes {
-            let flows = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
-            for flow in flows.iter().take(max_flows) {
-                let of = match flows.len() {
-                    1 => String::new(),
-                    _ => format!(", flow {}", flow.flow),
-                };
-                for (dash, quantity) in quantities.iter().enumerate() {
-                    let points = points(&flow.tcp, quantity.value, outcome.spec.starts_after_ns());
-                    if !points.is_empty() {
+            let ways = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
+            for (way, flows) in ways.iter().enumerate() {
+                for (at, quantity) in quantities.iter().enumerate() {
+                    let dash = way * quantities.len() + at;
+                    for (of, points) in flows.curves(quantity, outcome.spec.starts_after_ns(), lines.len() == 1) {
+                        several |= points.iter().any(|point| point.low.is_some());
                         let alone = lines.len() == 1 || (apart && quantities.len() > 1);
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
@@ -104,12 +106,13 @@ fn figure(
     if series.iter().all(|series| series.reference) {
         return None;
     }
+    let band = several.then(|| "range from the lowest to the highest flow".to_owned());
     let refs: Vec<&Line<'_>> = lines.iter().collect();
     let figure = Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", None),
-        x: Axis::new("time since the start of the trial", "ns", Scale::Linear),
+        subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", band),
+        x: Axis::elapsed("time since the start of the trial"),
         y,
         series: out_of_range_named(series),
         ..Figure::default()
@@ -132,27 +135,92 @@ pub(super) fn shown(outcome: &Outcome) -> Option<&Trial> {
     outcome.trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// The flows with a series at the end that sends payload; for round trips the requesting end.
-fn senders<'a>(outcome: &Outcome, trial: &'a Trial) -> Vec<&'a FlowTally> {
-    let end: &EndTally = match outcome.spec.direction {
-        Direction::Reverse => &trial.far,
-        Direction::Send | Direction::Both => &trial.near,
-    };
-    // A first and a last sample alone show nothing over time.
-    end.flows.iter().filter(|flow| flow.bytes_sent > 0 && flow.tcp.len() > 2).collect()
+/// The flows of a trial in one direction, where their senders have series.
+struct Flows<'a> {
+    /// Of payload in both directions.
+    direction: Option<Direction>,
+    series: Vec<&'a FlowTally>,
+    /// How many carried payload, also those without a series.
+    count: usize,
 }
 
-/// Every n-th sample, and the last, of an end that started `start_ns` after the common start of simultaneous tests.
-fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>, start_ns: u64) -> Vec<Point> {
+/// The flows at the end that sends payload, of both directions at each end; for round trips at the requesting end.
+fn senders<'a>(outcome: &Outcome, trial: &'a Trial) -> Vec<Flows<'a>> {
+    let of = |direction, end: &'a EndTally| {
+        let sending = || end.flows.iter().filter(|flow| flow.bytes_sent > 0);
+        // A first and a last sample alone show nothing over time.
+        let series: Vec<&FlowTally> = sending().filter(|flow| flow.tcp.len() > 2).collect();
+        (!series.is_empty()).then(|| Flows { direction, series, count: sending().count() })
+    };
+    let all = match outcome.spec.direction {
+        Direction::Send => [of(None, &trial.near), None],
+        Direction::Reverse => [of(None, &trial.far), None],
+        Direction::Both => [of(Some(Direction::Send), &trial.near), of(Some(Direction::Reverse), &trial.far)],
+    };
+    all.into_iter().flatten().collect()
+}
+
+impl Flows<'_> {
+    /// The curves of a quantity, each with what it is of: of one flow its own; of several their sum, and the median with the range
+    /// where there is no sum or `spread` is wanted. One of many flows does not stand for them.
+    fn curves(&self, quantity: &Quantity, start_ns: u64, spread: bool) -> Vec<(String, Vec<Point>)> {
+        let way = self.direction.map_or(String::new(), |direction| format!(", {}", direction.way()));
+        let mut curves = Vec::new();
+        if let ([only], 1) = (self.series.as_slice(), self.count) {
+            curves.push((way, points(&only.tcp, quantity.value, start_ns)));
+        } else {
+            let moments = self.moments(quantity.value);
+            let count = match self.series.len() {
+                all if all == self.count => format!("{all} flows"),
+                some => format!("{some} of {} flows", self.count),
+            };
+            let at = |at_ns: u64, y| Point { x: (start_ns + at_ns) as f64, y, low: None, high: None };
+            if quantity.adds_up {
+                let sum = moments.iter().map(|(at_ns, values)| at(*at_ns, values.iter().sum()));
+                curves.push((format!("{way}, sum of {count}"), sum.collect()));
+            }
+            if !quantity.adds_up || (spread && !quantity.reference) {
+                let range = moments.iter().filter_map(|(at_ns, values)| {
+                    let low = values.iter().copied().reduce(f64::min);
+                    let high = values.iter().copied().reduce(f64::max);
+                    Some(Point { low, high, ..at(*at_ns, median(values)?) })
+                });
+                curves.push((format!("{way}, median of {count}"), range.collect()));
+            }
+        }
+        curves.retain(|(_, points)| !points.is_empty());
+        curves
+    }
+
+    /// The values of the flows that have begun, at the times of the flow with the most samples: the last value of each. Moments at which
+    /// one of them has none are left out.
+    fn moments(&self, value: fn(&TcpSample) -> Option<f64>) -> Vec<(u64, Vec<f64>)> {
+        let Some(longest) = self.series.iter().max_by_key(|flow| flow.tcp.len()) else { return Vec::new() };
+        let at = |at_ns: u64| {
+            let last = self.series.iter().filter_map(|flow| {
+                let past = flow.tcp.partition_point(|sample| sample.at_ns <= at_ns);
+                flow.tcp[..past].last()
+            });
+            Some((at_ns, last.map(value).collect::<Option<Vec<f64>>>()?))
+        };
+        thinned(&longest.tcp).filter_map(|sample| at(sample.at_ns)).collect()
+    }
+}
+
+/// Every n-th sample, and the last.
+fn thinned(samples: &[TcpSample]) -> impl Iterator<Item = &TcpSample> {
     let every = samples.len().div_ceil(MAX_POINTS).max(1);
     let last = samples.len().saturating_sub(1);
-    let taken = samples.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
-    taken
-        .filter_map(|(_, sample)| {
-            let x = (start_ns + sample.at_ns) as f64;
-            Some(Point { x, y: value(sample)?, low: None, high: None })
-        })
-        .collect()
+    samples.iter().enumerate().filter(move |(index, _)| index % every == 0 || *index == last).map(|(_, sample)| sample)
+}
+
+/// The points of an end that started `start_ns` after the common start of simultaneous tests.
+fn points(samples: &[TcpSample], value: fn(&TcpSample) -> Option<f64>, start_ns: u64) -> Vec<Point> {
+    let of = |sample: &TcpSample| {
+        let x = (start_ns + sample.at_ns) as f64;
+        Some(Point { x, y: value(sample)?, low: None, high: None })
+    };
+    thinned(samples).filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -201,20 +269,69 @@ mod tests {
         assert_eq!(ids(&[sample::stream(), sample::curve()]), [""; 0]);
     }
 
+    fn names(figure: &Figure) -> Vec<&str> {
+        figure.series.iter().map(|series| series.name.as_str()).collect()
+    }
+
     #[test]
-    fn each_flow_has_its_lines_and_limits_do_not_flatten_them() {
-        let drawn = figures(&[run(5, 12)]);
-        let names = |figure: &Figure| figure.series.iter().map(|series| series.name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&drawn[1].figure)[..3], ["smoothed, flow 0", "shortest, flow 0", "smoothed, flow 1"]);
-        assert_eq!(drawn[1].figure.series.len(), 2 * MAX_FLOWS);
+    fn many_flows_are_a_sum_and_a_median_with_their_range() {
+        let mut run = run(16, 12);
+        for trial in &mut run.outcomes[0].trials {
+            for flow in &mut trial.near.flows {
+                let number = flow.flow;
+                flow.tcp
+                    .iter_mut()
+                    .for_each(|sample| (sample.cwnd, sample.rtt_ns) = (number, 1_000 * u64::from(1 + number)));
+            }
+        }
+        let drawn = figures(&[run.clone()]);
+        let window = &drawn[0].figure;
+        let whole = ["congestion window, sum of 16 flows", "congestion window, median of 16 flows"];
+        assert_eq!(names(window)[..2], whole);
+        assert!(window.subtitle.contains("range from the lowest to the highest flow"), "{}", window.subtitle);
+        let last = |series: usize| *window.series[series].points.last().unwrap();
+        assert_eq!(last(0).y, (0..16).sum::<u32>() as f64);
+        assert_eq!((last(1).y, last(1).low, last(1).high), (7.5, Some(0.0), Some(15.0)));
+        assert_eq!(names(&drawn[1].figure), ["smoothed, median of 16 flows", "shortest, median of 16 flows"]);
         let rate = &drawn[2].figure;
-        assert!(rate.series[1].reference, "the pacing rate is far above");
+        assert_eq!(rate.series[0].points.last().unwrap().y, 16.0 * 11e6);
+        assert!(rate.series.iter().any(|series| series.reference && series.name.contains("(up to ")), "{rate:?}");
         let (_, y) = crate::draw::span::spans(rate);
-        assert!(y.high < 20e6, "{y:?}");
-        assert!(rate.series[1].name.contains("(up to "));
-        let beside = figures(&[run(5, 12), run(1, 12)]);
-        assert_eq!(beside[0].figure.series.len(), 4);
-        assert_eq!(beside[0].owners, [0, 0, 1, 1]);
+        assert!(y.high < 320e6, "the pacing rate is far above: {y:?}");
+        // Beside other lines each is a total.
+        let beside = figures(&[run, self::run(1, 12)]);
+        let of_rate = names(&beside[2].figure);
+        assert!(of_rate[0].ends_with("delivered, sum of 16 flows") && of_rate[2].ends_with("delivered"), "{of_rate:?}");
+        assert_eq!(beside[2].owners, [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_sum_of_those_with_a_series_says_so_and_has_flows_that_began() {
+        let mut run = run(3, 12);
+        for trial in &mut run.outcomes[0].trials {
+            trial.near.flows[1].tcp.retain(|sample| sample.at_ns >= 500_000_000);
+            trial.near.flows[2].tcp.clear();
+        }
+        let drawn = figures(&[run]);
+        let rate = &drawn[2].figure.series[0];
+        assert_eq!(rate.name, "delivered, sum of 2 of 3 flows");
+        let values: Vec<f64> = rate.points.iter().map(|point| point.y).collect();
+        assert_eq!(values[3..7], [3e6, 4e6, 10e6, 12e6]);
+    }
+
+    #[test]
+    fn both_directions_have_their_senders() {
+        let mut run = run(1, 12);
+        run.outcomes[0].spec.direction = Direction::Both;
+        for trial in &mut run.outcomes[0].trials {
+            trial.far.flows = trial.near.flows.clone();
+            trial.far.flows[0].tcp.iter_mut().for_each(|sample| sample.rtt_ns = 9_000_000);
+        }
+        let drawn = figures(&[run]);
+        let rtt = &drawn[1].figure;
+        let all = ["smoothed, outbound", "shortest, outbound", "smoothed, return", "shortest, return"];
+        assert_eq!(names(rtt), all);
+        assert_eq!((rtt.series[0].points[5].y, rtt.series[2].points[5].y), (2e6, 9e6));
     }
 
     #[test]

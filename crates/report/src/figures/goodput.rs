@@ -33,7 +33,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         id: "goodput".to_owned(),
         title: "Goodput over time".to_owned(),
         subtitle: subtitle(runs, &all, "goodput per interval, mean of the trials", band),
-        x: Axis::new("time since the start of the trial", "ns", Scale::Linear),
+        x: Axis::elapsed("time since the start of the trial"),
         y: Axis::new("goodput", "bit/s", Scale::Linear),
         series,
         ..Figure::default()
@@ -59,7 +59,7 @@ fn directions(outcome: &Outcome) -> Vec<(&'static str, Vec<Point>)> {
     match outcome.spec.direction {
         Direction::Send => either(far(), &near),
         Direction::Reverse => either(near(), &far),
-        Direction::Both => vec![(" to far", far()), (" to near", near())],
+        Direction::Both => vec![(", outbound", far()), (", return", near())],
     }
 }
 

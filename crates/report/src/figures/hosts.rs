@@ -100,7 +100,7 @@ fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
         id: family.id.to_owned(),
         title: family.title.to_owned(),
         subtitle: format!("pass {} of {}, {}", pass.index, labels::title(run), labels::hosts(run)),
-        x: Axis::new("time since the start of the pass", "ns", Scale::Linear),
+        x: Axis::elapsed("time since the start of the pass"),
         y: Axis::new(family.label, family.unit, Scale::Linear),
         series,
         ..Figure::default()

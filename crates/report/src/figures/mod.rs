@@ -153,8 +153,8 @@ mod tests {
         }
         assert_eq!(figure(&[reverse], "goodput").series[0].points, forward.series[0].points);
         let both = figure(&[sample::both()], "goodput");
-        let names: Vec<&str> = both.series.iter().map(|series| series.name.rsplit_once(" to ").unwrap().1).collect();
-        assert_eq!(names, ["far", "near"]);
+        let names: Vec<&str> = both.series.iter().map(|series| series.name.rsplit_once(", ").unwrap().1).collect();
+        assert_eq!(names, ["outbound", "return"]);
         assert!(both.series[0].points[5].y > 6e9 && both.series[1].points[5].y < 5e9);
     }
 

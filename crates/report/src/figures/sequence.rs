@@ -43,7 +43,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         id: "time-sequence".to_owned(),
         title: "Sequence numbers over time".to_owned(),
         subtitle: subtitle(runs, &of, &format!("packets captured at the {end} end"), None),
-        x: Axis::new("time since the first packet", "ns", Scale::Linear),
+        x: Axis::elapsed("time since the first packet"),
         y: Axis::new("sequence number", "B", Scale::Linear),
         series: series.into_iter().map(|(_, series)| series).collect(),
         ..Figure::default()

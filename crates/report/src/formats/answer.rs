@@ -1,7 +1,11 @@
 //! The answer of a stream, a transfer or a round-trip test: at most ten lines with what says of whom the run is. Everything else is
 //! in the whole report.
 
-use model::{Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Verdict, WorkingConditions, units};
+mod each_direction;
+
+use model::{
+    Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Summary, Verdict, WorkingConditions, units,
+};
 
 use analysis::outcome::Shortfall;
 
@@ -28,7 +32,7 @@ pub(super) fn of(run: &Run) -> Option<&Outcome> {
 /// The figures, what limited them, what to know before relying on them, and what to do next; `whole` is how to see the rest.
 pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) -> String {
     let columns = usize::from(columns);
-    let mut text = String::new();
+    let mut text = each_direction::table(outcome, TITLE, columns);
     for (title, answer, lines) in rows(run, outcome, whole) {
         let mut row = String::new();
         hanging(&format!("{title:<0$}", TITLE - 1), &answer, TITLE, columns, &mut row);
@@ -40,7 +44,8 @@ pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) ->
 /// The rows with whole texts, for a page that has the rest too.
 pub(super) fn whole_rows(run: &Run, outcome: &Outcome) -> Vec<(&'static str, String)> {
     let rows = rows(run, outcome, "").into_iter();
-    rows.filter(|(title, ..)| *title != MORE).map(|(title, text, _)| (title, text)).collect()
+    let rows = rows.filter(|(title, ..)| *title != MORE).map(|(title, text, _)| (title, text));
+    each_direction::rows(outcome).into_iter().chain(rows).collect()
 }
 
 /// The first lines of a row; a cut one ends with an ellipsis, if possible where a clause does.
@@ -66,14 +71,22 @@ type Row = (&'static str, String, usize);
 
 fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let summary = &outcome.summary;
-    let why = summary.why.as_ref().map(|why| analysis::limiter::first_cause(&why.statement).to_owned());
-    // A run that is not stored cannot be asked about.
-    let next = (summary.why.is_some() && whole.contains(&run.header.id)).then(|| next(run, outcome));
-    let remedies = summary.why.iter().flat_map(|why| &why.remedies).enumerate();
-    let remedies = remedies.map(|(index, remedy)| match index {
-        0 => ("Remedy", Some(remedy.statement.clone()), WRAPPED),
-        _ => ("Then", Some(next_remedy(remedy)), 1),
+    let way = |of: Option<Direction>| of.map_or(String::new(), |direction| format!("{}: ", direction.way()));
+    let limits = summary.limits().map(|(of, why)| {
+        let cause = analysis::limiter::first_cause(&why.statement);
+        ("Limited by", Some(format!("{}{cause}", way(of))), WRAPPED)
     });
+    // A run that is not stored cannot be asked about.
+    let is_known = summary.limits().next().is_some();
+    let next = (is_known && whole.contains(&run.header.id)).then(|| next(run, outcome));
+    let remedies = summary.limits().flat_map(|(of, why)| why.remedies.iter().map(move |remedy| (of, remedy)));
+    let remedies = remedies.enumerate().map(|(index, (of, remedy))| match index {
+        0 => ("Remedy", Some(format!("{}{}", way(of), remedy.statement)), WRAPPED),
+        _ => ("Then", Some(format!("{}{}", way(of), next_remedy(remedy))), 1),
+    });
+    // In both directions each has its own figures.
+    let is_one = summary.directions().next().is_none();
+    let of_one = |answer: Option<String>| answer.filter(|_| is_one);
     let mut rows: Vec<(&'static str, Option<String>, usize)> = vec![
         ("RPM", responsiveness(outcome), WRAPPED),
         ("Latency", working_latency(outcome), WRAPPED),
@@ -81,19 +94,19 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Offered", offered(outcome), 1),
         (headline_title(outcome), Some(headline(outcome)), 1),
         ("Seconds", seconds(outcome), 1),
-        ("RTT", if working(outcome).is_some() { None } else { round_trips(outcome) }, 1),
+        ("RTT", of_one(round_trips(outcome)).filter(|_| working(outcome).is_none()), 1),
         ("Transferred", transferred(outcome), 1),
         ("Ledger", ledger(outcome), WRAPPED),
-        ("Retransmits", retransmits(outcome), 1),
-        ("Lost", lost(outcome), 1),
+        ("Retransmits", of_one(retransmits(summary)), 1),
+        ("Lost", of_one(lost(summary)), 1),
         ("By size", by_size(outcome), WRAPPED),
-        ("Flows", flows(outcome), 1),
+        ("Flows", flows(outcome.spec.flows, summary), 1),
         ("Under load", under_load(outcome), WRAPPED),
         ("Outbound", one_way(run, "outbound: "), WRAPPED),
         ("Return", one_way(run, "return: "), WRAPPED),
         ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
-        ("Limited by", why, WRAPPED),
     ];
+    rows.extend(limits);
     rows.extend(remedies);
     rows.extend([
         ("Path", path(run), WRAPPED),
@@ -106,6 +119,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
 
 fn headline_title(outcome: &Outcome) -> &'static str {
     match (outcome.summary.goodput_bps, outcome.summary.transactions_per_s) {
+        (Some(_), _) if outcome.summary.directions().next().is_some() => "Together",
         (Some(_), _) => "Goodput",
         (None, Some(_)) => "Transactions",
         _ => "RTT",
@@ -118,11 +132,10 @@ fn headline(outcome: &Outcome) -> String {
     let figure = outcome.estimate.as_ref().map_or_else(|| "no value".to_owned(), outcome_line::estimate_words);
     let has_interval = outcome.estimate.as_ref().is_some_and(|estimate| estimate.low.is_some());
     let interval = if has_interval { "95 % interval, " } else { "" };
-    let both = if outcome.spec.direction == Direction::Both { "sum of both directions, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
     let settled = if is_growing(outcome) { ", not settled: still growing" } else { "" };
-    format!("{figure}{settled} ({both}{interval}{} {trials}{trust})", summary.trials)
+    format!("{figure}{settled} ({interval}{} {trials}{trust})", summary.trials)
 }
 
 /// Whether the rate was still growing when the trials ended.
@@ -198,8 +211,7 @@ fn ledger(outcome: &Outcome) -> Option<String> {
     Some(if known().all(|ledger| ledger.balanced) { text } else { format!("{text}: the counts do not match") })
 }
 
-fn retransmits(outcome: &Outcome) -> Option<String> {
-    let summary = &outcome.summary;
+fn retransmits(summary: &Summary) -> Option<String> {
     let count = summary.retransmits?;
     let share = summary.bytes_retransmitted.zip(summary.bytes_sent).filter(|(again, sent)| *again > 0 && *sent > 0);
     let share = share.map_or(String::new(), |(again, sent)| {
@@ -211,8 +223,7 @@ fn retransmits(outcome: &Outcome) -> Option<String> {
 }
 
 /// Loss, reordering and jitter of datagrams.
-fn lost(outcome: &Outcome) -> Option<String> {
-    let summary = &outcome.summary;
+fn lost(summary: &Summary) -> Option<String> {
     let lost = summary.packets_lost?;
     let mut text = labels::lost(lost, summary.packets_sent);
     if let Some(sent) = summary.packets_sent {
@@ -235,10 +246,14 @@ fn by_size(outcome: &Outcome) -> Option<String> {
     (!list.is_empty()).then(|| format!("lost {}", list.join(", ")))
 }
 
-fn flows(outcome: &Outcome) -> Option<String> {
-    let (index, shares) = (outcome.summary.fairness?, outcome.summary.shares?);
-    let range = format!("{:.2} to {:.2} of an equal share", shares.min, shares.max);
-    Some(format!("{} flows, {range} (Jain's index {index:.3})", outcome.spec.flows))
+/// How many flows shared the total, the median and the extremes of what they got, and how fair that was.
+fn flows(flows: u32, summary: &Summary) -> Option<String> {
+    let (index, shares) = (summary.fairness?, summary.shares?);
+    let each = summary.goodput_bps.map(|bps| bps / f64::from(flows.max(1)));
+    let got = |share: f64| each.map_or_else(|| format!("{share:.2}"), |bps| units::bits_per_second(share * bps));
+    let of = if each.is_none() { " of an equal share" } else { " each" };
+    let range = format!("{} to {}{of}, median {}", got(shares.min), got(shares.max), got(shares.median));
+    Some(format!("{flows} flows: {range} (Jain's index {index:.3})"))
 }
 
 /// The working conditions of each trial.

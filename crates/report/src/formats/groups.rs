@@ -26,9 +26,10 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     }
     text.push('\n');
     for outcome in &run.outcomes {
-        if let Some(why) = &outcome.summary.why {
-            let line =
-                format!("{} is limited by: {}", name(run, outcome), analysis::limiter::first_cause(&why.statement));
+        for (direction, why) in outcome.summary.limits() {
+            let way = direction.map_or(String::new(), |direction| format!(" {}", direction.way()));
+            let cause = analysis::limiter::first_cause(&why.statement);
+            let line = format!("{}{way} is limited by: {cause}", name(run, outcome));
             wrapped("", &labels::plain(&line), width, &mut text);
         }
     }

@@ -5,7 +5,9 @@ use model::{Run, units};
 use super::table::OutcomeTable;
 use crate::plan::text_tables;
 use crate::view::stem;
-use crate::{Piece, ReportError, View, anatomy, ceiling_cost, host_activity, labels, one_way, sides};
+use crate::{
+    Piece, ReportError, View, anatomy, ceiling_cost, each_direction, host_activity, labels, limiter, one_way, sides,
+};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
@@ -52,11 +54,13 @@ fn report(run: &Run) -> String {
     let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
     text += &section("Findings", &findings);
     text += &section("Anatomy of a round trip", &anatomy::of_run(run));
+    text += &section("Directions", &each_direction::of_run(run));
     text += &section("One-way delay", &one_way::of_run(run));
     if plan.is_none() {
         text += &section("Ceiling and cost", &ceiling_cost::of_run(run));
     }
     text += &section("Host activity", &host_activity::notable(run));
+    text += &section("Limits", &limiter::limiters(run));
     let verdicts = labels::verdicts_of(sides::shown(run));
     let meanings: Vec<String> =
         verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();

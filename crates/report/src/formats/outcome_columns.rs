@@ -134,6 +134,33 @@ const COLUMNS: &[Column] = &[
     ("lost_outbound", |_, o| one_way(o, |one_way| one_way.lost_outbound)),
     ("lost_return", |_, o| one_way(o, |one_way| one_way.lost_return)),
     ("clock_error_ns", |_, o| one_way(o, |one_way| one_way.clock_error_ns)),
+    ("limiter", |_, o| o.summary.why.as_ref().and_then(|why| text(why.limiter.words()))),
+    ("outbound_goodput_bps", |_, o| outbound(o, |s| number(s.goodput_bps))),
+    ("outbound_ci95_low", |_, o| outbound(o, |s| number(s.ci95_low))),
+    ("outbound_ci95_high", |_, o| outbound(o, |s| number(s.ci95_high))),
+    ("outbound_tcp_rtt_ns", |_, o| outbound(o, |s| number(s.tcp_rtt_ns))),
+    ("outbound_cwnd_bytes", |_, o| outbound(o, |s| number(s.cwnd_bytes))),
+    ("outbound_retransmits", |_, o| outbound(o, |s| s.retransmits.and_then(count))),
+    ("outbound_bytes_retransmitted", |_, o| outbound(o, |s| s.bytes_retransmitted.and_then(count))),
+    ("outbound_packets_sent", |_, o| outbound(o, |s| s.packets_sent.and_then(count))),
+    ("outbound_packets_lost", |_, o| outbound(o, |s| s.packets_lost.and_then(count))),
+    ("outbound_jitter_ns", |_, o| outbound(o, |s| number(s.jitter_ns))),
+    ("outbound_bytes_received", |_, o| outbound(o, |s| s.bytes_received.and_then(count))),
+    ("outbound_limiter", |_, o| outbound(o, |s| text(s.why.as_ref()?.limiter.words()))),
+    ("outbound_trust", |_, o| outbound(o, |s| text(labels::trust(s.trust?)))),
+    ("return_goodput_bps", |_, o| returned(o, |s| number(s.goodput_bps))),
+    ("return_ci95_low", |_, o| returned(o, |s| number(s.ci95_low))),
+    ("return_ci95_high", |_, o| returned(o, |s| number(s.ci95_high))),
+    ("return_tcp_rtt_ns", |_, o| returned(o, |s| number(s.tcp_rtt_ns))),
+    ("return_cwnd_bytes", |_, o| returned(o, |s| number(s.cwnd_bytes))),
+    ("return_retransmits", |_, o| returned(o, |s| s.retransmits.and_then(count))),
+    ("return_bytes_retransmitted", |_, o| returned(o, |s| s.bytes_retransmitted.and_then(count))),
+    ("return_packets_sent", |_, o| returned(o, |s| s.packets_sent.and_then(count))),
+    ("return_packets_lost", |_, o| returned(o, |s| s.packets_lost.and_then(count))),
+    ("return_jitter_ns", |_, o| returned(o, |s| number(s.jitter_ns))),
+    ("return_bytes_received", |_, o| returned(o, |s| s.bytes_received.and_then(count))),
+    ("return_limiter", |_, o| returned(o, |s| text(s.why.as_ref()?.limiter.words()))),
+    ("return_trust", |_, o| returned(o, |s| text(labels::trust(s.trust?)))),
     ("completion_p50_ns", |_, o| analysis::stats::summary::median(&completions(o)).and_then(|ns| number(Some(ns)))),
     ("completion_max_ns", |_, o| completions(o).into_iter().reduce(f64::max).and_then(|ns| number(Some(ns)))),
     ("near_busy_cores", |run, o| most(run, o, |pass| pass.near.cpu.as_ref()?.busy_cores()).and_then(|most| number(Some(most)))),
@@ -163,6 +190,16 @@ fn most(run: &Run, outcome: &Outcome, value: fn(&Pass) -> Option<f64>) -> Option
 /// A figure of the one-way delays.
 fn one_way<T: Into<Value>>(outcome: &Outcome, figure: fn(&OneWay) -> Option<T>) -> Option<Value> {
     figure(outcome.summary.one_way.as_ref()?).map(Into::into)
+}
+
+/// A figure of the payload from near to far, of `both`.
+fn outbound(outcome: &Outcome, figure: fn(&Summary) -> Option<Value>) -> Option<Value> {
+    figure(outcome.summary.outbound.as_ref()?)
+}
+
+/// The same of the payload from far to near.
+fn returned(outcome: &Outcome, figure: fn(&Summary) -> Option<Value>) -> Option<Value> {
+    figure(outcome.summary.return_trip.as_ref()?)
 }
 
 /// A cost at the near end.

@@ -8,7 +8,8 @@ use crate::grid::Grid;
 use crate::limiter::{limiters, wrapped};
 use crate::view::stem;
 use crate::{
-    Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, host, host_activity, labels, one_way, sides,
+    Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, each_direction, host, host_activity, labels,
+    one_way, sides,
 };
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
@@ -60,6 +61,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text.push_str(&section("Findings", &findings, view.columns));
     text.push_str(&persistent(run));
     text.push_str(&anatomy::in_text(run, view.columns));
+    text.push_str(&section("Directions", &each_direction::of_run(run), view.columns));
     text.push_str(&section("One-way delay", &one_way::of_run(run), view.columns));
     // For the many cells of a plan, they are only on the page and in the JSON document.
     let ceilings = if run.header.plan.is_none() { ceiling_cost::of_run(run) } else { Vec::new() };

@@ -5,7 +5,7 @@ use model::{Cell, EndTally, FlowTally, Inventory, Outcome, Pass, Run, Spent, Sum
 
 use super::outcome_columns::{all_levels, mix};
 use super::value::{Value, count, number, text};
-use crate::{figures, labels};
+use crate::{figures, labels, limiter};
 
 /// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +130,8 @@ const COLUMNS: &[Column] = &[
     ("packets_lost", Kind::Count, |row| row.summary.packets_lost.and_then(count)),
     ("packets_reordered", Kind::Count, |row| row.summary.packets_reordered.and_then(count)),
     ("jitter_ns", Kind::Number, |row| number(row.summary.jitter_ns)),
+    ("outbound_goodput_bps", Kind::Number, |row| number(row.summary.outbound.as_ref()?.goodput_bps)),
+    ("return_goodput_bps", Kind::Number, |row| number(row.summary.return_trip.as_ref()?.goodput_bps)),
     ("fairness", Kind::Number, |row| number(row.summary.fairness)),
     ("near_process_cpu_ns", Kind::Count, |row| count(spent(&row.trial.near)?.process_ns)),
     ("far_process_cpu_ns", Kind::Count, |row| count(spent(&row.trial.far)?.process_ns)),
@@ -149,7 +151,7 @@ const COLUMNS: &[Column] = &[
     ("trial_verdicts", Kind::Text, |row| text(labels::verdicts(&row.trial.verdicts).replace(", ", " "))),
     ("outcome_verdicts", Kind::Text, |row| text(labels::verdicts(&row.outcome.summary.verdicts).replace(", ", " "))),
     ("outcome_trust", Kind::Text, |row| row.outcome.summary.trust.and_then(|trust| text(labels::trust(trust)))),
-    ("outcome_limiter", Kind::Text, |row| row.outcome.summary.why.as_ref().and_then(|why| text(why.limiter.words()))),
+    ("outcome_limiter", Kind::Text, |row| limiter::kinds(row.outcome).and_then(text)),
     ("outcome_ceiling_bps", Kind::Number, |row| number(row.outcome.summary.ceiling.as_ref().map(|ceiling| ceiling.bound_bps))),
 ];
 

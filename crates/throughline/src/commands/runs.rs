@@ -54,7 +54,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
 
 fn line(row: store::RunRow, measured: String) -> report::RunRow {
     let mut words: Vec<String> = row.name.iter().map(|name| format!("{name}:")).collect();
-    words.extend(report::listed(row.headline.as_ref(), row.cells));
+    words.extend(report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells));
     match row.ending.as_deref() {
         Some("finished") => {}
         Some(how) => words.push(format!("({how})")),

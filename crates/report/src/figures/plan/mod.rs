@@ -133,11 +133,7 @@ fn over_time(run: &Run) -> Vec<Drawn> {
             id: format!("plan-day-{}", unit.replace('/', "-per-")),
             title: "Every trial over time".to_owned(),
             subtitle: subtitle(run, "every trial"),
-            x: if short {
-                Axis::new("time since the start", "ns", Scale::Linear)
-            } else {
-                Axis::new("time", "", Scale::Date)
-            },
+            x: if short { Axis::elapsed("time since the start") } else { Axis::new("time", "", Scale::Date) },
             y: Axis::new(label, unit, Scale::Linear),
             series,
             ..Figure::default()

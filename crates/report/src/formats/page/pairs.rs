@@ -91,8 +91,9 @@ impl PairPart {
 
 /// What limited it, without the evidence.
 fn limit(outcome: &Outcome) -> String {
-    let statement = outcome.summary.why.as_ref().map_or("", |why| why.statement.as_str());
-    labels::plain(statement.split(": ").next().unwrap_or_default())
+    let first = |why: &model::Why| why.statement.split(": ").next().unwrap_or_default().to_owned();
+    let each: Vec<String> = outcome.summary.limits().map(|(_, why)| first(why)).collect();
+    labels::plain(&each.join("; "))
 }
 
 fn of_trial(table: &PlanTable, outcome: &Outcome, trial: &Trial, rounds: &BTreeMap<u32, u32>) -> TrialPart {

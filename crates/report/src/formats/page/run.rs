@@ -8,7 +8,9 @@ use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
-use crate::{advice, anatomy, captures, ceiling_cost, host_activity, labels, limiter, one_way, run_list, sides};
+use crate::{
+    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, labels, limiter, one_way, run_list, sides,
+};
 
 /// The most lines of the answer of a plan.
 const MOST_BEST: usize = 4;
@@ -143,7 +145,8 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
 /// One-way delays, the anatomy of round trips, captures, limiters, and of a single measurement ceiling, cost, and the bounds above the
 /// ceiling: of a plan, whose cells differ in them, they are columns of its documents.
 fn notes(run: &Run) -> Vec<String> {
-    let mut lines = one_way::of_run(run);
+    let mut lines = each_direction::of_run(run);
+    lines.extend(one_way::of_run(run));
     lines.extend(anatomy::of_run(run));
     let of_one = run.header.plan.is_none();
     lines.extend(if of_one { ceiling_cost::of_run(run) } else { Vec::new() });

@@ -93,9 +93,9 @@ fn headline(run: &Run) -> Option<&Estimate> {
 
 /// What limited the outcomes, each once.
 fn limited_by(run: &Run) -> Option<Value> {
-    let mut words: Vec<&str> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for outcome in sides::shown(run) {
-        let why = outcome.summary.why.as_ref().map(|why| why.limiter.words());
+        let why = limiter::kinds(outcome);
         words.extend(why.filter(|why| !words.contains(why)));
     }
     text(words.join(", "))

@@ -1,0 +1,121 @@
+//! The figures of each direction of a stream in both, side by side.
+
+use model::{Outcome, Summary, units};
+
+use super::{flows, lost, retransmits};
+use crate::limiter::hanging;
+use crate::{labels, outcome_line};
+
+/// What a value that a direction does not have looks like.
+const NONE: &str = "-";
+
+/// A title and the values of both directions, outbound first.
+type Each = (&'static str, [String; 2]);
+
+/// The rows with a text each, for a page; none of one direction.
+pub(super) fn rows(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    each(outcome).into_iter().map(|(title, [out, back])| (title, format!("outbound {out}; return {back}"))).collect()
+}
+
+/// The rows as a table in lines of at most `columns`, with titles of `title` columns; a row each where the table is too wide.
+pub(super) fn table(outcome: &Outcome, title: usize, columns: usize) -> String {
+    let each = each(outcome);
+    if each.is_empty() {
+        return String::new();
+    }
+    let width = |at: usize| each.iter().map(|(_, values)| values[at].chars().count()).max().unwrap_or(0);
+    let second = width(0).max("outbound".len()) + 2;
+    if title + second + width(1) > columns {
+        let mut text = String::new();
+        for (name, values) in rows(outcome) {
+            hanging(&format!("{name:<0$}", title - 1), &values, title, columns, &mut text);
+        }
+        return text;
+    }
+    let head = ("", ["outbound", "return"].map(str::to_owned));
+    let line = |(name, [out, back]): &Each| format!("{name:<title$}{out:<second$}{back}\n");
+    std::iter::once(&head).chain(&each).map(line).collect()
+}
+
+/// The rows in which a direction has a value.
+fn each(outcome: &Outcome) -> Vec<Each> {
+    let (Some(out), Some(back)) = (&outcome.summary.outbound, &outcome.summary.return_trip) else { return Vec::new() };
+    let goodput = |direction| {
+        let own = outcome.directions().find(|(of, _)| *of == direction);
+        own.map(|(_, estimate)| outcome_line::estimate_words(&estimate))
+    };
+    let goodputs = [model::Direction::Send, model::Direction::Reverse].map(goodput);
+    let of = |figure: &dyn Fn(&Summary) -> Option<String>| [figure(out), figure(back)];
+    let rows = [
+        ("Goodput", goodputs),
+        ("RTT", of(&|one| one.tcp_rtt_ns.map(units::seconds))),
+        ("cwnd", of(&|one| one.cwnd_bytes.map(units::amount))),
+        ("Retransmits", of(&retransmits)),
+        ("Lost", of(&lost)),
+        ("Flows", of(&|one| flows(outcome.spec.flows, one))),
+        ("Trust", of(&|one| one.trust.map(|trust| labels::trust(trust).to_owned()))),
+    ];
+    let some = rows.into_iter().filter(|(_, values)| values.iter().any(Option::is_some));
+    some.map(|(title, values)| (title, values.map(|value| value.unwrap_or_else(|| NONE.to_owned())))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Direction, Run, Trust};
+
+    use super::*;
+    use crate::sample;
+
+    fn both() -> Run {
+        let mut run = sample::stream();
+        let outcome = &mut run.outcomes[0];
+        outcome.spec.direction = Direction::Both;
+        let of = |goodput: f64, retransmits, statement| Summary {
+            goodput_bps: Some(goodput),
+            ci95_low: Some(0.99 * goodput),
+            ci95_high: Some(1.01 * goodput),
+            tcp_rtt_ns: Some(20e6),
+            retransmits: Some(retransmits),
+            trust: Some(Trust::Fair),
+            why: Some(sample::why(statement)),
+            ..Summary::default()
+        };
+        outcome.summary.outbound = Some(Box::new(of(28.1e6, 1, "qdisc (strong): out")));
+        outcome.summary.return_trip = Some(Box::new(of(4.7e6, 3_700, "link rate (strong): back; likely also X: y")));
+        outcome.summary.why = None;
+        run
+    }
+
+    fn shown(run: &Run, columns: u16) -> String {
+        super::super::screen(run, &run.outcomes[0], columns, &format!("`thru show {} -v`", run.header.id))
+    }
+
+    #[test]
+    fn the_directions_stand_side_by_side_before_their_sum() {
+        let text = shown(&both(), 80);
+        let first = "             outbound            return\n\
+                     Goodput      28.1 Mbit/s ±1.0 %  4.70 Mbit/s ±1.0 %\n\
+                     RTT          20.0 ms             20.0 ms\n\
+                     Retransmits  1 segment           3700 segments\n\
+                     Trust        fair                fair\n\
+                     Together     ";
+        assert!(text.starts_with(first), "{text}");
+        let limits = "Limited by   outbound: qdisc (strong): out\nLimited by   return: link rate (strong): back\n";
+        assert!(text.contains(limits) && text.contains("`thru why "), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_a_row_for_each_figure() {
+        let text = shown(&both(), 44);
+        assert!(text.lines().all(|line| line.chars().count() <= 44), "{text}");
+        assert!(text.contains("Goodput      outbound 28.1 Mbit/s ±1.0 %;\n             return 4.70"), "{text}");
+    }
+
+    #[test]
+    fn a_page_has_the_same_rows() {
+        let run = both();
+        let rows = super::super::whole_rows(&run, &run.outcomes[0]);
+        assert_eq!(rows[0], ("Goodput", "outbound 28.1 Mbit/s ±1.0 %; return 4.70 Mbit/s ±1.0 %".to_owned()));
+        assert!(rows.iter().any(|(title, text)| *title == "Limited by" && text.starts_with("return: link rate")));
+    }
+}
