@@ -6,22 +6,9 @@ import { LineFigure } from './figure.tsx';
 import type { Figure, Line, Page } from './model.ts';
 import { Link, path, runsPath } from './route.tsx';
 import { events, post, type Look } from './server.ts';
+import { inBoth, spread, WAYS, wayOf, type Point } from './spread.ts';
 import { inBytes } from './state.ts';
 import { quantity, seconds } from './units.ts';
-
-interface Point {
-  time_s: number;
-  trial: number;
-  direction: 'send' | 'reverse';
-  flow: number | null;
-  bits_per_s: number | null;
-  transactions_per_s: number | null;
-  retransmits: number | null;
-  rtt_ns: number | null;
-  cwnd_bytes: number | null;
-  lost: number | null;
-  jitter_ns: number | null;
-}
 
 export interface LiveRun {
   id: string;
@@ -128,17 +115,20 @@ export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
   const page = { ...look, version: 0, title: run.kind, stem: run.id, runs: [], differing: null, figures: [] } satisfies Page;
   const figures = QUANTITIES.map((quantity) => figureOf(quantity, run.points)).filter((figure) => figure.lines.length > 0);
   if (figures.length === 0) return null;
-  return <><Newest figures={figures} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
+  return <><Newest figures={figures} points={run.points} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
 }
 
 /** The last readings, of all flows together. A window tells nothing without its course. */
-function Newest({ figures }: { figures: Figure[] }) {
+function Newest({ figures, points }: { figures: Figure[]; points: Point[] }) {
   const readings = figures.filter((figure) => figure.y.unit !== 'B').map(({ title, y, lines }) => {
     const all = lines.filter((line) => line.name.startsWith(ALL) && line.y.length > 0);
     // Counts of one second are whole.
     const text = (value: number) => (y.unit === '' ? String(value) : quantity(value, y.unit, inBytes.value));
     return { title, texts: all.map((line) => text(line.y.at(-1)!) + line.name.slice(ALL.length)) };
   });
+  const both = inBoth(points);
+  const moved = WAYS.map((way) => points.filter((point) => point.flow === null && point.direction === way).at(-1)).filter((point) => point?.bytes != null);
+  readings.push({ title: 'Carried so far', texts: moved.map((point) => quantity(point!.bytes!, 'B') + (both ? `, ${wayOf(point!)}` : '')) });
   return (
     <dl class="newest">
       {readings.filter(({ texts }) => texts.length > 0).map(({ title, texts }) => <div key={title}><dt>{title}</dt>{texts.map((text) => <dd key={text}>{text}</dd>)}</div>)}
@@ -146,25 +136,31 @@ function Newest({ figures }: { figures: Figure[] }) {
   );
 }
 
+/** More flows than this are drawn as their median and their range. */
+const MOST_FLOWS = 3;
+
 function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
   const groups = new Map<string, { first: Point; x: number[]; y: number[] }>();
+  const both = inBoth(points);
+  const many = new Set(points.map((point) => point.flow)).size > MOST_FLOWS + 1;
   for (const point of points) {
     const value = of(point);
-    if (value === null) continue;
+    if (value === null || (many && point.flow !== null)) continue;
     const key = `${point.direction}${point.flow ?? ''}`;
     const group = groups.get(key) ?? { first: point, x: [], y: [] };
     groups.set(key, group);
     group.x.push(point.time_s * 1e9);
     group.y.push(value);
   }
-  const both = points.some((point) => point.direction === 'reverse') && points.some((point) => point.direction === 'send');
-  const lines = [...groups.values()].map(({ first, x, y }, index): Line => ({
-    name: `${first.flow === null ? ALL : `flow ${first.flow}`}${both ? `, ${first.direction === 'send' ? 'to the far host' : 'return'}` : ''}`,
+  const single = [...groups.values()].map(({ first, x, y }, index): Line => ({
+    name: `${first.flow === null ? ALL : `flow ${first.flow}`}${both ? `, ${wayOf(first)}` : ''}`,
     run: 0, colour: index, dash: 0, reference: false, panel: null, shift: 0,
     x: Float64Array.from(x), y: Float64Array.from(y), low: null, high: null, sorted: true,
   }));
+  const ranges = (many ? spread(points, of, both) : []).map((line, index): Line => ({ ...line, colour: single.length + index }));
+  const lines = [...single, ...ranges];
   return {
-    id, title, subtitle: 'one point a second, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear' },
+    id, title, subtitle: 'as the hosts report it, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear', elapsed: true },
     y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, owner: 0, pictures: [], table: null,
   };
 }

@@ -9,6 +9,8 @@ export interface Axis {
   ticks?: [number, string][];
   low?: number | null;
   high?: number | null;
+  /** Whether it is the time since a start, over which something went on. */
+  elapsed?: boolean;
 }
 
 /** The place of a column of numbers in the block behind the JSON. */

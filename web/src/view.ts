@@ -6,8 +6,8 @@ import { otherScale, type Shown } from './plot.ts';
 import { brush, figureState, hiddenRuns, inBytes, isDark } from './state.ts';
 import { quantity, TAIL, when } from './units.ts';
 
-/** Whether x is the time since a start, which figures share. */
-export const overTime = (axis: Axis): boolean => axis.unit === 'ns' && axis.scale === 'linear' && axis.label.startsWith('time');
+/** Whether a range of x is one of time, which figures share. */
+export const overTime = (axis: Axis): boolean => axis.elapsed === true && axis.scale === 'linear';
 
 const scaled = (axis: Axis, other: boolean): Axis => {
   const scale = other ? otherScale(axis.scale) : null;
@@ -63,8 +63,8 @@ export function pointTexts(shown: Shown, line: Line, index: number): [string, st
   const [low, high] = [line.low ? line.low[index]! : NaN, line.high ? line.high[index]! : NaN];
   const interval = Number.isFinite(low) && Number.isFinite(high) ? `${value(low)} to ${value(high)}` : Number.isFinite(low) && high === Infinity ? `${value(low)} or more` : '';
   const [x, y] = [line.x[index]!, line.y[index]!];
-  // Rate times time is the block, which is on neither axis of a signature.
-  const block = shown.x.unit === 'ns' && shown.y.unit === 'bit/s' && !overTime(shown.x) ? `${quantity((x * y) / 8e9, 'B')} in ` : '';
+  // Rate times time is the block, which is on neither axis of a signature. A rate over elapsed time is that of its moment.
+  const block = shown.x.unit === 'ns' && shown.y.unit === 'bit/s' && !shown.x.elapsed ? `${quantity((x * y) / 8e9, 'B')} in ` : '';
   return [`${block}${xText(shown.x, x)}`, value(y), interval];
 }
 

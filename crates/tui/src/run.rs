@@ -3,7 +3,7 @@
 mod chart;
 mod limits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use analysis::outcome::Headline;
@@ -18,7 +18,7 @@ use report::{LivePoint, LivePoints};
 use crate::parts::{Look, cores, head, keys, spark};
 use crate::screen::{Moment, View};
 
-/// Flows that have a row of their own.
+/// Most flows that have a row each.
 const FLOWS: usize = 4;
 /// Points that are kept: a day of seconds.
 const KEPT: usize = 86_400;
@@ -212,18 +212,36 @@ impl RunView {
         ]))
     }
 
-    /// The newest point of each flow, or of all of them.
-    fn flows(&self) -> Option<(Table<'static>, u16)> {
+    /// The newest point of all flows and of each; of many, of those with the lowest, the median and the highest rate.
+    fn newest(&self) -> Vec<(String, &LivePoint)> {
         let mut newest: BTreeMap<(Option<u32>, bool), &LivePoint> = BTreeMap::new();
         for point in &self.points {
             newest.insert((point.flow, point.direction == Direction::Reverse), point);
         }
+        let count = newest.keys().filter_map(|(flow, _)| *flow).collect::<BTreeSet<u32>>().len();
+        if count <= FLOWS {
+            let name = |point: &LivePoint| point.flow.map_or("all".to_owned(), |flow| flow.to_string());
+            return newest.into_values().map(|point| (name(point), point)).collect();
+        }
+        let mut rows = Vec::new();
+        for reverse in [false, true] {
+            let of = newest.iter().filter(|((_, way), _)| *way == reverse).map(|(_, point)| *point);
+            let (mut flows, all): (Vec<&LivePoint>, Vec<&LivePoint>) = of.partition(|point| point.flow.is_some());
+            flows.sort_by(|a, b| a.bits_per_s.unwrap_or(0.0).total_cmp(&b.bits_per_s.unwrap_or(0.0)));
+            let places = [("lowest", flows.first()), ("median", flows.get(flows.len() / 2)), ("highest", flows.last())];
+            rows.extend(all.into_iter().map(|point| (format!("all {count}"), point)));
+            rows.extend(places.into_iter().filter_map(|(name, point)| Some((name.to_owned(), *point?))));
+        }
+        rows
+    }
+
+    /// A table of the flows, and its height.
+    fn flows(&self) -> Option<(Table<'static>, u16)> {
+        let newest = self.newest();
         if newest.is_empty() {
             return None;
         }
-        let row = |point: &LivePoint| {
-            let flow = point.flow.map_or("all".to_owned(), |flow| flow.to_string());
-            let way = if point.direction == Direction::Reverse { "return" } else { "send" };
+        let row = |(flow, point): (String, &LivePoint)| {
             let rate = match (point.bits_per_s, point.transactions_per_s) {
                 (Some(bits), _) => self.look.rate(bits),
                 (None, Some(trips)) => format!("{}/s", units::count(trips)),
@@ -232,7 +250,7 @@ impl RunView {
             let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
             Row::new([
                 flow,
-                way.to_owned(),
+                point.direction.way().to_owned(),
                 rate,
                 text(point.retransmits.map(|count| count.to_string())),
                 text(point.rtt_ns.map(units::seconds)),
@@ -241,9 +259,9 @@ impl RunView {
                 text(point.jitter_ns.map(units::seconds)),
             ])
         };
-        let shown: Vec<Row<'static>> = newest.values().take(2 + FLOWS).map(|point| row(point)).collect();
+        let shown: Vec<Row<'static>> = newest.into_iter().map(row).collect();
         let height = u16::try_from(shown.len() + 1).unwrap_or(u16::MAX);
-        let widths = [5, 7, 13, 11, 9, 9, 9, 9].map(Constraint::Length);
+        let widths = [8, 8, 13, 11, 9, 9, 9, 9].map(Constraint::Length);
         let heads = ["flow", "way", "rate", "retransmits", "RTT", "cwnd", "lost", "jitter"];
         Some((Table::new(shown, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1), height))
     }

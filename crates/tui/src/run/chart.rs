@@ -62,9 +62,8 @@ pub(super) fn over_time(
     let (x, y) = ([0.0, f64::max(last, 10.0)], [0.0, above(high)]);
     let colours = [Color::Cyan, Color::Magenta];
     let sets = lines.iter().zip(colours).map(|((direction, values), colour)| {
-        let name = if *direction == Direction::Reverse { "return" } else { "send" };
         Dataset::default()
-            .name(if lines.len() > 1 { name } else { "" })
+            .name(if lines.len() > 1 { direction.way() } else { "" })
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
             .style(look.colour(colour))

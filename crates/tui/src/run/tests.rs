@@ -214,3 +214,16 @@ fn without_colours_there_are_none() {
     assert_eq!(colours(PLAIN), 0);
     assert!(colours(Look::default()) > 10);
 }
+
+#[test]
+fn of_many_flows_the_total_the_median_and_the_extremes_are_shown() {
+    let spec = model::Spec { flows: 16, ..model::Spec::new("tcp", "stream") };
+    let mut view = started("stream", vec![model::Cell::new(0, spec)]);
+    for number in 1..3 {
+        tell(&mut view, reading("near", number, 16));
+        tell(&mut view, reading("far", number, 16));
+    }
+    let newest = view.newest();
+    let rows: Vec<_> = newest.iter().map(|(name, point)| (name.as_str(), point.flow)).collect();
+    assert_eq!(rows, [("all 16", None), ("lowest", Some(0)), ("median", Some(8)), ("highest", Some(15))]);
+}
