@@ -14,27 +14,33 @@ type Each = (&'static str, [String; 2]);
 
 /// The rows with a text each, for a page; none of one direction.
 pub(super) fn rows(outcome: &Outcome) -> Vec<(&'static str, String)> {
-    each(outcome).into_iter().map(|(title, [out, back])| (title, format!("outbound {out}; return {back}"))).collect()
+    each(outcome).iter().map(|(title, values)| (*title, one_text(values))).collect()
 }
 
-/// The rows as a table in lines of at most `columns`, with titles of `title` columns; a row each where the table is too wide.
+/// The rows in lines of at most `columns`, with titles of `title` columns: side by side where both values fit, otherwise as text.
 pub(super) fn table(outcome: &Outcome, title: usize, columns: usize) -> String {
+    let half = columns.saturating_sub(title) / 2;
+    let fits = |values: &[String; 2]| values.iter().all(|value| value.chars().count() + 2 <= half);
     let each = each(outcome);
-    if each.is_empty() {
-        return String::new();
+    let beside = || each.iter().map(|(_, values)| values).filter(|values| fits(values));
+    let second = beside().map(|[out, _]| out.chars().count()).max().unwrap_or(0).max("outbound".len()) + 2;
+    let line = |name: &str, [out, back]: [&str; 2]| format!("{name:<title$}{out:<second$}{back}\n");
+    let mut text = String::new();
+    if beside().next().is_some() {
+        text.push_str(&line("", ["outbound", "return"]));
     }
-    let width = |at: usize| each.iter().map(|(_, values)| values[at].chars().count()).max().unwrap_or(0);
-    let second = width(0).max("outbound".len()) + 2;
-    if title + second + width(1) > columns {
-        let mut text = String::new();
-        for (name, values) in rows(outcome) {
-            hanging(&format!("{name:<0$}", title - 1), &values, title, columns, &mut text);
+    for (name, values) in &each {
+        if fits(values) {
+            text.push_str(&line(name, [&values[0], &values[1]]));
+        } else {
+            hanging(&format!("{name:<0$}", title - 1), &one_text(values), title, columns, &mut text);
         }
-        return text;
     }
-    let head = ("", ["outbound", "return"].map(str::to_owned));
-    let line = |(name, [out, back]): &Each| format!("{name:<title$}{out:<second$}{back}\n");
-    std::iter::once(&head).chain(&each).map(line).collect()
+    text
+}
+
+fn one_text([out, back]: &[String; 2]) -> String {
+    format!("outbound {out}; return {back}")
 }
 
 /// The rows in which a direction has a value.
@@ -105,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_a_row_for_each_figure() {
+    fn a_value_that_is_too_wide_is_a_text() {
         let text = shown(&both(), 44);
         assert!(text.lines().all(|line| line.chars().count() <= 44), "{text}");
         assert!(text.contains("Goodput      outbound 28.1 Mbit/s ±1.0 %;\n             return 4.70"), "{text}");
