@@ -261,7 +261,7 @@ impl RunView {
         };
         let shown: Vec<Row<'static>> = newest.into_iter().map(row).collect();
         let height = u16::try_from(shown.len() + 1).unwrap_or(u16::MAX);
-        let widths = [8, 8, 13, 11, 9, 9, 9, 9].map(Constraint::Length);
+        let widths = [8, 8, 12, 11, 8, 8, 8, 8].map(Constraint::Length);
         let heads = ["flow", "way", "rate", "retransmits", "RTT", "cwnd", "lost", "jitter"];
         Some((Table::new(shown, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1), height))
     }
