@@ -1,6 +1,7 @@
 //! Compares the tools of a work and judges its goals.
 
-use analysis::stats::{median, order_interval};
+use analysis::stats::order_interval;
+use model::median;
 
 use crate::goal_record::{Figure, GoalRecord};
 use crate::peer::{BARE, OURS};

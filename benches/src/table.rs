@@ -35,7 +35,7 @@ pub fn render(record: &Record) -> String {
     for work in &record.works {
         for shown in &work.tools {
             for name in shown.also.keys() {
-                if let Some(median) = analysis::stats::median(&shown.also(name)) {
+                if let Some(median) = model::median(&shown.also(name)) {
                     text +=
                         &format!("also, {}: {} {name} {}\n", work.id, shown.tool, model::units::three_digits(median));
                 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use analysis::stats::median;
 use anyhow::Result;
+use model::median;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Outcome, Used};

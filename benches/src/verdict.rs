@@ -1,6 +1,6 @@
 //! The result of paired rounds: ahead, level or behind, and whether a goal is met.
 
-use analysis::stats::{Interval, median, order_interval};
+use analysis::stats::{Interval, order_interval};
 use serde::{Deserialize, Serialize};
 
 use crate::work::Better;
@@ -62,7 +62,7 @@ pub fn ratio(
     let interval = order_interval(&pairs, confidence);
     Some(Ratio {
         peer: peer.to_owned(),
-        median: median(&pairs)?,
+        median: model::median(&pairs)?,
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
         rounds: pairs.len(),

@@ -1,10 +1,9 @@
 //! A curve over block sizes, as findings and refinement use it.
 
-use model::{Estimate, Outcome};
+use model::{Estimate, Outcome, median};
 
 use crate::outcome::Headline;
 use crate::stats::interval::t_critical;
-use crate::stats::median;
 
 /// Largest distance of a triple's outer members from its centre, relative to the centre.
 const TRIPLE_REACH: f64 = 0.2;

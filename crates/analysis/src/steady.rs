@@ -13,9 +13,9 @@
 //! once.
 
 use model::tally::Window;
-use model::{Direction, EndTally, Spec, Stop, TcpSample};
+use model::{Direction, EndTally, Spec, Stop, TcpSample, median};
 
-use crate::stats::{median, median_deviation, trend};
+use crate::stats::{median_deviation, trend};
 
 /// Fewest parts of a trial, each at least a round trip long, in which its rate can be judged.
 const MIN_PARTS: usize = 5;

@@ -3,8 +3,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{bootstrap_interval, mean, median, t_interval};
+use analysis::stats::{bootstrap_interval, mean, t_interval};
 use model::SplitMix64;
+use model::median;
 
 #[test]
 fn student_covers_at_small_counts_where_the_bootstrap_does_not() {

@@ -128,14 +128,6 @@ pub(crate) fn clock(word: &str) -> Option<u64> {
     (parts.next().is_none() && hour < 24 && minute < 60 && second < 61).then(|| (hour * 60 + minute) * 60 + second)
 }
 
-/// The median of the values.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    if values.len() % 2 == 1 { Some(upper) } else { Some((values[values.len() / 2 - 1] + upper) / 2.0) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,7 +139,6 @@ mod tests {
         assert!((resolution("0.01") - 0.5).abs() < 1e-9, "{}", resolution("0.01"));
         assert!(resolution("0.00").is_infinite());
         assert!((half_digit("20134.6727") - 0.000_05).abs() < 1e-12);
-        assert_eq!(median([3.0, 1.0, 2.0, 10.0]), Some(2.5));
         assert_eq!([block(0.0), block(1.5), block(8.0)], [None, None, Some(8)]);
     }
 

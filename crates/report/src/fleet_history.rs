@@ -84,11 +84,10 @@ pub fn mesh_pass(history: &MeshHistory, run: &Run) -> String {
             all += 1;
             values.extend(series.values.last().copied().flatten());
         }
-        values.sort_by(f64::total_cmp);
-        if let Some(middle) = values.get(values.len() / 2) {
+        if let Some(middle) = model::median(&values) {
             let unit = if figure == "rtt" { "ns" } else { "bit/s" };
             let of = if values.len() == all { format!("{all}") } else { format!("{} of {all}", values.len()) };
-            parts.push(format!("median {title} {} over {of} pairs", labels::quantity(*middle, unit)));
+            parts.push(format!("median {title} {} over {of} pairs", labels::quantity(middle, unit)));
         }
     }
     if parts.is_empty() {
@@ -170,13 +169,12 @@ pub(crate) fn title(series: &HistorySeries) -> &str {
 
 fn row(series: &HistorySeries) -> Vec<String> {
     let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| labels::quantity(value, &series.unit));
-    let mut known: Vec<f64> = series.values.iter().flatten().copied().collect();
-    known.sort_by(f64::total_cmp);
+    let known: Vec<f64> = series.values.iter().flatten().copied().collect();
     vec![
         labels::plain(&name(series)),
         title(series).to_owned(),
         shown(series.values.last().copied().flatten()),
-        shown(known.get(known.len() / 2).copied()),
+        shown(model::median(&known)),
         bars(&series.values),
         if series.changes.is_empty() { "-".into() } else { series.changes.len().to_string() },
     ]
@@ -245,6 +243,17 @@ mod tests {
             ..AlertState::default()
         };
         MeshHistory { name: "w".into(), passes: passes.collect(), series: vec![slow, gaps], alerts: vec![alert] }
+    }
+
+    #[test]
+    fn the_median_of_two_pairs_lies_between_them() {
+        let mut history = history();
+        history.series[0].values = vec![Some(3e8), Some(5e8)];
+        history.series[1].values = vec![Some(8e8), Some(9e8)];
+        let line = mesh_pass(&history, &Run::new(model::RunHeader::default()));
+        assert!(line.contains("median goodput 700 Mbit/s over 2 pairs"), "{line}");
+        // So does that of a pair's passes.
+        assert!(row(&history.series[0]).contains(&"400 Mbit/s".to_owned()), "{:?}", row(&history.series[0]));
     }
 
     #[test]

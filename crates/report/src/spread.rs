@@ -49,11 +49,6 @@ fn ascending(table: &PlanTable) -> Vec<Value> {
     values
 }
 
-/// The median of values in ascending order; there is at least one.
-fn median(values: &[f64]) -> f64 {
-    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
-}
-
 /// `median 941 Mbit/s over 30 pairs, 94.1 Mbit/s (a → b) to 944 Mbit/s (b → c)`; of other factors than hosts, without the median:
 /// `375 Mbit/s (mtu 1500, system Windows) to 988 Mbit/s (mtu 9000, system Linux, and 1 other)`.
 pub(crate) fn sentence(table: &PlanTable) -> Option<String> {
@@ -79,7 +74,7 @@ pub(crate) fn sentence(table: &PlanTable) -> Option<String> {
     let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}, ")).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
     let middle = if of_hosts {
-        format!("median {} over {} pairs, ", shown(median(&numbers)), values.len())
+        format!("median {} over {} pairs, ", shown(model::median(&numbers)?), values.len())
     } else {
         String::new()
     };
@@ -104,8 +99,8 @@ pub(crate) fn short(run: &Run) -> Option<String> {
         let shown = |value: f64| labels::quantity(value, unit);
         let range = format!("{} to {}", shown(*values.first()?), shown(*values.last()?));
         Some(match (of_hosts, several) {
-            (true, true) => format!("median {name} {}", shown(median(&values))),
-            (true, false) => format!("median {name} {}, {range}", shown(median(&values))),
+            (true, true) => format!("median {name} {}", shown(model::median(&values)?)),
+            (true, false) => format!("median {name} {}, {range}", shown(model::median(&values)?)),
             (false, _) => format!("{name} {range}"),
         })
     };

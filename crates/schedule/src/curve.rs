@@ -486,9 +486,8 @@ fn passes_left(costs: &[u64], left_ns: u64, stretch: f64) -> f64 {
 }
 
 fn median_cost(costs: &[u64]) -> u64 {
-    let mut sorted = costs.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+    let costs: Vec<f64> = costs.iter().map(|cost| *cost as f64).collect();
+    model::median(&costs).map_or(0, |ns| ns as u64)
 }
 
 fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {

@@ -68,18 +68,15 @@ impl Headline {
 
     /// The median of the outcomes of one unit, without an interval: cells of a plan differ on purpose.
     fn median(&self) -> Option<Estimate> {
-        let mut values = self.values.clone();
-        values.sort_by(f64::total_cmp);
-        let value = (values.get(values.len().checked_sub(1)? / 2)? + values.get(values.len() / 2)?) / 2.0;
         Some(Estimate {
             statistic: Estimate::MEDIAN_OVER_CELLS.to_owned(),
             unit: self.unit.clone(),
-            value,
+            value: model::median(&self.values)?,
             low: None,
             high: None,
             confidence: 0.0,
             method: "median".to_owned(),
-            n: u32::try_from(values.len()).unwrap_or(u32::MAX),
+            n: u32::try_from(self.values.len()).unwrap_or(u32::MAX),
         })
     }
 

@@ -70,12 +70,8 @@ impl Cell {
 
     /// Lowest, median and highest value so far.
     fn spread(&self) -> Option<[f64; 3]> {
-        let mut sorted = self.values.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = *sorted.get(sorted.len() / 2)?;
-        let median =
-            if sorted.len().is_multiple_of(2) { (middle + sorted[sorted.len() / 2 - 1]) / 2.0 } else { middle };
-        Some([*sorted.first()?, median, *sorted.last()?])
+        let values = || self.values.iter().copied();
+        Some([values().reduce(f64::min)?, model::median(&self.values)?, values().reduce(f64::max)?])
     }
 
     /// The same as NetPIPE's rate or goodput, bit/s.

@@ -22,13 +22,7 @@ pub struct Series {
 }
 
 fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
-    }
+    model::median(values).unwrap_or(f64::NAN)
 }
 
 impl Series {

@@ -1,11 +1,10 @@
 //! The RTT of small blocks, from all of them.
 
 use model::units::seconds;
-use model::{Estimate, Finding, FindingKind, Outcome};
+use model::{Estimate, Finding, FindingKind, Outcome, median};
 
 use super::wording;
 use crate::outcome::Headline;
-use crate::stats::median;
 
 /// Largest block that counts as small, bytes: one segment, whose transmission takes next to nothing.
 pub(super) const SMALL: u64 = 256;

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{AlertEvent, AlertState, units};
+use model::{AlertEvent, AlertState, median, units};
 
 use super::condition::{Condition, Figure, Limit};
 use super::{MeshPass, PairFigure};
-use crate::stats::median;
 
 /// How far beyond its limit, as a share of it, a value must be to resolve an alert.
 const CLEAR: f64 = 0.05;

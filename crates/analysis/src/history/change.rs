@@ -6,10 +6,10 @@
 //! median absolute deviation, corrected (Bonferroni) for all series and all positions of a boundary. The least significant boundary is removed
 //! first, and its pieces are joined.
 
-use model::ChangePoint;
+use model::{ChangePoint, median};
 
+use crate::stats::MeanDifference;
 use crate::stats::changepoint::{MeasuredPoint, pieces};
-use crate::stats::{MeanDifference, median};
 
 /// Smallest change that is reported, as a ratio.
 const LEAST: f64 = 1.1;

@@ -7,14 +7,13 @@ mod condition;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunHeader};
+use model::{Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunHeader, median};
 
 pub use alerts::{Alerts, Rule};
 pub use change::{Level, levels_of};
 pub use condition::{Condition, Figure};
 
 use crate::plan::dimensions;
-use crate::stats::median;
 
 /// Most passes of a history; older ones are left out.
 pub const MOST_PASSES: usize = 200;

@@ -2,14 +2,14 @@
 //! it or is lost there.
 
 use model::units::{bits_per_second, seconds};
-use model::{Direction, Inventory, Outcome};
+use model::{Direction, Inventory, Outcome, median};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
 use super::queues::qdisc_limited;
 use super::threads::busiest;
 use super::{STRONG, losses};
 use crate::direction::{DirectionView, send_buffer_bytes};
-use crate::stats::{mean, median, quantile};
+use crate::stats::{mean, quantile};
 
 /// Share of the requested rate from which it counts as reached.
 const REACHED: f64 = 0.95;

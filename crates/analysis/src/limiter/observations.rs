@@ -1,11 +1,11 @@
 //! The input of the rules: an outcome with its hosts, and each direction of each trial.
 
 use model::tally::Window;
-use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict};
+use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict, median};
 
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::outcome::Headline;
-use crate::stats::{mean, median, quantile};
+use crate::stats::{mean, quantile};
 
 /// An outcome and what was recorded around it.
 pub(super) struct Observations<'a> {

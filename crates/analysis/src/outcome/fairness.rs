@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{FlowTally, Shares, Stop, Trial};
+use model::{FlowTally, Shares, Stop, Trial, median};
 
 use super::ends::requester;
-use crate::stats::median;
 
 /// Jain's index of the flows of one trial: (sum of shares) squared over (n times the sum of their squares), from R. Jain,
 /// D. Chiu and W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984. `None` with fewer than two flows, or when

@@ -1,10 +1,10 @@
 //! A point of a curve: the median over its legs, with the part of the interval that is its own and the part that all sizes share.
 
-use model::{Estimate, Stopping};
+use model::{Estimate, Stopping, median};
 
 use super::Headline;
 use crate::stats::median::MIN_VALUES;
-use crate::stats::{Interval, MedianEstimate, Parts, Sequential, median, median_estimate, median_with};
+use crate::stats::{Interval, MedianEstimate, Parts, Sequential, median_estimate, median_with};
 
 /// The value of a point and its two intervals, in the unit of the legs' values.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use model::{
     Cell, Count, DatagramTally, Direction, EndTally, Estimate, Histogram, OneWay, RttTally, SizeCount, Spec, Summary,
-    TcpSample, Trial,
+    TcpSample, Trial, median,
 };
 
 use super::Headline;
@@ -11,7 +11,7 @@ use super::fairness::{fairness, spread};
 use super::ledger::datagrams_lost;
 use super::tcp;
 use super::trial::{goodput_bps, sender_bps, transactions_per_s};
-use crate::stats::{mean, median, order_interval};
+use crate::stats::{mean, order_interval};
 
 /// Confidence of the percentiles' intervals.
 const CONFIDENCE: f64 = 0.95;

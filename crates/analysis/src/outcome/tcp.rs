@@ -1,9 +1,8 @@
 //! What TCP did: retransmissions, its RTT and its congestion window.
 
-use model::{EndTally, FlowTally, SocketFacts, Spec, TcpSample, Trial};
+use model::{EndTally, FlowTally, SocketFacts, Spec, TcpSample, Trial, median};
 
 use super::ends::senders;
-use crate::stats::median;
 
 /// A count over the connections of both ends in all trials; `None` if none reported it.
 pub(super) fn total(trials: &[Trial], count: fn(&SocketFacts) -> Option<u64>) -> Option<u64> {

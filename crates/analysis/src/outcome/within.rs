@@ -1,10 +1,10 @@
 //! What the series within trials says.
 
-use model::{Seconds, Spec, StartUp, Trial};
+use model::{Seconds, Spec, StartUp, Trial, median};
 
 use super::Headline;
 use super::ends::{receivers, requester};
-use crate::stats::{median, quantile};
+use crate::stats::quantile;
 use crate::steady;
 
 /// Fewest whole seconds whose spread is worth a line.

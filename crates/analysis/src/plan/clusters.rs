@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::matrix::Matrix;
 use super::outlier::{LEAST, Of, Test};
+use crate::stats::MeanDifference;
 use crate::stats::two_way::Side;
-use crate::stats::{MeanDifference, median};
+use model::median;
 
 /// Fewest hosts of a cluster that is compared with the others: of one host nobody knows whether it is the host or the cluster.
 const LEAST_HOSTS: usize = 2;

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use model::{Cell, Estimate, Factor, Outcome, RunHeader};
+use model::{Cell, Estimate, Factor, Outcome, RunHeader, median};
 
 use super::sample::LEAST_PARTNERS;
 use super::{dimensions, of_kind, part};
 use crate::outcome::Headline;
 use crate::stats::two_way::{OwnError, TableValue, TwoWay};
-use crate::stats::{mean, median, t_quantile};
+use crate::stats::{mean, t_quantile};
 
 /// How often the difference between pairs within a cluster and others is found anew.
 const TURNS: usize = 4;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cell, Factor, Outcome, Retest, RunHeader};
+use model::{Cell, Factor, Outcome, Retest, RunHeader, median};
 
 use super::matrix::Matrix;
 use super::outlier::{LEAST, Of, Test, times};
@@ -15,7 +15,7 @@ use super::standing::StandingOut;
 use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;
-use crate::stats::{MeanDifference, mean, median, sample_sd};
+use crate::stats::{MeanDifference, mean, sample_sd};
 
 /// Most of what stands out that is tested again: the greatest differences.
 pub const MOST_SUSPECTS: usize = 12;

@@ -1,7 +1,7 @@
 //! Whether a series moves one way.
 
 use super::batch::batch_means;
-use super::summary::median;
+use model::median;
 
 /// Fewest values.
 const LEAST: usize = 10;

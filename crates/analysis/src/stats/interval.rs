@@ -103,7 +103,7 @@ pub fn bootstrap_interval(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::median;
+    use model::median;
     use proptest::prelude::*;
 
     #[test]

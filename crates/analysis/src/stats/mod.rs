@@ -28,7 +28,7 @@ pub use passes::{LegValue, Parts, level_spread, separate, spread};
 pub use planning::passes_needed;
 pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
-pub use summary::{mean, median, quantile, sample_sd};
+pub use summary::{mean, quantile, sample_sd};
 pub use trend::{Trend, median_deviation, trend};
 pub use two_sample::{MeanDifference, holm};
 pub use variance::{VarianceSplit, variance_split};

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use super::batch::lag1;
 use super::median::{MIN_VALUES, normal_scores};
-use super::summary::{median, sample_sd};
+use super::summary::sample_sd;
+use model::median;
 
 /// One leg of a size.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,12 +17,6 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// Median; the mean of the middle two for an even count. `None` for an empty list.
-#[must_use]
-pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(values, 0.5)
-}
-
 /// The `q` quantile (0 to 1), interpolated linearly between order statistics (type 7 of Hyndman and Fan, 1996). `None` for an
 /// empty list or a `q` outside 0 to 1.
 #[must_use]
@@ -54,14 +48,14 @@ mod tests {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_eq!(mean(&values), Some(5.0));
         assert!((sample_sd(&values).unwrap() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-        assert_eq!(median(&values), Some(4.5));
+        assert_eq!(quantile(&values, 0.5), Some(4.5));
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.25), Some(2.0));
         assert_eq!(quantile(&[10.0, 20.0], 0.9), Some(19.0));
     }
 
     #[test]
     fn too_few_values_give_nothing() {
-        assert_eq!((mean(&[]), median(&[]), sample_sd(&[1.0])), (None, None, None));
+        assert_eq!((mean(&[]), quantile(&[], 0.5), sample_sd(&[1.0])), (None, None, None));
         assert_eq!(quantile(&[1.0], 1.5), None);
     }
 

@@ -1,7 +1,9 @@
 //! The linear trend of a series, and how clear it is.
 
+use model::median;
+
 use super::batch::lag1;
-use super::summary::{mean, median};
+use super::summary::mean;
 
 /// The slope of a series over its abscissa, relative to the mean of the series.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -10,8 +10,8 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::summary::median;
 use super::two_sample::MeanDifference;
+use model::median;
 
 /// Tuning constant of the bisquare: 95 % efficiency with normal residuals.
 const BISQUARE: f64 = 4.685;

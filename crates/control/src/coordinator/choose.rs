@@ -42,7 +42,7 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
         }
         tried = kept;
     }
-    let medians = tried.into_iter().filter_map(|(engine, rates)| Some((engine, analysis::stats::median(&rates)?)));
+    let medians = tried.into_iter().filter_map(|(engine, rates)| Some((engine, model::median(&rates)?)));
     match (medians.max_by(|a, b| a.1.total_cmp(&b.1)), failure) {
         (None, Some(error)) => Err(error),
         (best, _) => Ok(Engine { auto: true, ..best.map(|(engine, _)| engine).unwrap_or_default() }),

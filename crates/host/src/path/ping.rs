@@ -60,7 +60,7 @@ pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
-    Ok(digest(echo.method(), count as u32, packet as u32, times))
+    Ok(digest(echo.method(), count as u32, packet as u32, &times))
 }
 
 /// Why there is no ping, and the remedy.
@@ -71,22 +71,16 @@ fn needs_right(error: &str) -> String {
     )
 }
 
-fn digest(method: &str, sent: u32, packet_bytes: u32, mut times: Vec<u64>) -> Ping {
-    times.sort_unstable();
-    let middle = times.len() / 2;
-    let median = match times.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(times[middle]),
-        _ => Some(times[middle - 1].midpoint(times[middle])),
-    };
+fn digest(method: &str, sent: u32, packet_bytes: u32, times: &[u64]) -> Ping {
+    let values: Vec<f64> = times.iter().map(|ns| *ns as f64).collect();
     Ping {
         method: method.into(),
         sent,
         received: times.len() as u32,
         packet_bytes,
-        min_ns: times.first().copied(),
-        median_ns: median,
-        max_ns: times.last().copied(),
+        min_ns: times.iter().min().copied(),
+        median_ns: model::median(&values).map(|ns| ns as u64),
+        max_ns: times.iter().max().copied(),
     }
 }
 
@@ -106,7 +100,8 @@ fn read(text: &str, packet_bytes: u32) -> Option<Ping> {
     };
     let line = text.lines().find(|line| line.contains("packets transmitted"))?;
     let sent: u32 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    (sent > 0).then(|| digest("ping", sent, packet_bytes, text.lines().filter_map(time).collect()))
+    let times: Vec<u64> = text.lines().filter_map(time).collect();
+    (sent > 0).then(|| digest("ping", sent, packet_bytes, &times))
 }
 
 #[cfg(test)]
@@ -128,8 +123,8 @@ mod tests {
 
     #[test]
     fn without_replies_there_are_no_times() {
-        let ping = digest("icmp-socket", 10, 84, Vec::new());
+        let ping = digest("icmp-socket", 10, 84, &[]);
         assert_eq!((ping.received, ping.min_ns, ping.median_ns, ping.max_ns), (0, None, None, None));
-        assert_eq!(digest("icmp-socket", 2, 84, vec![30, 10]).median_ns, Some(20));
+        assert_eq!(digest("icmp-socket", 2, 84, &[30, 10]).median_ns, Some(20));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, median, ns, rate_unit, time_unit};
+use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
 
 /// flent's data files.
 pub(super) const FORMAT: Format =
@@ -115,7 +115,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
         let transport = if lower.contains("icmp") { "icmp" } else { tcp.unwrap_or("udp") };
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
-        let middle = median(values.iter().copied()).unwrap_or(mean);
+        let middle = model::median(&values).unwrap_or(mean);
         let mut row = Row::new(Spec { stop, ..Spec::new(transport, "pingpong") }, middle * scale, 1, &text);
         let of = |value: f64| (value * scale).round() as u64;
         row.trial.near.rtt = Some(RttTally {

@@ -11,7 +11,7 @@ use model::{Count, DatagramTally, Direction, FlowTally, SocketFacts, Spec, Stop,
 use self::omni::Omni;
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, block, half_digit, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, whole};
 
 /// netperf.
 pub(super) const FORMAT: Format =
@@ -411,9 +411,10 @@ fn row(
 /// about the usual length get the same nominal length.
 fn flag_stalled_rows(rows: &mut [Row]) {
     let length = |row: &Row| row.figures.get("elapsed_ns").copied();
-    let usual = median(rows.iter().filter_map(length)).filter(|usual| rows.len() >= 3 && *usual > 0.0);
+    let middle = |of: &dyn Fn(&Row) -> Option<f64>| model::median(&rows.iter().filter_map(of).collect::<Vec<f64>>());
+    let usual = middle(&length).filter(|usual| rows.len() >= 3 && *usual > 0.0);
     let Some(usual) = usual else { return };
-    let Some(middle) = median(rows.iter().filter_map(|row| row.trial.value)) else { return };
+    let Some(middle) = middle(&|row| row.trial.value) else { return };
     for row in rows.iter_mut() {
         let Some((ns, value)) = length(row).zip(row.trial.value) else { continue };
         if ns > 1.5 * usual && value < 0.5 * middle {

@@ -8,7 +8,7 @@ use model::{Count, Direction, FlowTally, SocketFacts, Spec, Spent, Stop, Verdict
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, half_digit, lines, median, ns, number, resolution, whole};
+use crate::text::{MAX_ROWS, half_digit, lines, ns, number, resolution, whole};
 
 /// nttcp.
 pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
@@ -279,7 +279,7 @@ fn close(imported: &mut Imported, reading: &mut Reading) {
         return;
     }
     let values: Vec<f64> = done.rows.iter().filter_map(|row| row.trial.value).collect();
-    if let Some(middle) = median(values.iter().copied()).filter(|_| values.len() >= 3) {
+    if let Some(middle) = model::median(&values).filter(|_| values.len() >= 3) {
         let slow: Vec<usize> = (0..values.len()).filter(|row| values[*row] < SLOW * middle).collect();
         if let [slow] = slow.as_slice() {
             let part = values[*slow] / middle * 100.0;

@@ -4,7 +4,7 @@ use model::{Path, Ping, RttTally, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, lines, median, ns, number, whole};
+use crate::text::{MAX_ROWS, lines, ns, number, whole};
 
 /// ping.
 pub(super) const FORMAT: Format = Format { name: "ping", help: "ping's echoes, as round trips", detect, read };
@@ -80,7 +80,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
     let in_ns = |ms: f64| ns(ms / 1e3);
     let min = times_ms.iter().copied().reduce(f64::min).or(summary.map(|three| three[0]));
     let max = times_ms.iter().copied().reduce(f64::max).or(summary.map(|three| three[2]));
-    let median_ms = median(times_ms.iter().copied());
+    let median_ms = model::median(&times_ms);
     let ping = Ping {
         method: "ping".into(),
         sent: sent.unwrap_or_else(|| u32::try_from(times_ms.len()).unwrap_or(u32::MAX)),

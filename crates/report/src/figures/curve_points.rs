@@ -124,12 +124,11 @@ pub(crate) fn neighbours_joined(points: &[CurvePoint]) -> Vec<CurvePoint> {
 
 fn merged(points: &[CurvePoint]) -> CurvePoint {
     let one = |of: fn(&CurvePoint) -> Ranged| {
-        let mut values: Vec<f64> = points.iter().map(|point| of(point).value).collect();
-        values.sort_by(f64::total_cmp);
+        let values: Vec<f64> = points.iter().map(|point| of(point).value).collect();
         let ends =
             |end: fn(Ranged) -> Option<f64>| points.iter().map(move |point| end(of(point)).unwrap_or(of(point).value));
         Ranged {
-            value: values[values.len() / 2],
+            value: model::median(&values).unwrap_or(f64::NAN),
             low: ends(|range| range.low).reduce(f64::min),
             high: ends(|range| range.high).reduce(f64::max),
         }

@@ -128,9 +128,8 @@ fn figure(
 
 /// The trial that represents its outcome: the one with the value nearest to the median.
 pub(super) fn shown(outcome: &Outcome) -> Option<&Trial> {
-    let mut values: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.value).collect();
-    values.sort_by(f64::total_cmp);
-    let Some(median) = values.get(values.len() / 2) else { return outcome.trials.last() };
+    let values: Vec<f64> = outcome.trials.iter().filter_map(|trial| trial.value).collect();
+    let Some(median) = model::median(&values) else { return outcome.trials.last() };
     let distance = |trial: &Trial| trial.value.map_or(f64::INFINITY, |value| (value - median).abs());
     outcome.trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use analysis::anatomy::sentence;
-use analysis::stats::median;
 use comfy_table::{ContentArrangement, Table};
-use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, units};
+use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, median, units};
 
 use super::braille;
 use crate::limiter::hanging;

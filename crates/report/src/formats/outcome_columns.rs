@@ -161,7 +161,7 @@ const COLUMNS: &[Column] = &[
     ("return_bytes_received", |_, o| returned(o, |s| s.bytes_received.and_then(count))),
     ("return_limiter", |_, o| returned(o, |s| text(s.why.as_ref()?.limiter.words()))),
     ("return_trust", |_, o| returned(o, |s| text(labels::trust(s.trust?)))),
-    ("completion_p50_ns", |_, o| analysis::stats::summary::median(&completions(o)).and_then(|ns| number(Some(ns)))),
+    ("completion_p50_ns", |_, o| model::median(&completions(o)).and_then(|ns| number(Some(ns)))),
     ("completion_max_ns", |_, o| completions(o).into_iter().reduce(f64::max).and_then(|ns| number(Some(ns)))),
     ("near_busy_cores", |run, o| most(run, o, |pass| pass.near.cpu.as_ref()?.busy_cores()).and_then(|most| number(Some(most)))),
     ("far_busy_cores", |run, o| most(run, o, |pass| pass.far.cpu.as_ref()?.busy_cores()).and_then(|most| number(Some(most)))),

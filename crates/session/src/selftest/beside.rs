@@ -3,9 +3,9 @@
 use std::process::{Child, Stdio};
 
 use lab::PathCounts;
-use model::Run;
+use model::{Run, median};
 
-use super::claims::{median, ping_times};
+use super::claims::ping_times;
 use super::link::Link;
 use crate::Failure;
 use crate::own::failure_of;
@@ -50,7 +50,7 @@ pub(super) fn beside_ping(path: &DelayedPath, flags: &[&str]) -> Result<Beside, 
     let first = link.emulator();
     let pinging = ping(link, count)?;
     let run = link.measure(&[flags, &["--time", time]].concat())?;
-    let ping_ns = median(&mut pings(pinging)?);
+    let ping_ns = median(&pings(pinging)?).unwrap_or(f64::NAN);
     let last = link.emulator();
     let late_ns: u64 = first.iter().flatten().zip(last.iter().flatten()).filter_map(late).sum();
     Ok(Beside { run, ping_ns, late_ns: late_ns as f64, still_ns: *still_ns })
@@ -58,7 +58,7 @@ pub(super) fn beside_ping(path: &DelayedPath, flags: &[&str]) -> Result<Beside, 
 
 /// Ping's median of `count` round trips, ns.
 pub(super) fn median_ping(link: &Link, count: &str) -> Result<f64, Failure> {
-    Ok(median(&mut pings(ping(link, count)?)?))
+    Ok(median(&pings(ping(link, count)?)?).unwrap_or(f64::NAN))
 }
 
 /// Median lateness of one direction between two readings, ns; `None` if it carried nothing.

@@ -1,13 +1,12 @@
 //! The kernel's pacing.
 
-use model::LimiterKind;
 use model::units::bits_per_second;
+use model::{LimiterKind, median};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
-use crate::stats::median;
 
 /// Fewest samples from which a rate counts as unchanged.
 const FEWEST: usize = 5;

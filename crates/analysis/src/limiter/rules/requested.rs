@@ -1,14 +1,13 @@
 //! Requested rates of the programs at the ends.
 
 use model::units::bits_per_second;
-use model::{LimiterKind, Ratio};
+use model::{LimiterKind, Ratio, median};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 use crate::outcome::Headline;
-use crate::stats::median;
 
 /// A trial whose rate is at least this part of the usual one had no pause that is worth telling.
 const SAME: f64 = 0.98;
