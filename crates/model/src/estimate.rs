@@ -25,9 +25,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The widest relative half width that is printed; beyond it the value is not determined.
-    pub const MOST_RELATIVE: f64 = 1.0;
-
     /// The statistic of a list's number for a run of several cells.
     pub const MEDIAN_OVER_CELLS: &str = "median over cells";
 

@@ -216,16 +216,16 @@ pub struct Shares {
     pub empty: u32,
 }
 
-/// How far to rely on an outcome that has a value: its worst verdict decides, and a wide interval is one of them.
+/// How far to rely on an outcome that has a value: the width of its interval and its worst verdict decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// The ends agree and the interval is as narrow as requested.
+    /// The interval is as narrow as the target, and no verdict speaks against the value.
     High,
-    /// The ends agree; the interval is wider than requested, or there was loss or overlap.
+    /// The interval is wider than the target but within ±10 %, or there was loss or overlap.
     #[default]
     Fair,
-    /// The trials are too few or too short.
+    /// The interval is wider than ±10 % or there is none, or the trials are too short.
     Low,
     /// Stalled, the ends disagree, or no trial was complete: do not use the figures.
     None,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The rule that ends a measurement: converged, or the budget is spent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopping {
-    /// Half width of the interval, relative to its value, at which a cell has converged, such as 0.02; for `ab` the tolerance.
+    /// Half width of the interval, relative to its value, at which a cell has converged, such as 0.02; for `ab` the tolerance. It
+    /// ends nothing where the smallest and the largest number of trials are equal.
     pub target: f64,
     /// Confidence of the interval, such as 0.95.
     pub confidence: f64,
@@ -20,6 +21,14 @@ pub struct Stopping {
     pub order: Order,
     /// Seed of every random choice.
     pub seed: u64,
+}
+
+impl Stopping {
+    /// Whether a cell ends when its interval is as narrow as the target. A fixed number of trials asks for no width.
+    #[must_use]
+    pub fn has_target(&self) -> bool {
+        self.max_trials > self.min_trials
+    }
 }
 
 impl Default for Stopping {

@@ -238,6 +238,16 @@ fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
     format!("{} {name}", three_digits(value / size))
 }
 
+/// A half width relative to its value: `±1.2 %`. No measurement is exact: a width that rounds to nothing is `±<0.1 %`.
+#[must_use]
+pub fn plus_minus(width: f64) -> String {
+    match width * 100.0 {
+        percent if percent < 0.05 => "±<0.1 %".to_owned(),
+        percent if percent < 9.95 => format!("±{percent:.1} %"),
+        percent => format!("±{percent:.0} %"),
+    }
+}
+
 /// Three significant digits without an exponent: `0.123`, `1.23`, `12.3`, `123`, `1230`.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
@@ -266,6 +276,12 @@ mod tests {
         for text in ["", "KiB", "-1", "1 parsec", "99999999999TiB", "1e3", ".", "1.2.3"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn no_width_is_nothing() {
+        let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996, 1.5].map(plus_minus);
+        assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %", "±150 %"]);
     }
 
     #[test]

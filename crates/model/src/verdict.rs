@@ -22,8 +22,9 @@ pub enum Verdict {
     /// The rate had not settled: it was still growing after the start-up of the connections, or the trial was too short to see that it was
     /// not.
     NotSettled,
-    /// The interval did not become as narrow as requested before the budget or the trials were spent. A point of a curve has it only
-    /// where a budget of at most four times as much would have sufficed.
+    /// The interval did not become as narrow as the target before the budget or the trials were spent. Only where the target could end
+    /// the measurement, which a fixed number of trials excludes. A point of a curve has it only where a budget of at most four times
+    /// as much would have sufficed.
     TargetMissed,
     /// The legs of a point of a curve vary too much for its interval to become as narrow as requested.
     Noisy,

@@ -1,5 +1,6 @@
 //! Names and sentences of several formats.
 
+use analysis::outcome::{explain, missed_target};
 use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
@@ -12,6 +13,17 @@ pub(crate) fn verdict(verdict: Verdict) -> String {
 /// Verdicts by name, separated by commas; empty for none.
 pub(crate) fn verdicts(list: &[Verdict]) -> String {
     list.iter().map(|one| verdict(*one)).collect::<Vec<_>>().join(", ")
+}
+
+/// A verdict of a run's outcomes with its meaning: `loss: datagrams were lost`. A missed target has the figures of this run.
+pub(crate) fn meaning(run: &Run, one: Verdict) -> String {
+    let missed = || {
+        // A budget in a plan's file is not one on the command line.
+        let duration_ns = run.ending.as_ref().filter(|_| run.header.plan.is_none()).map(|ending| ending.duration_ns);
+        missed_target(&run.outcomes, &run.header.stopping, duration_ns)
+    };
+    let words = if one == Verdict::TargetMissed { missed() } else { None };
+    format!("{}: {}", verdict(one), words.unwrap_or_else(|| explain(one).to_owned()))
 }
 
 /// All verdicts of these outcomes, each once, in their own order.
@@ -152,19 +164,9 @@ pub(crate) fn plus_minus(outcome: &Outcome) -> String {
     outcome.estimate.as_ref().and_then(half_width).unwrap_or_else(|| "-".to_owned())
 }
 
-/// `±1.2 %`, `None` without an interval. An interval wider than the value says nothing about it: `not determined`.
+/// `±1.2 %`, `None` without an interval.
 pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
-    let width = estimate.relative_half_width().filter(|width| width.is_finite())?;
-    Some(if width > Estimate::MOST_RELATIVE { "not determined".to_owned() } else { share(width) })
-}
-
-/// `±1.2 %`. No measurement is exact: a width that rounds to nothing is `±<0.1 %`.
-pub(crate) fn share(width: f64) -> String {
-    match width * 100.0 {
-        percent if percent < 0.05 => "±<0.1 %".to_owned(),
-        percent if percent < 9.95 => format!("±{percent:.1} %"),
-        percent => format!("±{percent:.0} %"),
-    }
+    estimate.relative_half_width().filter(|width| width.is_finite()).map(units::plus_minus)
 }
 
 /// `9.41 Gbit/s ±0.3 %`; without the interval if there is none.
@@ -205,11 +207,5 @@ mod tests {
         for (value, unit, text) in cases {
             assert_eq!(quantity(value, &unit), text, "{value} {unit}");
         }
-    }
-
-    #[test]
-    fn no_width_is_nothing() {
-        let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996].map(share);
-        assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %"]);
     }
 }

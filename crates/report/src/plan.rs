@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use analysis::plan::{CellMean, PlanTable, of_set, tables};
 use comfy_table::Table;
 use model::{
-    Estimate, Factor, FactorKind, HostSettings, LINK_SETTING, Order, Outcome, Plan, Run, Stopping, Trust, Verdict,
-    units,
+    Factor, FactorKind, HostSettings, LINK_SETTING, Order, Outcome, Plan, Run, Stopping, Trust, Verdict, units,
 };
 
 use crate::grid::Grid;
@@ -79,16 +78,13 @@ impl Doubts {
     }
 }
 
-/// `941 Mbit/s ±0.4 %`, with the longer arm of the interval; `not determined` where that is longer than the value.
+/// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
 fn value(mean: &CellMean, unit: &str) -> String {
     let text = labels::quantity(mean.value, unit);
     match mean.low.zip(mean.high) {
         Some((low, high)) if mean.value > 0.0 => {
             let arm = (high - mean.value).max(mean.value - low) / mean.value;
-            if arm > Estimate::MOST_RELATIVE {
-                return "not determined".to_owned();
-            }
-            format!("{text} {}", labels::share(arm))
+            format!("{text} {}", units::plus_minus(arm))
         }
         _ => text,
     }
@@ -116,7 +112,7 @@ pub(crate) fn matrices_in_text(run: &Run, columns: u16, measures: &[&str]) -> St
     let matrices: Vec<TextTable> = shown.map(|table| matrix(table, &doubts)).collect();
     let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(|cell| cell.ends_with(WIDE));
     let legend = if is_wide {
-        format!("{WIDE}: the interval is wider than {} of the value\n", labels::share(WIDE_FROM))
+        format!("{WIDE}: the interval is wider than {} of the value\n", units::plus_minus(WIDE_FROM))
     } else {
         String::new()
     };

@@ -348,7 +348,7 @@ mod tests {
         let finding = &of_single(&[outcome])[0];
         assert_eq!(
             finding.statement,
-            "tcp stream with blocks of 128 KiB carries 940 Mbit/s ± 0.076 % (95 % interval) over 6 trials. Datagrams were lost."
+            "tcp stream with blocks of 128 KiB carries 940 Mbit/s ±0.1 % (95 % interval) over 6 trials. Datagrams were lost."
         );
         assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
     }

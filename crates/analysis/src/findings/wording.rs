@@ -1,7 +1,7 @@
 //! Figures as text.
 
-use model::units::{bits_per_second, count, seconds};
-use model::{ByteSize, Estimate, Ratio};
+use model::units::{bits_per_second, count, plus_minus, seconds};
+use model::{ByteSize, Estimate};
 
 /// A block size.
 pub(crate) fn size(bytes: u64) -> String {
@@ -28,15 +28,11 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// `9.41 Gbit/s ± 0.30 % (95 % interval)`, `9.41 Gbit/s (no interval)`, or that it is not determined.
+/// `9.41 Gbit/s ±0.3 % (95 % interval)` or `9.41 Gbit/s (no interval)`.
 pub(crate) fn estimate(estimate: &Estimate) -> String {
     let value = value(estimate.value, &estimate.unit);
     match estimate.relative_half_width() {
-        Some(half) if half > Estimate::MOST_RELATIVE => {
-            let confidence = confidence(estimate.confidence);
-            format!("not determined (about {value}; its {confidence} interval is wider than ±100 %)")
-        }
-        Some(half) => format!("{value} ± {} ({} interval)", Ratio(half), confidence(estimate.confidence)),
+        Some(half) => format!("{value} {} ({} interval)", plus_minus(half), confidence(estimate.confidence)),
         None => format!("{value} (no interval)"),
     }
 }

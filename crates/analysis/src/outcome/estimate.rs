@@ -56,10 +56,19 @@ pub(crate) fn mean_of_trials(values: &[f64], rule: &Sequential) -> Option<(f64, 
 /// A budget this many times as large is still a sensible one to ask for.
 const LARGER_BUDGET: f64 = 4.0;
 
-/// Why an estimate is not as narrow as requested; `None` if it is. `within` is that of a point relative to the other sizes of its
-/// curve.
-pub(crate) fn shortfall(estimate: Option<&Estimate>, within: Option<&Estimate>, target: f64) -> Option<Verdict> {
-    let reach = |of: &Estimate| Some(Interval { low: of.low?, high: of.high? }.reach_from(of.value));
+/// Distance of an interval's farther end from the value, relative to the value; `None` without an interval.
+pub(crate) fn reach(of: &Estimate) -> Option<f64> {
+    Some(Interval { low: of.low?, high: of.high? }.reach_from(of.value))
+}
+
+/// Why an estimate has no interval or one wider than the target; `None` if neither is so. `within` is that of a point relative to the
+/// other sizes of its curve. Where no target was `asked` for, an interval is as narrow as its trials made it, and missed none.
+pub(crate) fn shortfall(
+    estimate: Option<&Estimate>,
+    within: Option<&Estimate>,
+    target: f64,
+    asked: bool,
+) -> Option<Verdict> {
     let Some(total) = estimate.and_then(reach) else {
         return Some(Verdict::FewTrials);
     };
@@ -68,7 +77,7 @@ pub(crate) fn shortfall(estimate: Option<&Estimate>, within: Option<&Estimate>, 
     }
     match within.and_then(reach) {
         Some(own) if own <= target => Some(Verdict::Drifting),
-        Some(own) if own > target * LARGER_BUDGET.sqrt() => Some(Verdict::Noisy),
-        _ => Some(Verdict::TargetMissed),
+        Some(own) if asked && own > target * LARGER_BUDGET.sqrt() => Some(Verdict::Noisy),
+        _ => asked.then_some(Verdict::TargetMissed),
     }
 }

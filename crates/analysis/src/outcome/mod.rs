@@ -8,6 +8,7 @@ mod estimate;
 mod fairness;
 mod headline;
 mod ledger;
+mod missed;
 mod offered;
 pub mod point;
 mod probe;
@@ -35,6 +36,7 @@ pub(crate) use estimate::{estimate, mean_of_trials};
 pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
 pub use ledger::ledger;
+pub use missed::missed_target;
 pub use offered::{Cause, Shortfall, shortfall};
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::last_arrival_ns;
@@ -53,8 +55,8 @@ pub struct Context {
     pub curve: bool,
     /// The trials are legs of a curve's passes: the estimate is their median, not their mean.
     pub legs: bool,
-    /// The cell is one side of a paired comparison. The ratio decides there, so the side's own interval may be as wide as the
-    /// default target or the tolerance, whichever is larger.
+    /// The cell is one side of a paired comparison. The ratio decides there: the side's own interval has no target, and for its trust
+    /// it may be as wide as the default one or the tolerance, whichever is larger.
     pub paired: bool,
     /// All round trips of the cell, if the trials themselves hold only digests.
     pub histogram: Option<Histogram>,
@@ -103,7 +105,8 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
         (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
     ];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
-    let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target);
+    let asked = !paired && rule.has_target();
+    let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target, asked);
     summary.verdicts = verdicts::of_cell(cell, &counted, shortfall);
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();
@@ -111,7 +114,8 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.trust = verdicts::trust(TrustInputs {
         has_value: estimate.is_some(),
         complete: counted.iter().any(|trial| trial.value.is_some() && !was_cut_short(trial)),
-        wide: shortfall.is_some(),
+        width: estimate.as_ref().and_then(estimate::reach),
+        target,
         verdicts: &summary.verdicts,
     });
     // What is known of round trips and of other sizes is not of one direction.
@@ -180,7 +184,7 @@ pub fn parts(cells: &[&[Trial]]) -> Vec<Parts> {
 mod tests {
     use super::testing::*;
     use super::*;
-    use model::{Direction, Spec, Trust};
+    use model::{Direction, Spec, Summary, Trust};
     use proptest::prelude::*;
 
     fn streams(values: &[u64]) -> Vec<Trial> {
@@ -214,15 +218,33 @@ mod tests {
 
     #[test]
     fn noisy_streams_miss_the_target_and_two_have_no_interval() {
-        let rule = Stopping { max_trials: 6, ..Stopping::default() };
+        let rule = Stopping { max_trials: 12, ..Stopping::default() };
         let wild = outcome(&cell("stream"), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
-        let missed = (&[Verdict::TargetMissed][..], Some(Trust::Fair));
+        let missed = (&[Verdict::TargetMissed][..], Some(Trust::Low));
         assert_eq!((wild.summary.verdicts.as_slice(), wild.summary.trust), missed);
+        let noisy = outcome(&cell("stream"), streams(&[900, 940, 920, 960, 930, 950]), &rule, Context::default());
+        let missed = (&[Verdict::TargetMissed][..], Some(Trust::Fair));
+        assert_eq!((noisy.summary.verdicts.as_slice(), noisy.summary.trust), missed);
         let two = outcome(&cell("stream"), streams(&[940, 941]), &rule, Context::default());
         assert_eq!((two.summary.verdicts.as_slice(), two.summary.trust), (&[Verdict::FewTrials][..], Some(Trust::Low)));
         assert_eq!(two.estimate.as_ref().unwrap().low, None);
         let none = outcome(&cell("stream"), Vec::new(), &rule, Context::default());
         assert_eq!((none.estimate, none.summary.trust), (None, None), "no value, no trust");
+    }
+
+    #[test]
+    fn a_fixed_number_of_trials_misses_no_target() {
+        let of = |values: &[u64], trials, target| {
+            let rule = Stopping { min_trials: trials, max_trials: trials, target, ..Stopping::default() };
+            let Summary { verdicts, trust, .. } =
+                outcome(&cell("stream"), streams(values), &rule, Context::default()).summary;
+            (verdicts, trust)
+        };
+        assert_eq!(of(&[930, 940, 950], 3, 0.02), (vec![], Some(Trust::Fair)), "±2.7 %");
+        assert_eq!(of(&[940, 940, 941], 3, 0.02), (vec![], Some(Trust::High)));
+        assert_eq!(of(&[500, 900, 700], 3, 0.02), (vec![], Some(Trust::Low)));
+        assert_eq!(of(&[900, 940, 1100, 960, 850, 1050], 6, 0.5), (vec![], Some(Trust::Low)), "wider than ±10 %");
+        assert_eq!(of(&[940, 940], 2, 0.02), (vec![Verdict::FewTrials], Some(Trust::Low)));
     }
 
     #[test]
@@ -232,9 +254,10 @@ mod tests {
         let wild = [500, 900, 300, 800, 100, 950];
         let side = |values: &[u64], target| outcome(&cell("stream"), streams(values), &tolerance(target), paired());
         let of = |outcome: Outcome| (outcome.summary.verdicts, outcome.summary.trust);
-        assert_eq!(of(side(&wild, 0.01)), (vec![Verdict::TargetMissed], Some(Trust::Fair)));
+        assert_eq!(of(side(&wild, 0.01)), (vec![], Some(Trust::Low)), "a side has no target to miss");
         assert_eq!(of(side(&[940, 960, 950, 945, 955, 950], 0.0)), (vec![], Some(Trust::High)), "2 % at least");
-        assert_eq!(of(side(&wild, 0.9)), (vec![], Some(Trust::High)), "the tolerance where that is more");
+        assert_eq!(of(side(&[900, 940, 920, 960, 930, 950], 0.05)), (vec![], Some(Trust::High)), "the tolerance");
+        assert_eq!(of(side(&wild, 0.9)), (vec![], Some(Trust::Low)), "no tolerance makes a wide interval narrow");
     }
 
     #[test]
@@ -256,9 +279,10 @@ mod tests {
             (verdicts.collect::<Vec<_>>(), outcome.summary.trust)
         };
         assert_eq!(of(0.001, 0.001, 12), (vec![], Some(Trust::High)));
-        assert_eq!(of(0.001, 0.1, 12), (vec![Verdict::Drifting], Some(Trust::Fair)));
+        assert_eq!(of(0.001, 0.03, 12), (vec![Verdict::Drifting], Some(Trust::Fair)));
+        assert_eq!(of(0.001, 0.1, 12), (vec![Verdict::Drifting], Some(Trust::Low)));
         assert_eq!(of(0.05, 0.001, 12), (vec![Verdict::TargetMissed], Some(Trust::Fair)));
-        assert_eq!(of(0.5, 0.001, 12), (vec![Verdict::Noisy], Some(Trust::Fair)));
+        assert_eq!(of(0.5, 0.001, 12), (vec![Verdict::Noisy], Some(Trust::Low)));
         assert_eq!(of(0.001, 0.001, 9), (vec![Verdict::FewTrials], Some(Trust::Low)), "no interval");
     }
 
@@ -300,7 +324,9 @@ mod tests {
             prop_assert_eq!(outcome.summary.trust.is_some(), outcome.estimate.is_some());
             if outcome.summary.trust == Some(Trust::High) {
                 let requested = if paired { target.max(0.02) } else { target };
-                prop_assert!(outcome.estimate.unwrap().relative_half_width().unwrap() <= requested);
+                prop_assert!(outcome.estimate.unwrap().relative_half_width().unwrap() <= requested.min(0.1));
+            } else if outcome.summary.trust == Some(Trust::Fair) {
+                prop_assert!(outcome.estimate.unwrap().relative_half_width().unwrap() <= 0.1);
             }
         }
     }

@@ -27,38 +27,61 @@ pub(crate) struct TrustInputs<'a> {
     pub(crate) has_value: bool,
     /// At least one trial of the value was not cut short.
     pub(crate) complete: bool,
-    /// The interval is wider than requested, or there is none.
-    pub(crate) wide: bool,
+    /// Distance of the interval's farther end from the value, relative to the value; `None` without an interval.
+    pub(crate) width: Option<f64>,
+    /// The width from which on high trust ends, likewise.
+    pub(crate) target: f64,
     pub(crate) verdicts: &'a [Verdict],
 }
 
-/// How far an outcome can be trusted, by the rules at [`Trust`]. `None` without a value; at most fair if the interval is wider
-/// than requested; never more than the worst verdict allows.
+/// The widest interval that leaves more than low trust, relative to the value and to either side.
+const WIDE: f64 = 0.1;
+
+/// How far an outcome can be trusted, by the rules at [`Trust`]. `None` without a value; never more than the worst verdict allows.
 #[must_use]
 pub(crate) fn trust(of: TrustInputs<'_>) -> Option<Trust> {
     let by_value = match of {
         TrustInputs { has_value: false, .. } => return None,
         TrustInputs { complete: false, .. } => Trust::None,
-        TrustInputs { wide: true, .. } => Trust::Fair,
+        TrustInputs { width: None, .. } => Trust::Low,
+        TrustInputs { width: Some(width), .. } if width > WIDE => Trust::Low,
+        TrustInputs { width: Some(width), target, .. } if width > target => Trust::Fair,
         _ => Trust::High,
     };
     of.verdicts.iter().map(|verdict| at_most(*verdict)).chain([by_value]).max()
 }
 
-/// The highest trust that a verdict allows.
+/// Verdicts after which the figures must not be used.
+const UNUSABLE: &[Verdict] =
+    &[Verdict::Stalled, Verdict::ByteCountMismatch, Verdict::NothingArrived, Verdict::EmulatorLate];
+/// Verdicts that leave low trust at most.
+const DOUBTFUL: &[Verdict] = &[
+    Verdict::FewTrials,
+    Verdict::NotSettled,
+    Verdict::RateNotOffered,
+    Verdict::ResolutionLimited,
+    Verdict::AboveCeiling,
+];
+/// Verdicts that say how something was measured, and leave the trust in the figures as it is.
+const HARMLESS: &[Verdict] = &[
+    // The complete trials are as good as those of a measurement that requested no more.
+    Verdict::CutShort,
+    Verdict::BatchTimed,
+    Verdict::SelfLimited,
+    Verdict::Thinned,
+    Verdict::OneHost,
+    Verdict::MetricsKept,
+    Verdict::DelayedReads,
+    Verdict::OverlapClose,
+];
+
+/// The highest trust that a verdict allows: fair unless one of the lists has it, so a new verdict counts until it is listed.
 fn at_most(verdict: Verdict) -> Trust {
-    match verdict {
-        Verdict::Stalled | Verdict::ByteCountMismatch | Verdict::NothingArrived | Verdict::EmulatorLate => Trust::None,
-        Verdict::FewTrials | Verdict::NotSettled | Verdict::RateNotOffered => Trust::Low,
-        Verdict::ResolutionLimited | Verdict::AboveCeiling => Trust::Low,
-        // The complete trials are as good as those of a measurement that requested no more.
-        Verdict::CutShort => Trust::High,
-        Verdict::BatchTimed | Verdict::SelfLimited | Verdict::Thinned | Verdict::OneHost | Verdict::MetricsKept => {
-            Trust::High
-        }
-        Verdict::DelayedReads | Verdict::OverlapClose => Trust::High,
-        // Missed target, overlap, loss, drops, a lab that did not report; and any new verdict until it is listed here.
-        _ => Trust::Fair,
+    match () {
+        () if UNUSABLE.contains(&verdict) => Trust::None,
+        () if DOUBTFUL.contains(&verdict) => Trust::Low,
+        () if HARMLESS.contains(&verdict) => Trust::High,
+        () => Trust::Fair,
     }
 }
 
@@ -154,7 +177,7 @@ mod tests {
 
     /// Trust of an outcome with a value from complete trials and a narrow interval.
     fn of(verdicts: &[Verdict]) -> Option<Trust> {
-        trust(TrustInputs { has_value: true, complete: true, wide: false, verdicts })
+        trust(TrustInputs { has_value: true, complete: true, width: Some(0.01), target: 0.02, verdicts })
     }
 
     #[test]
@@ -180,11 +203,23 @@ mod tests {
 
     #[test]
     fn no_value_has_no_trust_and_no_complete_trial_gives_none() {
-        let inputs = TrustInputs { has_value: false, complete: true, wide: false, verdicts: &[] };
+        let inputs = TrustInputs { has_value: false, complete: true, width: None, target: 0.02, verdicts: &[] };
         assert_eq!(trust(inputs), None);
         assert_eq!(trust(TrustInputs { verdicts: &[Verdict::Stalled], complete: false, ..inputs }), None);
         assert_eq!(trust(TrustInputs { has_value: true, complete: false, ..inputs }), Some(Trust::None));
-        assert_eq!(trust(TrustInputs { has_value: true, wide: true, ..inputs }), Some(Trust::Fair));
+    }
+
+    #[test]
+    fn the_width_of_the_interval_limits_the_trust() {
+        let of = |width, target| {
+            trust(TrustInputs { has_value: true, complete: true, width, target, verdicts: &[] }).unwrap()
+        };
+        assert_eq!(of(Some(0.02), 0.02), Trust::High);
+        assert_eq!(of(Some(0.021), 0.02), Trust::Fair);
+        assert_eq!(of(Some(0.1), 0.02), Trust::Fair);
+        assert_eq!(of(Some(0.101), 0.02), Trust::Low);
+        assert_eq!(of(Some(0.3), 0.5), Trust::Low, "whatever was asked for");
+        assert_eq!(of(None, 0.02), Trust::Low);
     }
 
     #[test]

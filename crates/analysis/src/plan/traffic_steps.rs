@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use model::units::plus_minus;
 use model::{
     Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, PlanTraffic, Ratio, RunHeader, Stop,
     TrafficKind, Trial,
@@ -229,12 +230,11 @@ fn total(step: &TrafficStep, level: f64) -> Estimate {
     step.shares.total_bps.estimate(statistic, "bit/s", level, step.shares.rounds)
 }
 
-/// `94.1 Mbit/s ± 0.3 %`, or the value alone.
+/// `94.1 Mbit/s ±0.3 %`, or the value alone.
 fn short(of: &Estimate) -> String {
     let value = value(of.value, &of.unit);
     match of.relative_half_width() {
-        Some(half) if half > Estimate::MOST_RELATIVE => format!("about {value}"),
-        Some(half) => format!("{value} ± {}", Ratio(half)),
+        Some(half) => format!("{value} {}", plus_minus(half)),
         None => value,
     }
 }
@@ -467,7 +467,7 @@ mod tests {
         let falls = said(&[(0, 400), (5, 400)]);
         assert!(falls.contains("collapses to 39.5 Mbit/s") && !falls.contains("began"), "{falls}");
         let apart = said(&[(0, 160), (240, 160)]);
-        let expected = "is 100 Mbit/s ± 0.026 % with 1 sender and 40.0 Mbit/s ± 0.005 % with 2 senders; whether it falls is \
+        let expected = "is 100 Mbit/s ±<0.1 % with 1 sender and 40.0 Mbit/s ±<0.1 % with 2 senders; whether it falls is \
                         not known; the transfers with 2 senders began within 240 ms of each other (95 %";
         assert!(apart.contains(expected), "{apart}");
     }

@@ -110,7 +110,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     rows.extend(remedies);
     rows.extend([
         ("Path", path(run), WRAPPED),
-        ("Caveats", caveats(outcome), WRAPPED + 1),
+        ("Caveats", caveats(run, outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
         (MORE, Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
     ]);
@@ -320,9 +320,9 @@ fn one_way(run: &Run, direction: &str) -> Option<String> {
     one_way::of_run(run).iter().find_map(|line| line.strip_prefix(direction)).map(str::to_owned)
 }
 
-fn caveats(outcome: &Outcome) -> Option<String> {
-    let sentence = |one: &Verdict| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one));
-    let sentences: Vec<String> = outcome.summary.verdicts.iter().map(sentence).collect();
+fn caveats(run: &Run, outcome: &Outcome) -> Option<String> {
+    let verdicts = outcome.summary.verdicts.iter();
+    let sentences: Vec<String> = verdicts.map(|one| labels::meaning(run, *one)).collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
@@ -376,6 +376,7 @@ fn next(run: &Run, outcome: &Outcome) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+    use model::Verdict;
 
     fn shown(run: &Run, columns: u16) -> String {
         screen(run, of(run).unwrap(), columns, &format!("`thru show {} -v`", run.header.id))

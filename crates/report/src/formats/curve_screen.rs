@@ -167,7 +167,7 @@ fn precision(points: &[&Outcome]) -> Option<String> {
         Some([own, (total * total - own * own).max(0.0).sqrt()])
     };
     let both: Vec<[f64; 2]> = points.iter().filter_map(parts).collect();
-    let of = |part: usize| median(&both.iter().map(|parts| parts[part]).collect::<Vec<_>>()).map(labels::share);
+    let of = |part: usize| median(&both.iter().map(|parts| parts[part]).collect::<Vec<_>>()).map(units::plus_minus);
     Some(format!("{} of each size (median), {} of the level that all share in this run", of(0)?, of(1)?))
 }
 

@@ -34,8 +34,7 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
         }
     }
     for verdict in labels::verdicts_of(sides::shown(run)) {
-        let line = format!("{}: {}", labels::verdict(verdict), analysis::outcome::explain(verdict));
-        wrapped("", &line, width, &mut text);
+        wrapped("", &labels::meaning(run, verdict), width, &mut text);
     }
     text.push_str(&format!("\n{whole}: series, hosts, cores, cost, all findings\n"));
     text

@@ -62,8 +62,7 @@ fn report(run: &Run) -> String {
     text += &section("Host activity", &host_activity::notable(run));
     text += &section("Limits", &limiter::limiters(run));
     let verdicts = labels::verdicts_of(sides::shown(run));
-    let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
+    let meanings: Vec<String> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
     text += &section("Verdicts", &meanings);
     text
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use analysis::limiter;
-use model::{Factor, FindingKind, Run, RunHeader, Verdict};
+use model::{Factor, FindingKind, Run, RunHeader};
 
 use crate::limiter::hanging;
 use crate::{labels, plan, spread};
@@ -153,8 +153,7 @@ pub(super) fn missing(run: &Run) -> Option<String> {
 pub(super) fn caveats(run: &Run) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let all = run.outcomes.iter().flat_map(|outcome| &outcome.summary.verdicts);
-    // The rounds of a mesh are fixed.
-    for verdict in all.filter(|verdict| **verdict != Verdict::TargetMissed) {
+    for verdict in all {
         *counts.entry(labels::verdict(*verdict)).or_default() += 1;
     }
     let all = run.outcomes.len();

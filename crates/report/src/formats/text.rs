@@ -69,8 +69,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     text.push_str(&section("Host activity", &host_activity::notable(run), view.columns));
     text.push_str(&section("Captures", &captures::of_run(run), view.columns));
     let verdicts = labels::verdicts_of(sides::shown(run));
-    let meanings: Vec<String> =
-        verdicts.iter().map(|one| format!("{}: {}", labels::verdict(*one), analysis::outcome::explain(*one))).collect();
+    let meanings: Vec<String> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
     text.push_str(&section("Verdicts", &meanings, view.columns));
     text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
     text.push_str(&limited_by(run, view));
@@ -184,7 +183,7 @@ mod tests {
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
-        assert!(text.contains("target-missed: the interval is wider"), "{text}");
+        assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: `budget "), "{text}");
     }
 
     #[test]

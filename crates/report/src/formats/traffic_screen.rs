@@ -168,7 +168,7 @@ fn rounded(share: f64) -> f64 {
 /// `94.1 Mbit/s ±0.3 %`.
 fn with_half(mean: &RoundMean, text: impl Fn(f64) -> String) -> String {
     let half = mean.interval.filter(|_| mean.value > 0.0).map(|[low, high]| (high - low) / 2.0 / mean.value);
-    let half = half.map_or(String::new(), |half| format!(" {}", labels::share(half)));
+    let half = half.map_or(String::new(), |half| format!(" {}", model::units::plus_minus(half)));
     format!("{}{half}", text(mean.value))
 }
 
