@@ -31,11 +31,11 @@ pub struct Comparison {
     pub tolerance: f64,
     /// Whether higher values of the statistic are better (a rate) or lower ones (a time).
     pub higher_is_better: bool,
-    /// Two-sided p-value of the hypothesis that B makes no difference at all, for this comparison alone; null with too few
-    /// values for a test.
+    /// Two-sided p-value of the hypothesis that B makes no difference at all; null with too few values for a test. `ab`: for these
+    /// rounds alone; `compare`: corrected for the number of cells.
     pub p_value: Option<f64>,
-    /// Low end of the ratio's interval that the answer is based on. It is wider than the estimate's own, because it is corrected
-    /// for interim analyses (ab) or for the number of cells (compare). Null if there is none or the answer has another basis.
+    /// Low end of the ratio's interval that the answer is based on. It may be wider than the estimate's own, because it is corrected
+    /// for interim analyses (ab) or for the number of cells (compare). Null if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted_low: Option<f64>,
     /// High end of that interval.
@@ -55,8 +55,10 @@ pub struct RunComparison {
     pub a: Vec<RunName>,
     /// The runs of side B.
     pub b: Vec<RunName>,
-    /// The worst answer among the cells.
+    /// The worst answer among the cells; it sets the exit code of `thru compare`.
     pub answer: Answer,
+    /// The same in a sentence.
+    pub statement: String,
     /// The cells that both sides have.
     pub cells: Vec<CellComparison>,
     /// Number of cells that only one side has.
@@ -131,7 +133,7 @@ pub struct CellComparison {
     pub b: f64,
     /// The ratio of B to A with its interval, for this cell alone.
     pub ratio: Estimate,
-    /// The answer; its p-value is corrected for the number of cells.
+    /// The answer; its interval and its p-value are corrected for the number of cells.
     pub comparison: Comparison,
 }
 

@@ -15,11 +15,13 @@ use crate::limiter::wrapped;
 pub fn comparison(found: &RunComparison, columns: u16, whole: bool) -> String {
     let columns = usize::from(columns);
     let most = |few: usize| if whole { usize::MAX } else { few };
-    let mut text = format!("A: {}\nB: {}\n\n{}\n\n", runs(&found.a), runs(&found.b), answer(&found.cells));
+    let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
+    wrapped("", &found.statement, columns, &mut text);
+    text.push('\n');
     let mut table = Table::new();
     table.load_style(labels::TABLE);
     let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
-    let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p (Holm)", "answer"];
+    let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p", "answer"];
     // The column of cells is shown only if there are levels.
     let shown = |at: usize| levels || head[at] != "cell";
     let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
@@ -64,18 +66,6 @@ fn first_lines(section: &str, most: usize) -> String {
     }
     let kept: String = section.lines().take(most - 1).map(|line| format!("{line}\n")).collect();
     format!("{kept}  {} more lines: `-v`\n", count - (most - 1))
-}
-
-/// How many cells changed: `1 of 3 cells is worse by more than the tolerance, 2 are not`.
-fn answer(cells: &[CellComparison]) -> String {
-    let of = |answer: Answer| cells.iter().filter(|cell| cell.comparison.answer == answer).count();
-    let parts = [Answer::Worse, Answer::Better, Answer::CannotTell, Answer::NotWorse];
-    let parts = parts.into_iter().filter(|one| of(*one) > 0).map(|one| format!("{} {}", of(one), labels::answer(one)));
-    let total = match cells.len() {
-        1 => "1 cell".to_owned(),
-        many => format!("{many} cells"),
-    };
-    format!("B beside A, {total}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 fn is_change(cell: &CellComparison) -> bool {
@@ -169,7 +159,7 @@ fn levels(levels: &BTreeMap<String, String>) -> String {
 }
 
 fn row(cell: &CellComparison) -> [String; 9] {
-    let interval = match (cell.ratio.low, cell.ratio.high) {
+    let interval = match (cell.comparison.adjusted_low, cell.comparison.adjusted_high) {
         (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
         _ => "-".to_owned(),
     };
@@ -214,8 +204,8 @@ mod tests {
             tolerance: 0.01,
             higher_is_better: true,
             p_value: Some(0.0004),
-            adjusted_low: None,
-            adjusted_high: None,
+            adjusted_low: Some(0.95),
+            adjusted_high: Some(0.99),
             ratios: Vec::new(),
         };
         let name = |id: &str| RunName {
@@ -240,6 +230,7 @@ mod tests {
             a: vec![name("one")],
             b: vec![name("two"), name("three")],
             answer: Answer::Worse,
+            statement: string("B is worse than A by more than 1.00 %: B's goodput differs by -3.00 %."),
             cells: vec![CellComparison {
                 pattern: string("stream"),
                 block: 65_536,
@@ -262,7 +253,7 @@ mod tests {
         };
         let text = super::comparison(&found, 100, true);
         for part in
-            ["64 KiB", "0.9600 to 0.9800", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
+            ["64 KiB", "0.9500 to 0.9900", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
         {
             assert!(text.contains(part), "{part} in:\n{text}");
         }
@@ -274,7 +265,10 @@ mod tests {
             assert!(text.contains(line), "{line} in:\n{text}");
         }
         assert!(text.contains("three") && !text.contains('\u{1b}'), "{text:?}");
-        assert!(text.contains("B beside A, 1 cell: 1 worse\n"), "{text}");
+        assert!(
+            text.contains("\n\nB is worse than A by more than 1.00 %: B's goodput differs by -3.00 %.\n\n"),
+            "{text}"
+        );
 
         // Many cells, differences and notes.
         let cell = |index: usize| {
@@ -299,7 +293,7 @@ mod tests {
         };
         let text = super::comparison(&many, 100, false);
         assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.contains("10 worse, 30 cannot tell") && text.contains("30 more cells: `-v`"), "{text}");
+        assert!(text.contains("30 more cells: `-v`"), "{text}");
         assert!(text.contains("895 facts that were not recorded of A"), "{text}");
         assert!(text.find("1.3900").unwrap() < text.find("1.3000").unwrap() && !text.contains("1.2900"), "{text}");
         let whole = super::comparison(&many, 100, true);

@@ -23,6 +23,8 @@ pub(super) struct Pairing<'a> {
 #[derive(Debug)]
 pub(super) struct Side<'a> {
     pub(super) spec: &'a Spec,
+    /// The other program that measured it, if any: spoken with, or imported from.
+    pub(super) program: Option<String>,
     /// The statistic of its values.
     pub(super) headline: Headline,
     /// What distinguishes it from the other cells of its run, besides its block.
@@ -207,7 +209,9 @@ impl Names {
                     }
                     let first = (id, outcome.cell);
                     let (spec, headline) = (&outcome.spec, self.headline(&outcome.spec));
-                    let side = Side { spec, headline, levels, runs: Vec::new(), first, problem: None };
+                    let program = spec.speak.as_ref().map(ToString::to_string);
+                    let program = program.or_else(|| run.header.origin.as_ref().map(|origin| origin.tool.clone()));
+                    let side = Side { spec, program, headline, levels, runs: Vec::new(), first, problem: None };
                     sides.push((key.clone(), side));
                     sides.len() - 1
                 });

@@ -8,7 +8,7 @@ mod environment;
 mod paired;
 mod stored;
 
-use model::{Answer, Estimate, Finding, FindingKind, Run};
+use model::{Answer, Estimate, Finding, FindingKind, Ratio, Run};
 
 use crate::findings::wording;
 use crate::outcome::Headline;
@@ -47,6 +47,44 @@ fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -
 fn inverted(interval: Interval) -> Interval {
     Interval { low: -interval.high, high: -interval.low }
 }
+
+/// An answer as a clause, with the tolerance.
+fn verdict(answer: Answer, tolerance: f64) -> String {
+    let tolerance = Ratio(tolerance);
+    match answer {
+        Answer::Better => format!("B is better than A by more than {tolerance}"),
+        Answer::NotWorse => format!("B is not worse than A by more than {tolerance}"),
+        Answer::Worse => format!("B is worse than A by more than {tolerance}"),
+        Answer::CannotTell => format!("Cannot tell whether B is worse than A by more than {tolerance}"),
+    }
+}
+
+/// What is compared, by its unit.
+fn what(unit: &str) -> &'static str {
+    match unit {
+        "1/s" => "transaction rate",
+        "ns" => "median RTT",
+        _ => "goodput",
+    }
+}
+
+/// What to know where the rates of two programs are compared, each by its name or `None` for this one; `None` if they are the same.
+pub(crate) fn other_clock(one: Option<&str>, other: Option<&str>) -> Option<String> {
+    let name = |program: Option<&str>| program.unwrap_or(THRU).to_owned();
+    let (one, other) = if one.is_none() { (one, other) } else { (other, one) };
+    (one != other).then(|| {
+        let rule = if one.is_none() { " (thru starts it with the first arrival, most others with the connection)" } else { "" };
+        format!(
+            "the time of a trial does not start at the same event in {} and in {}{rule}: where it lasts few round trips, a part of \
+             the difference is that of their clocks",
+            name(one),
+            name(other)
+        )
+    })
+}
+
+/// This program among others.
+const THRU: &str = "thru";
 
 /// Whether a higher value of a headline statistic is better.
 fn higher_is_better(headline: Headline) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{Answer, Comparison, Estimate, Finding, FindingKind, Outcome, Ratio, Stopping, Trial, Verdict};
+use model::{Answer, Comparison, Estimate, Finding, FindingKind, Outcome, Stopping, Trial, Verdict};
 
-use super::{change, higher_is_better, judge, ratio};
+use super::{change, higher_is_better, judge, ratio, verdict, what};
 use crate::findings::{of_single, wording};
 use crate::outcome::Headline;
 use crate::stats::{Paired, mean};
@@ -43,7 +43,10 @@ pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
         let method = "randomisation test over ABBA rounds, on the logarithms of their ratios".to_owned();
         ratio(value, paired.interval_of(&logs), statistic, method, rule.confidence, logs.len())
     });
-    let statement = statement(answer, estimate.as_ref(), rule, logs.len(), headline);
+    let (adjusted_low, adjusted_high) =
+        (judged.map(|interval| interval.low.exp()), judged.map(|interval| interval.high.exp()));
+    let deciding = estimate.clone().map(|own| Estimate { low: adjusted_low, high: adjusted_high, ..own });
+    let statement = statement(answer, deciding.as_ref(), rule, logs.len(), headline);
     Finding {
         kind: FindingKind::Difference,
         statement,
@@ -52,8 +55,8 @@ pub fn paired_difference(a: &Outcome, b: &Outcome, rule: &Stopping) -> Finding {
             tolerance: rule.target,
             higher_is_better: higher,
             p_value: (!logs.is_empty()).then(|| paired.p_value(&logs)),
-            adjusted_low: judged.map(|interval| interval.low.exp()),
-            adjusted_high: judged.map(|interval| interval.high.exp()),
+            adjusted_low,
+            adjusted_high,
             ratios: logs.iter().map(|log| log.exp()).collect(),
         }),
         estimate,
@@ -78,6 +81,7 @@ pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
     findings
 }
 
+/// `estimate` has the interval that decided the answer, so that the two never contradict each other.
 fn statement(
     answer: Answer,
     estimate: Option<&Estimate>,
@@ -85,18 +89,7 @@ fn statement(
     rounds: usize,
     headline: Headline,
 ) -> String {
-    let tolerance = Ratio(rule.target);
-    let what = match headline {
-        Headline::Goodput => "goodput",
-        Headline::Transactions => "transaction rate",
-        Headline::RoundTrip => "median RTT",
-    };
-    let says = match answer {
-        Answer::Better => format!("B is better than A by more than {tolerance}"),
-        Answer::NotWorse => format!("B is not worse than A by more than {tolerance}"),
-        Answer::Worse => format!("B is worse than A by more than {tolerance}"),
-        Answer::CannotTell => format!("Cannot tell whether B is worse than A by more than {tolerance}"),
-    };
+    let says = verdict(answer, rule.target);
     let Some(estimate) = estimate else {
         return format!("{says}: no round of four trials is complete.");
     };
@@ -106,7 +99,10 @@ fn statement(
         _ => "",
     };
     let pairs = wording::plural(2 * rounds, "pair");
-    format!("{says}: B's {what} differs by {} over {pairs}.{advice}", change(estimate))
+    let interim = estimate.low.is_some() && Paired::new(rule).analyses().len() > 1;
+    let corrected = if interim { ", corrected for interim analyses" } else { "" };
+    let what = what(headline.unit());
+    format!("{says}: B's {what} differs by {} over {pairs}{corrected}.{advice}", change(estimate))
 }
 
 #[cfg(test)]
@@ -150,7 +146,7 @@ mod tests {
         assert!((estimate.value - 1.0).abs() < 0.002, "{estimate:?}");
         assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::NotWorse);
         assert!(finding.statement.contains("not worse than A by more than 1.00 %"), "{}", finding.statement);
-        assert!(finding.statement.contains("over 16 pairs."), "{}", finding.statement);
+        assert!(finding.statement.contains("over 16 pairs, corrected for interim analyses."), "{}", finding.statement);
     }
 
     #[test]

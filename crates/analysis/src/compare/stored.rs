@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Answer, CellComparison, Comparison, Run, RunComparison, RunName, Spec, Unpaired};
+use model::{Answer, CellComparison, Comparison, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
 
 use super::cells::{Pairing, Side, pair};
 use super::environment::{differences, is_unknown};
-use super::{higher_is_better, ratio};
-use crate::findings::wording::plural;
+use super::{change, higher_is_better, judge, other_clock, ratio, verdict, what};
+use crate::findings::wording::{plural, sentence};
 use crate::outcome::Headline;
-use crate::stats::{Interval, MeanDifference, holm, mean};
+use crate::stats::{Interval, MeanDifference, mean};
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +49,9 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
     let cells = judged(&compared, tolerance, confidence);
     let specs: Vec<(&Spec, &Spec)> = pairs.iter().map(|[a, b]| (a.spec, b.spec)).collect();
     let mut notes = notes(a, b, by_run, cells.len());
+    let mut clocks = pairs.iter().filter(|[a, _]| a.headline != Headline::RoundTrip);
+    let clocks = clocks.find_map(|[a, b]| other_clock(a.program.as_deref(), b.program.as_deref()));
+    notes.splice(0..0, clocks.map(|text| sentence(&text)));
     if by_goodput {
         notes.insert(0, BY_GOODPUT.to_owned());
     }
@@ -56,7 +59,8 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
         schema: RunComparison::SCHEMA.into(),
         a: a.iter().map(|run| name(run)).collect(),
         b: b.iter().map(|run| name(run)).collect(),
-        answer: cells.iter().map(|cell| cell.comparison.answer).max().unwrap_or(Answer::CannotTell),
+        answer: worst(&cells),
+        statement: statement(&cells, tolerance, confidence),
         unmatched: u32::try_from(unpaired.len()).unwrap_or(u32::MAX),
         unpaired,
         notes,
@@ -111,32 +115,23 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// The cells with their answers. Among many cells some look worse or better by chance, so these p-values are corrected for the number
-/// of cells; "not worse" is required of every cell, which needs no correction.
+/// The cells with their answers, each by the interval of its ratio. Among many cells some look worse or better by chance, so intervals
+/// and p-values alike are corrected for the number of cells (Bonferroni): an interval without 1 is a significant difference, and an
+/// answer never contradicts the interval beside it.
 fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<CellComparison> {
     let bound = -(1.0 - tolerance).ln();
-    // In the direction in which more is better.
-    let gain = |cell: &Compared<'_>| {
-        let sign = if higher_is_better(cell.headline) { 1.0 } else { -1.0 };
-        cell.difference.map(|difference| MeanDifference { value: sign * difference.value, ..difference })
-    };
-    let p = |of: &dyn Fn(MeanDifference) -> f64| -> Vec<f64> {
-        compared.iter().map(|cell| gain(cell).map_or(1.0, of)).collect()
-    };
-    let worse = holm(&p(&|difference| difference.p_below(-bound)));
-    let better = holm(&p(&|difference| difference.p_above(bound)));
-    let not_worse = p(&|difference| difference.p_above(-bound));
-    let different = holm(&p(&|difference| (2.0 * difference.p_below(0.0).min(difference.p_above(0.0))).min(1.0)));
-    let level = (1.0 - confidence) / 2.0;
-    let cell = |(i, cell): (usize, &Compared<'_>)| {
-        let answer = match () {
-            () if worse[i] <= level => Answer::Worse,
-            () if better[i] <= level => Answer::Better,
-            () if not_worse[i] <= level => Answer::NotWorse,
-            () => Answer::CannotTell,
-        };
-        let headline = cell.headline;
-        let interval: Option<Interval> = cell.difference.and_then(|difference| difference.interval(confidence));
+    let bounds = Interval { low: -bound, high: bound };
+    let cells = compared.len() as f64;
+    let corrected = 1.0 - (1.0 - confidence) / cells;
+    let cell = |cell: &Compared<'_>| {
+        let (headline, difference) = (cell.headline, cell.difference);
+        let interval: Option<Interval> = difference.and_then(|difference| difference.interval(confidence));
+        let deciding = difference.and_then(|difference| difference.interval(corrected));
+        let higher = higher_is_better(headline);
+        let p_value = difference.map(|difference| {
+            let p = 2.0 * difference.p_below(0.0).min(difference.p_above(0.0));
+            (p * cells).min(1.0)
+        });
         let centre = |values: &[f64]| mean(values).map_or(f64::NAN, f64::exp);
         let statistic = format!("ratio of B to A, geometric means ({})", headline.statistic());
         let method = "Welch's t on logarithms, unpaired".to_owned();
@@ -150,17 +145,56 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
             b: centre(&cell.b),
             ratio: ratio(value, interval, statistic, method, confidence, cell.a.len() + cell.b.len()),
             comparison: Comparison {
-                answer,
+                answer: judge(deciding, bounds, higher),
                 tolerance,
-                higher_is_better: higher_is_better(headline),
-                p_value: cell.difference.map(|_| different[i]),
-                adjusted_low: None,
-                adjusted_high: None,
+                higher_is_better: higher,
+                p_value,
+                adjusted_low: deciding.map(|interval| interval.low.exp()),
+                adjusted_high: deciding.map(|interval| interval.high.exp()),
                 ratios: Vec::new(),
             },
         }
     };
-    compared.iter().enumerate().map(cell).collect()
+    compared.iter().map(cell).collect()
+}
+
+/// The answer for all cells in a sentence: of one cell with its difference, of several with their numbers.
+fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> String {
+    let of = |answer: Answer| cells.iter().filter(|cell| cell.comparison.answer == answer).count();
+    let worst = worst(cells);
+    let says = verdict(worst, tolerance);
+    if let [only] = cells {
+        let Comparison { adjusted_low: low, adjusted_high: high, .. } = only.comparison;
+        let what = what(&only.unit);
+        let change = change(&Estimate { low, high, confidence, ..only.ratio.clone() });
+        let most = low.zip(high).filter(|(low, high)| (*low..=*high).contains(&1.0));
+        let most = most.map(|(low, high)| no_more_than(low, high));
+        return format!("{says}: B's {what} differs by {change}{}.", most.unwrap_or_default());
+    }
+    let parts: Vec<String> = [
+        (Answer::Worse, "worse"),
+        (Answer::Better, "better"),
+        (Answer::NotWorse, "not worse"),
+        (Answer::CannotTell, "cannot tell"),
+    ]
+    .into_iter()
+    .filter(|(answer, _)| of(*answer) > 0)
+    .map(|(answer, word)| format!("{} {word}", of(answer)))
+    .collect();
+    let some = if worst == Answer::Worse && of(worst) < cells.len() { " in some cells" } else { "" };
+    format!("{says}{some}. Of {}: {}.", plural(cells.len(), "cell"), parts.join(", "))
+}
+
+/// The answer for all cells together: B is worse if it is so in one of them.
+fn worst(cells: &[CellComparison]) -> Answer {
+    cells.iter().map(|cell| cell.comparison.answer).max().unwrap_or(Answer::CannotTell)
+}
+
+/// The largest difference that an interval around 1 leaves possible, either way.
+fn no_more_than(low: f64, high: f64) -> String {
+    // Rounded up, so that the interval does not reach beyond the figure.
+    let most = (1e3 * (high - 1.0).max(1.0 - low)).ceil() / 10.0;
+    format!(", so there is no difference larger than {most:.1} %")
 }
 
 fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
@@ -180,8 +214,8 @@ fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<St
     }
     if !by_run {
         notes.push(
-            "With one run on a side the intervals do not include run-to-run variation. They are too narrow, so a worse B \
-             does not set the exit code to 3."
+            "With one run on a side the intervals do not include run-to-run variation: the answer is about these runs, and \
+             others may differ by more. Compare several runs of each side to include it."
                 .to_owned(),
         );
     }
@@ -191,7 +225,7 @@ fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<St
         }
     }
     if cells > 1 {
-        notes.push(format!("Answers are corrected for {cells} cells (Holm); the intervals are not corrected."));
+        notes.push(format!("Intervals, p-values and answers are corrected for {cells} cells (Bonferroni)."));
     }
     notes
 }
@@ -264,6 +298,82 @@ mod tests {
         assert_eq!((found.answer, cell.unit.as_str(), cell.block), (Answer::Worse, "bit/s", 1024));
         assert!(found.notes.iter().any(|note| note.contains("not paired")), "{:?}", found.notes);
         assert!(found.notes.iter().any(|note| note.contains("one run on a side")), "{:?}", found.notes);
+        assert!(found.statement.starts_with("B is worse than A by more than 1.00 %: B's goodput differs by -"));
+    }
+
+    /// A comparison of a pair of streams with these values.
+    fn of_values(a: &[f64], b: &[f64], tolerance: f64) -> RunComparison {
+        let run = |id: &str, values: &[f64]| run(id, vec![made("stream", 0, 1024, values)]);
+        stored_runs(&[&run("1", a)], &[&run("2", b)], tolerance, 0.95).unwrap()
+    }
+
+    #[test]
+    fn a_difference_that_cannot_be_judged_is_bounded_by_the_interval() {
+        let a = [1e9, 1.01e9, 0.99e9, 1.005e9, 0.995e9, 1e9];
+        let b = [1.001e9, 0.99e9, 1.012e9, 0.996e9, 1.004e9, 0.997e9];
+        let found = of_values(&a, &b, 0.005);
+        assert_eq!(found.answer, Answer::CannotTell);
+        let comparison = &found.cells[0].comparison;
+        let most = (1.0 - comparison.adjusted_low.unwrap()).max(comparison.adjusted_high.unwrap() - 1.0);
+        let largest = found.statement.split("no difference larger than ").nth(1).unwrap();
+        let percent: f64 = largest.split(' ').next().unwrap().parse().unwrap();
+        assert!(percent / 100.0 >= most && percent / 100.0 < most + 0.001, "{} {most}", found.statement);
+        assert!(found.statement.starts_with("Cannot tell whether B is worse"), "{}", found.statement);
+        // The same interval answers a question that it can answer.
+        let found = of_values(&a, &b, percent / 100.0);
+        assert_eq!(found.answer, Answer::NotWorse, "{}", found.statement);
+    }
+
+    #[test]
+    fn no_answer_contradicts_the_interval_beside_it() {
+        let mut random = SplitMix64::new(9);
+        let sizes: Vec<u64> = (1..=60).collect();
+        let mut side = |id: &str, drop: f64| {
+            let level = |block: &u64| 1e9 * (1.0 - drop * *block as f64 / 60.0);
+            run(id, sizes.iter().map(|block| stream(&mut random, *block, level(block))).collect())
+        };
+        let (a, b) = (side("1", 0.0), side("2", 0.03));
+        let found = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap();
+        let mut answers = BTreeSet::new();
+        for cell in &found.cells {
+            let Comparison { answer, p_value, adjusted_low, adjusted_high, .. } = cell.comparison;
+            let (low, high) = (adjusted_low.unwrap(), adjusted_high.unwrap());
+            let by_interval = match () {
+                () if high < 0.99 => Answer::Worse,
+                () if low > 1.0 / 0.99 => Answer::Better,
+                () if low > 0.99 => Answer::NotWorse,
+                () => Answer::CannotTell,
+            };
+            assert_eq!(answer, by_interval, "{cell:?}");
+            assert_eq!(p_value.unwrap() <= 0.05, !(low..=high).contains(&1.0), "{cell:?}");
+            assert!(low < cell.ratio.low.unwrap() && high > cell.ratio.high.unwrap(), "corrected: {cell:?}");
+            answers.insert(answer);
+        }
+        assert!(answers.len() > 1, "{answers:?}");
+        assert_eq!(found.answer, Answer::Worse);
+        assert!(found.statement.starts_with("B is worse than A by more than 1.00 % in some cells. Of 60 cells: "));
+    }
+
+    #[test]
+    fn programs_that_start_their_time_differently_are_named() {
+        let spoken = |id: &str, program: Option<&str>, pattern: &str| {
+            let mut outcome = made(pattern, 0, 1, &[1e9; 6]);
+            outcome.spec.speak = program.map(Into::into);
+            run(id, vec![outcome])
+        };
+        let note = |a: &Run, b: &Run| stored_runs(&[a], &[b], 0.01, 0.95).unwrap().notes[0].clone();
+        let (ours, theirs) = (spoken("1", None, "stream"), spoken("2", Some("iperf3"), "stream"));
+        assert!(note(&ours, &theirs).contains("the same event in thru and in iperf3 ("));
+        assert_eq!(note(&ours, &theirs), note(&theirs, &ours));
+        assert!(!note(&theirs, &spoken("3", Some("iperf3"), "stream")).contains("same event"));
+        // An import was measured by the program that it names.
+        let mut imported = spoken("4", None, "stream");
+        imported.header.origin = Some(Box::new(model::Origin { tool: "iperf3".into(), ..model::Origin::default() }));
+        assert!(note(&ours, &imported).contains("in thru and in iperf3"), "{}", note(&ours, &imported));
+        assert!(!note(&theirs, &imported).contains("same event"));
+        // The median of round trips has no such time.
+        let trips = [spoken("5", None, "pingpong"), spoken("6", Some("netpipe"), "pingpong")];
+        assert!(!note(&trips[0], &trips[1]).contains("same event"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{Answer, Ratio, Run};
+use model::{Ratio, Run};
 use session::failure::{self, Failure};
 use session::paired::check_tolerance;
 
@@ -61,10 +61,5 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     } else {
         out!("{}", report::comparison(&found, output::columns(), args.verbose));
     }
-    // One run per side does not show the run-to-run variation, so the answer cannot be "worse".
-    let several = a.len() > 1 && b.len() > 1;
-    Ok(match found.answer {
-        Answer::Worse if !several => failure::CANNOT_TELL,
-        answer => failure::of_answer(answer),
-    })
+    Ok(failure::of_answer(found.answer))
 }
