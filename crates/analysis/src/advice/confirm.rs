@@ -5,7 +5,7 @@
 //! level that looked best among many, partly by chance. The p-values of all comparisons are corrected together (Holm), so the
 //! probability of any false positive of a run is at most 5 %.
 
-use crate::stats::{Interval, SubsetMeans, holm, mean};
+use crate::stats::{Interval, SubsetMeans, holm, holm_errors, mean};
 use model::SplitMix64;
 
 use super::search::{Levels, Search, SearchRule, TrialScore};
@@ -155,9 +155,11 @@ impl Confirmation {
     pub fn judged(&self) -> Vec<Confirmed> {
         let means = |values: &[f64]| SubsetMeans::new(values, self.rule.seed ^ SUBSETS);
         let raw: Vec<f64> = self.compared.iter().map(|compared| means(&compared.gains).p_value(0.0)).collect();
-        let judge = |(compared, p): (&Compared, f64)| {
+        // Intervals and p-values alike are corrected for the number of comparisons.
+        let errors = holm_errors(&raw, 1.0 - CONFIDENCE + 1e-12);
+        let judge = |((compared, p), error): ((&Compared, f64), f64)| {
             let gain = mean(&compared.gains);
-            let interval = means(&compared.gains).interval(CONFIDENCE);
+            let interval = means(&compared.gains).interval(1.0 - error);
             let changes = &compared.goodput_changes;
             let goodput = mean(changes).map(|change| (change, means(changes).interval(CONFIDENCE)));
             let keeps_goodput = self.rule.min_goodput.is_none_or(|min| {
@@ -169,7 +171,7 @@ impl Confirmation {
             let dimension = compared.dimension;
             Confirmed { dimension, gain, interval, goodput, p_value, rounds: compared.gains.len(), confirmed }
         };
-        self.compared.iter().zip(holm(&raw)).map(judge).collect()
+        self.compared.iter().zip(holm(&raw)).zip(errors).map(judge).collect()
     }
 }
 

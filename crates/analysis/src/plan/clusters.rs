@@ -60,7 +60,7 @@ fn within(matrix: &Matrix) -> Option<Test> {
     let standard_error = matrix.fit.scale() * variance.sqrt();
     let test = MeanDifference { value: matrix.within, standard_error, df: matrix.fit.df() };
     let cells = cells(matrix, |row, column| matrix.clusters[0][row] == matrix.clusters[1][column]);
-    Some(Test { kind: matrix.kind, of: Of::Within { label }, test, cells, pairs: matrix.values.len() })
+    Some(Test { kind: matrix.kind, of: Of::Within { label }, test, cells, pairs: matrix.values.len(), error: None })
 }
 
 /// The places of the members of each cluster.
@@ -111,7 +111,7 @@ fn of_role(matrix: &Matrix, side: usize, role: Side) -> Vec<Test> {
         let test = MeanDifference { value, standard_error: spread * variance.sqrt(), df: df as f64 };
         let of = Of::Cluster { name: (*name).to_owned(), role };
         let cells = cells(matrix, |row, column| own.contains(&[row, column][side]));
-        tests.push(Test { kind: matrix.kind, of, test, cells, pairs: matrix.values.len() });
+        tests.push(Test { kind: matrix.kind, of, test, cells, pairs: matrix.values.len(), error: None });
     }
     tests
 }
@@ -143,7 +143,14 @@ fn between(matrix: &Matrix) -> Vec<Test> {
         let is_between = |row: usize, column: usize| {
             matrix.clusters[0][row].as_deref() == Some(from) && matrix.clusters[1][column].as_deref() == Some(to)
         };
-        tests.push(Test { kind: matrix.kind, of, test, cells: cells(matrix, is_between), pairs: matrix.values.len() });
+        tests.push(Test {
+            kind: matrix.kind,
+            of,
+            test,
+            cells: cells(matrix, is_between),
+            pairs: matrix.values.len(),
+            error: None,
+        });
     }
     tests
 }

@@ -2,11 +2,11 @@
 //!
 //! Everything is computed on the logarithm of the values, so an effect is a ratio. Conditions are the same for all cells of a round,
 //! so each round gives one value of an effect: the mean over all pairs of cells that differ in that factor alone. The interval is
-//! Student's over the rounds, with Holm's correction over all effects of the run.
+//! Student's over the rounds. Interval and significance have Holm's correction over all effects of the run.
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Retest, RunHeader};
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Name, Outcome, Pass, Plan, Retest, RunHeader};
 
 use super::best::best;
 use super::groups::{of_groups, with_sums};
@@ -14,9 +14,10 @@ use super::hosts::of_hosts;
 use super::logs::{Logs, as_goodput, logs, noun};
 use super::traffic_steps::{of_traffic, traffic_curves, with_totals};
 use super::{KINDS, across_kinds, dimensions, is_of_traffic, levels, of_kind, part, sizes_of_curves};
-use crate::findings::wording::{confidence, plural, value};
+use crate::compare::other_clock;
+use crate::findings::wording::{confidence, plural, sentence, value};
 use crate::outcome::Headline;
-use crate::stats::{Interval, MeanDifference, holm, mean, sample_sd};
+use crate::stats::{Interval, MeanDifference, holm_errors, mean, sample_sd};
 
 /// Fewest rounds with an interval.
 const MIN_ROUNDS: usize = 3;
@@ -32,6 +33,8 @@ struct Effect {
     /// One value per round.
     rounds: Vec<f64>,
     cells: Vec<u32>,
+    /// What to know about it.
+    note: Option<String>,
 }
 
 /// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
@@ -221,7 +224,20 @@ impl ComparableCells<'_> {
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
         let at = at.map_or_else(String::new, |(other, level)| format!(" at {other} {level}"));
         let what = format!("{name} {} → {}{at}: {}", pair[0], pair[1], noun(self.kind));
-        Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, self.logs), cells }
+        let note = self.clocks(&sums);
+        Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, self.logs), cells, note }
+    }
+
+    /// What to know where these cells were measured by different programs.
+    fn clocks(&self, sums: &[Vec<(f64, u32)>]) -> Option<String> {
+        if self.kind == Headline::RoundTrip {
+            return None;
+        }
+        let program = |id: u32| self.cells.iter().find(|cell| cell.id == id)?.spec.speak.as_ref().map(Name::as_str);
+        sums.iter().find_map(|sum| match sum[..] {
+            [(_, high), (_, low)] => other_clock(program(low), program(high)),
+            _ => None,
+        })
     }
 }
 
@@ -243,7 +259,7 @@ fn interaction(
     let sums: Vec<Vec<(f64, u32)>> = corners[0].keys().filter_map(quad).collect();
     let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
     let what = format!("{one} {low} → {high} interacts with {other}: effect at {last} relative to {first}");
-    Some(Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, logs), cells })
+    Some(Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, logs), cells, note: None })
 }
 
 /// Pairs of hosts that were measured in both directions, compared over all other factors.
@@ -267,7 +283,13 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
         };
         let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", figure(&forward), figure(&reverse), noun(kind));
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-        effects.push(Effect { kind: FindingKind::Asymmetry, what, rounds: over_rounds(&sums, logs), cells });
+        effects.push(Effect {
+            kind: FindingKind::Asymmetry,
+            what,
+            rounds: over_rounds(&sums, logs),
+            cells,
+            note: None,
+        });
     }
     effects
 }
@@ -282,31 +304,29 @@ fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)>
 }
 
 fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
-    let sizes: Vec<(Effect, MeanDifference, Interval)> = effects
+    let sizes: Vec<(Effect, MeanDifference)> = effects
         .into_iter()
         .filter_map(|effect| {
-            let (test, interval) = tested(&effect.rounds, level)?;
-            Some((effect, test, interval))
+            let (test, _) = tested(&effect.rounds, level)?;
+            Some((effect, test))
         })
         .collect();
-    let p: Vec<f64> =
-        sizes.iter().map(|(_, test, _)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
-    let corrected = holm(&p);
+    let p: Vec<f64> = sizes.iter().map(|(_, test)| (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0)).collect();
+    let errors = holm_errors(&p, 1.0 - level);
     let number = sizes.len();
-    let findings = sizes.into_iter().zip(corrected).filter_map(|((effect, test, interval), p)| {
-        let significant = p <= 1.0 - level;
+    let findings = sizes.into_iter().zip(p.into_iter().zip(errors)).filter_map(|((effect, test), (p, error))| {
+        let significant = p <= error;
+        let interval = test.interval(1.0 - error)?;
         // Symmetric pairs of hosts are not reported.
         if effect.kind == FindingKind::Asymmetry && !significant {
             return None;
         }
         let rounds = effect.rounds.len();
-        let significance = match (significant, number) {
-            (false, _) => ", not significant".to_owned(),
-            (true, 1) => ", significant".to_owned(),
-            (true, _) => format!(", significant, corrected for {number} comparisons"),
-        };
+        let significance = if significant { ", significant" } else { ", not significant" };
+        let corrected = if number > 1 { format!(", corrected for {number} comparisons") } else { String::new() };
+        let note = effect.note.map_or(String::new(), |note| format!(" {}", sentence(&note)));
         let statement = format!(
-            "{} {} ({} interval over {}{significance}).",
+            "{} {} ({} interval over {}{significance}{corrected}).{note}",
             effect.what,
             change(test.value, interval),
             confidence(level),
@@ -319,7 +339,7 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
             low: Some(interval.low.exp()),
             high: Some(interval.high.exp()),
             confidence: level,
-            method: "Student's t over rounds, on the logarithm of the ratio".into(),
+            method: format!("Student's t over rounds, on the logarithm of the ratio{corrected}"),
             n: u32::try_from(rounds).unwrap_or(u32::MAX),
         };
         let mut cells = effect.cells;
@@ -379,6 +399,50 @@ mod tests {
         );
         let ratio = of_plan(&run.header, &run.outcomes, &run.passes, &[])[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
+    }
+
+    #[test]
+    fn an_interval_excludes_no_effect_exactly_if_the_effect_is_significant() {
+        // Many levels with effects from none to large: without the correction of the interval some contradict each other.
+        let levels: Vec<String> = (0..24).map(|level| level.to_string()).collect();
+        let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+        let (mut significant, mut not) = (0, 0);
+        for seed in 0..6 {
+            let mut random = SplitMix64::new(seed);
+            let run = planned(&[("n", &levels)], "stream", 5, |levels, _| {
+                let n: f64 = levels["n"].parse().unwrap();
+                1e9 * (1.0 + 0.01 * n * n / 2.0) * (1.0 + 0.01 * random.normal())
+            });
+            for finding in of_plan(&run.header, &run.outcomes, &run.passes, &[]) {
+                let Some(Estimate { low: Some(low), high: Some(high), .. }) = finding.estimate else { continue };
+                let claimed = !finding.statement.contains("not significant");
+                assert_eq!(claimed, !(low..=high).contains(&1.0), "{}", finding.statement);
+                assert!(finding.statement.contains("corrected for 23 comparisons"), "{}", finding.statement);
+                *(if claimed { &mut significant } else { &mut not }) += 1;
+            }
+        }
+        assert!(significant > 10 && not > 10, "{significant} and {not}");
+    }
+
+    #[test]
+    fn levels_of_two_programs_have_a_note_on_their_clocks() {
+        let of = |pattern| {
+            let mut random = SplitMix64::new(3);
+            let mut run = planned(&[("system", &["linux", "netbsd"]), ("flows", &["1", "4"])], pattern, 5, |_, _| {
+                1e9 * (1.0 + 0.01 * random.normal())
+            });
+            for cell in run.header.cells.iter_mut().filter(|cell| cell.levels["system"] == "netbsd") {
+                cell.spec.speak = Some("iperf3".into());
+            }
+            statements(&run)
+        };
+        let said = of("stream");
+        let noted: Vec<bool> = said
+            .iter()
+            .map(|one| one.contains(" The time of a trial does not start at the same event in thru and in iperf3 "))
+            .collect();
+        assert!(said[0].starts_with("system ") && noted == [true, false, false], "{said:#?}");
+        assert!(of("pingpong").iter().all(|one| !one.contains("iperf3")));
     }
 
     #[test]

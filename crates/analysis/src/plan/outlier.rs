@@ -19,6 +19,8 @@ pub(super) struct Test {
     pub(super) cells: Vec<u32>,
     /// Pairs of the matrix.
     pub(super) pairs: usize,
+    /// The error of its interval, corrected as the test is ([`holm_errors`]); `None` before that.
+    pub(super) error: Option<f64>,
 }
 
 /// What a test is of.
@@ -53,6 +55,21 @@ pub(super) enum Of {
 }
 
 impl Test {
+    /// The interval of the difference, corrected for the number of tests; `level` before that is known.
+    fn interval(&self, level: f64) -> Option<Interval> {
+        self.test.interval(self.error.map_or(level, |error| 1.0 - error))
+    }
+
+    /// Two-sided p-value of the hypothesis that there is no difference, for this test alone.
+    pub(super) fn p_value(&self) -> f64 {
+        (2.0 * self.test.p_above(0.0).min(self.test.p_below(0.0))).min(1.0)
+    }
+
+    /// Whether the difference is large enough and significant after the correction.
+    pub(super) fn stands_out(&self) -> bool {
+        self.error.is_some_and(|error| self.p_value() <= error) && self.test.value.abs() >= LEAST.ln()
+    }
+
     /// The finding, with `more` after what stands out.
     pub(super) fn finding(&self, level: f64, number: usize, more: &str) -> Option<Finding> {
         let [called, _, rest] = self.words(level, "is")?;
@@ -76,7 +93,7 @@ impl Test {
 
     /// What stands out as it is called, the same without a judgement, and by how much it differs, in the tense of `is`.
     fn words(&self, level: f64, is: &str) -> Option<[String; 3]> {
-        let interval = self.test.interval(level)?;
+        let interval = self.interval(level)?;
         let lower = self.test.value < 0.0;
         let slow = lower != (self.kind == Headline::RoundTrip);
         let speed = if slow { "slow" } else { "fast" };
@@ -136,7 +153,7 @@ impl Test {
     }
 
     fn stated(&self, level: f64, number: usize, what: &str, kind: FindingKind) -> Option<Finding> {
-        let interval = self.test.interval(level)?;
+        let interval = self.interval(level)?;
         let statement = format!(
             "{what} ({} interval, robust fit of rows and columns over {}, corrected for {}).",
             confidence(level),

@@ -1,7 +1,7 @@
 //! Which hosts, clusters of hosts and pairs stand out of a matrix ([`Matrix`]).
 //!
 //! A host stands out if its effect differs from the median effect of the other hosts in that role, and a pair if its value differs from
-//! what its two hosts' other pairs make expect: by [`LEAST`] or more, and significantly by Student's t on the spread of the pairs, which is
+//! what its two hosts' other pairs make expect: by [`LEAST`](super::outlier::LEAST) or more, and significantly by Student's t on the spread of the pairs, which is
 //! not taken to be below that of the trials. A cluster, such as a rack, stands out if its hosts do together, and two clusters if the pairs
 //! between them do; their hosts and pairs are then compared with each other. Holm's correction is over all clusters of the run's matrices,
 //! and over all their hosts and pairs.
@@ -11,9 +11,9 @@ use model::{Outcome, RunHeader};
 use super::KINDS;
 use super::clusters::{self, Named};
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test};
+use super::outlier::{Of, Test};
 use crate::stats::two_way::Side;
-use crate::stats::{MeanDifference, holm};
+use crate::stats::{MeanDifference, holm_errors};
 
 /// What stands out of a run's matrices, before it is worded.
 pub(super) struct StandingOut {
@@ -30,9 +30,10 @@ impl StandingOut {
     pub(super) fn of(header: &RunHeader, outcomes: &[Outcome]) -> Self {
         let level = header.stopping.confidence;
         let matrices: Vec<Matrix> = KINDS.into_iter().filter_map(|kind| Matrix::new(header, outcomes, kind)).collect();
-        let groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
+        let mut groups: Vec<Test> = matrices.iter().flat_map(clusters::tests).collect();
         let groups_number = groups.len();
-        let groups = significant(groups, level);
+        correct(&mut groups.iter_mut().collect::<Vec<_>>(), level);
+        groups.retain(Test::stands_out);
         let mut tests = Vec::new();
         for (number, matrix) in matrices.iter().enumerate() {
             let named: Vec<Named<'_>> =
@@ -41,9 +42,8 @@ impl StandingOut {
             tests.extend(of_matrix(matrix, &named, directions).into_iter().map(|test| (number, test)));
         }
         let number = tests.len();
-        let (numbers, tests): (Vec<usize>, Vec<Test>) = tests.into_iter().unzip();
-        let kept = significant_of(&tests, level);
-        let tests = numbers.into_iter().zip(tests).zip(kept).filter(|(_, kept)| *kept).map(|(test, _)| test).collect();
+        correct(&mut tests.iter_mut().map(|(_, test)| test).collect::<Vec<_>>(), level);
+        tests.retain(|(_, test)| test.stands_out());
         Self { matrices, groups, groups_number, tests, number }
     }
 
@@ -60,17 +60,10 @@ impl StandingOut {
     }
 }
 
-/// The tests that are significant after Holm's correction and large enough.
-fn significant(tests: Vec<Test>, level: f64) -> Vec<Test> {
-    let kept = significant_of(&tests, level);
-    tests.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(test, _)| test).collect()
-}
-
-fn significant_of(tests: &[Test], level: f64) -> Vec<bool> {
-    let p: Vec<f64> =
-        tests.iter().map(|one| (2.0 * one.test.p_above(0.0).min(one.test.p_below(0.0))).min(1.0)).collect();
-    let large = |one: &Test| one.test.value.abs() >= LEAST.ln();
-    tests.iter().zip(holm(&p)).map(|(one, p)| p <= 1.0 - level && large(one)).collect()
+/// Gives each test the error that Holm's procedure leaves it, all together at `level`.
+fn correct(tests: &mut [&mut Test], level: f64) {
+    let p: Vec<f64> = tests.iter().map(|one| one.p_value()).collect();
+    tests.iter_mut().zip(holm_errors(&p, 1.0 - level)).for_each(|(test, error)| test.error = Some(error));
 }
 
 /// The tests of a matrix's hosts and pairs, apart from what its named clusters explain; with `directions` also of the difference of each
@@ -78,7 +71,7 @@ fn significant_of(tests: &[Test], level: f64) -> Vec<bool> {
 fn of_matrix(matrix: &Matrix, named: &[Named<'_>], directions: bool) -> Vec<Test> {
     let mut tests = Vec::new();
     let pairs = matrix.values.len();
-    let mut add = |of, test, cells| tests.push(Test { kind: matrix.kind, of, test, cells, pairs });
+    let mut add = |of, test, cells| tests.push(Test { kind: matrix.kind, of, test, cells, pairs, error: None });
     let sides = [Side::Rows, Side::Columns].into_iter().enumerate();
     for (side, role) in sides {
         let mut cells: Vec<Vec<u32>> = vec![Vec::new(); matrix.hosts[side].len()];

@@ -30,5 +30,5 @@ pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
 pub use summary::{mean, quantile, sample_sd};
 pub use trend::{Trend, median_deviation, trend};
-pub use two_sample::{MeanDifference, holm};
+pub use two_sample::{MeanDifference, holm, holm_errors};
 pub use variance::{VarianceSplit, variance_split};

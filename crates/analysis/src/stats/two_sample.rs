@@ -71,6 +71,22 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
+/// The error at which [`holm`] tests each of these p-values, in the order given, if all tests together may err with `error`: those that
+/// are rejected each at their own step, all others at the step that ended the procedure. So an interval with this error excludes the
+/// tested value exactly if the corrected p-value is at most `error`.
+#[must_use]
+pub fn holm_errors(p_values: &[f64], error: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let step = |rank: usize| error / (p_values.len() - rank) as f64;
+    let rejected = order.iter().enumerate().take_while(|(rank, at)| p_values[**at] <= step(*rank)).count();
+    let mut errors = vec![error; p_values.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        errors[at] = step(rank.min(rejected));
+    }
+    errors
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,7 +134,31 @@ mod tests {
         assert!((1_860..=1_940).contains(&covered), "{covered} of 2000");
     }
 
+    #[test]
+    fn each_p_value_is_tested_at_its_step() {
+        let errors = holm_errors(&[0.04, 0.001, 0.2, 0.01], 0.06);
+        let expected = [0.03, 0.015, 0.03, 0.02];
+        assert!(errors.iter().zip(expected).all(|(is, should)| (is - should).abs() < 1e-12), "{errors:?}");
+        assert_eq!(holm_errors(&[], 0.05), [0.0; 0]);
+        assert_eq!(holm_errors(&[0.9], 0.05), [0.05]);
+    }
+
     proptest! {
+        #[test]
+        fn an_interval_at_holms_error_excludes_what_holm_rejects(
+            differences in prop::collection::vec((-4.0f64..4.0, 0.1f64..1.0, 2.0f64..20.0), 1..12),
+        ) {
+            let all: Vec<MeanDifference> = differences
+                .iter()
+                .map(|(value, standard_error, df)| MeanDifference { value: *value, standard_error: *standard_error, df: *df })
+                .collect();
+            let p: Vec<f64> = all.iter().map(|one| 2.0 * one.p_above(0.0).min(one.p_below(0.0))).collect();
+            for ((one, corrected), error) in all.iter().zip(holm(&p)).zip(holm_errors(&p, 0.05)) {
+                prop_assume!((corrected - 0.05).abs() > 1e-6);
+                prop_assert_eq!(!one.interval(1.0 - error).unwrap().contains(0.0), corrected <= 0.05);
+            }
+        }
+
         #[test]
         fn holm_never_lowers_and_keeps_the_order(p in prop::collection::vec(0.0f64..1.0, 1..20)) {
             let corrected = holm(&p);
