@@ -170,7 +170,9 @@ fn kept(mut run: Run, source: &Source, refused: &[Refused]) -> Run {
 /// The outcome of a cell. The tallies of most files have no counts, so the rates of the summary are those of the estimate, and the
 /// printed ones of the senders.
 fn outcome(cell: &Cell, trials: Vec<Trial>, senders: &[f64], rule: &Stopping, curve: bool) -> Outcome {
-    let mut outcome = analysis::outcome(cell, trials, rule, Context { curve, ..Context::default() });
+    // What measured did not stop at our target, so its interval cannot have missed that.
+    let rule = Stopping { min_trials: rule.max_trials, ..rule.clone() };
+    let mut outcome = analysis::outcome(cell, trials, &rule, Context { curve, ..Context::default() });
     let value = outcome.estimate.as_ref().map(|estimate| estimate.value);
     let summary = &mut outcome.summary;
     // Files have no CPU time of threads, so there is no cost.
