@@ -40,17 +40,12 @@ impl CurvePoint {
             Headline::Goodput => (bits / estimate.value, estimate.clone()),
             Headline::Transactions => return None,
         };
-        let df = f64::from(estimate.n.max(2) - 1);
-        let se = estimate
-            .relative_half_width()
-            .zip(t_critical(estimate.confidence, df))
-            .map(|(half_width, critical)| half_width / critical);
         Some(Self {
             cell: outcome.cell,
             block: outcome.spec.block,
             ln_time: time.ln(),
-            se,
-            df,
+            se: relative_se(estimate),
+            df: df_of(estimate),
             round_trip: headline == Headline::RoundTrip,
             rate,
         })
@@ -60,6 +55,15 @@ impl CurvePoint {
     pub(crate) fn ln_block(&self) -> f64 {
         (self.block as f64).ln()
     }
+}
+
+fn df_of(estimate: &Estimate) -> f64 {
+    f64::from(estimate.n.max(2) - 1)
+}
+
+/// The standard error of an estimate as a fraction of its value, from its interval; `None` if it has none.
+pub(crate) fn relative_se(estimate: &Estimate) -> Option<f64> {
+    Some(estimate.relative_half_width()? / t_critical(estimate.confidence, df_of(estimate))?)
 }
 
 /// NetPIPE's rate from an RTT in ns: `bits` over it. A longer time is a lower rate, so the ends of the interval are swapped.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cell, Factor, FactorKind, Outcome, Run, Spec, Unpaired};
 
 use super::environment;
+use crate::curve::relative_se;
 use crate::outcome::{Headline, sample};
 
 /// The matched cells of both sides, and the unmatched ones.
@@ -31,6 +32,9 @@ pub(super) struct Side<'a> {
     pub(super) levels: BTreeMap<String, String>,
     /// The logarithms of the values of each run.
     pub(super) runs: Vec<Vec<f64>>,
+    /// For each run the variance of its mean logarithm by the interval that a point of a curve states, which includes the level that
+    /// all sizes of the run share; 0 for other cells, whose values are independent.
+    pub(super) stated: Vec<f64>,
     /// The first run that has it, and its number there.
     first: (&'a str, u32),
     /// Why it cannot be compared.
@@ -211,7 +215,16 @@ impl Names {
                     let (spec, headline) = (&outcome.spec, self.headline(&outcome.spec));
                     let program = spec.speak.as_ref().map(ToString::to_string);
                     let program = program.or_else(|| run.header.origin.as_ref().map(|origin| origin.tool.clone()));
-                    let side = Side { spec, program, headline, levels, runs: Vec::new(), first, problem: None };
+                                        let side = Side {
+                        spec,
+                        program,
+                        headline,
+                        levels,
+                        runs: Vec::new(),
+                        stated: Vec::new(),
+                        first,
+                        problem: None,
+                    };
                     sides.push((key.clone(), side));
                     sides.len() - 1
                 });
@@ -228,6 +241,7 @@ impl Names {
                     side.problem = Some(format!("no value in run {id}"));
                 } else {
                     side.runs.push(values);
+                    side.stated.push(stated_variance(outcome));
                 }
             }
         }
@@ -238,6 +252,12 @@ impl Names {
         }
         sides
     }
+}
+
+/// The variance of the logarithm of a curve's point by its interval; 0 if the point has no part of its own, and for other outcomes.
+fn stated_variance(outcome: &Outcome) -> f64 {
+    let of_curve = outcome.estimate.as_ref().filter(|_| outcome.summary.within_pass.is_some());
+    of_curve.and_then(relative_se).map_or(0.0, |se| se * se)
 }
 
 /// A cell's levels without those of observed factors, which are facts of the hosts.

@@ -106,7 +106,12 @@ impl<'a> Compared<'a> {
             if by_run { side.runs.iter().filter_map(|run| mean(run)).collect() } else { side.runs.concat() }
         };
         let (first, second) = (values(a), values(b));
-        let difference = MeanDifference::new(&first, &second);
+        // The runs' own means already vary with their levels.
+        let least = |side: &Side<'_>| {
+            let runs = side.stated.len().max(1) as f64;
+            if by_run { 0.0 } else { side.stated.iter().sum::<f64>() / (runs * runs) }
+        };
+        let difference = MeanDifference::with_least_variances(&first, &second, [least(a), least(b)]);
         let pattern = match (a.spec.pattern.as_str(), b.spec.pattern.as_str()) {
             (a, b) if a == b => a.to_owned(),
             (a, b) => format!("{a}/{b}"),
@@ -425,6 +430,53 @@ mod tests {
             .count();
         // 5 % of 400 are 20, plus three standard errors.
         assert!(alarms <= 33, "{alarms} of 400");
+    }
+
+    /// A curve of twenty sizes and sixteen passes: its level wanders by a few percent from pass to pass, and its legs by 1 %.
+    fn wandering_curve(id: &str, random: &mut SplitMix64) -> Run {
+        let mut level = 0.0;
+        let levels: Vec<f64> = (0..16)
+            .map(|_| {
+                level = 0.8 * level + 0.03 * random.normal();
+                level
+            })
+            .collect();
+        let spec = |cell: u32| model::Spec { block: 64 + u64::from(cell), ..model::Spec::new("tcp", "pingpong") };
+        let legs = |cell: u32, random: &mut SplitMix64| -> Vec<model::Trial> {
+            let leg = |(pass, level): (u32, &f64)| model::Trial {
+                cell,
+                pass,
+                position: cell,
+                near: model::EndTally::default(),
+                far: model::EndTally::default(),
+                ledger: model::Ledger::default(),
+                value: Some(20_000.0 * (level + 0.01 * random.normal()).exp()),
+                verdicts: Vec::new(),
+            };
+            (0..).zip(&levels).map(leg).collect()
+        };
+        let trials: Vec<Vec<model::Trial>> = (0..20).map(|cell| legs(cell, random)).collect();
+        let parts = crate::outcome::parts(&trials.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let outcomes = (0..).zip(trials).zip(parts).map(|((cell, trials), parts)| {
+            let context = crate::Context { curve: true, legs: true, parts: Some(parts), ..crate::Context::default() };
+            crate::outcome(&model::Cell::new(cell, spec(cell)), trials, &Stopping::default(), context)
+        });
+        run(id, outcomes.collect())
+    }
+
+    #[test]
+    fn the_interval_of_two_curves_includes_the_level_that_each_states() {
+        let mut random = SplitMix64::new(8);
+        let (mut covered, mut cells) = (0, 0);
+        for _ in 0..60 {
+            let (a, b) = (wandering_curve("1", &mut random), wandering_curve("2", &mut random));
+            let found = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap();
+            cells += found.cells.len();
+            let holds = |cell: &&CellComparison| cell.ratio.low <= Some(1.0) && Some(1.0) <= cell.ratio.high;
+            covered += found.cells.iter().filter(holds).count();
+        }
+        // Without the levels a third of the intervals misses the truth.
+        assert!(covered as f64 >= 0.93 * f64::from(cells as u32), "{covered} of {cells}");
     }
 
     #[test]

@@ -21,8 +21,17 @@ impl MeanDifference {
     /// `None` if a sample has fewer than two values.
     #[must_use]
     pub fn new(first: &[f64], second: &[f64]) -> Option<Self> {
-        let part = |values: &[f64]| Some((sample_sd(values)?.powi(2) / values.len() as f64, values.len() as f64 - 1.0));
-        let ((one, one_df), (two, two_df)) = (part(first)?, part(second)?);
+        Self::with_least_variances(first, second, [0.0; 2])
+    }
+
+    /// The same for means whose variances are at least `least`, the first sample's first: values that depend on each other spread less
+    /// than their mean is uncertain.
+    #[must_use]
+    pub fn with_least_variances(first: &[f64], second: &[f64], least: [f64; 2]) -> Option<Self> {
+        let part = |values: &[f64], least: f64| {
+            Some(((sample_sd(values)?.powi(2) / values.len() as f64).max(least), values.len() as f64 - 1.0))
+        };
+        let ((one, one_df), (two, two_df)) = (part(first, least[0])?, part(second, least[1])?);
         let variance = one + two;
         let df = if variance > 0.0 {
             variance.powi(2) / (one.powi(2) / one_df + two.powi(2) / two_df)
