@@ -80,8 +80,8 @@ fn netpipe_rate(round_trip: &Estimate, bits: f64) -> Estimate {
 }
 
 /// The points of a curve, ascending by block, one per block.
-pub(crate) fn points(outcomes: &[Outcome]) -> Vec<CurvePoint> {
-    let mut points: Vec<CurvePoint> = outcomes.iter().filter_map(CurvePoint::of).collect();
+pub(crate) fn points<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<CurvePoint> {
+    let mut points: Vec<CurvePoint> = outcomes.into_iter().filter_map(CurvePoint::of).collect();
     points.sort_by_key(|point| point.block);
     points.dedup_by_key(|point| point.block);
     points
@@ -143,6 +143,19 @@ pub(crate) fn groups(points: &[CurvePoint]) -> Vec<Group> {
         rest = &rest[taken..];
     }
     groups
+}
+
+/// Of ascending block sizes those that only stand beside another one: the outer members of NetPIPE's triples (size - 3, size, size + 3).
+#[must_use]
+pub fn neighbours(sizes: &[u64]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let mut rest = sizes;
+    while let [low, middle, high, ..] = *rest {
+        let taken = if is_triple(low, middle, high) { 3 } else { 1 };
+        found.extend([low, high].into_iter().filter(|_| taken == 3));
+        rest = &rest[taken..];
+    }
+    found
 }
 
 fn is_triple(low: u64, middle: u64, high: u64) -> bool {

@@ -82,7 +82,7 @@ pub use median::median;
 pub use mix::{Mix, MixStep, SizeCount};
 pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
 pub use origin::{Origin, OriginLine, OriginRow};
-pub use outcome::{Outcome, Seconds, Shares, StartUp, Summary, Trust};
+pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
 pub use payload::{Payload, PayloadKind};
 pub use plain::{plain, plain_lines};

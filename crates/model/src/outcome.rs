@@ -136,6 +136,9 @@ pub struct Summary {
     /// of the machine). It shows how certain the point is relative to the others; `estimate` includes both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_pass: Option<Estimate>,
+    /// For the fastest size of a curve: what was measured anew to check the peak; null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<PeakCheck>,
     /// The highest goodput that the path could carry; null if no bound is known.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
@@ -229,4 +232,20 @@ pub enum Trust {
     Low,
     /// Stalled, the ends disagree, or no trial was complete: do not use the figures.
     None,
+}
+
+/// The check of a curve's peak after its passes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PeakCheck {
+    /// The rate of the size on fresh passes, which did not choose it, bit/s: NetPIPE's for round trips, the goodput for streams. Null
+    /// if too few passes fit into the budget.
+    pub fresh: Option<Estimate>,
+    /// What streams carried after their start, which empties the token buckets on the path, bit/s: the goodput, for round trips the
+    /// harmonic mean of both directions, as a block goes there and back. Null if the transport is not TCP's, or the streams did not
+    /// fit into the budget.
+    pub sustained: Option<Estimate>,
+    /// The share of its time in which the busier thread of the two ends ran during the streams, as a fraction: the median over the
+    /// streams. Where both threads mostly did not run, the path limits. Null if it is unreported.
+    pub busy: Option<f64>,
 }

@@ -1,13 +1,13 @@
 //! The state of each cell of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::Context;
 use analysis::outcome::point;
 use analysis::stats::{Parts, Sequential, passes_needed};
 use model::{
-    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, Retest, RttTally, RunHeader, Shared, Spec, Stopping,
-    Trial, Verdict,
+    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, PeakCheck, Retest, RttTally, RunHeader, Shared,
+    Spec, Stopping, Trial, Verdict,
 };
 
 use crate::PassResult;
@@ -70,6 +70,8 @@ pub struct CellState {
     pub idle: Option<RttTally>,
     /// Of the smallest size of a curve: its stamped round trips.
     anatomy: Option<Anatomy>,
+    /// Of the fastest size of a curve: the check of the peak.
+    check: Option<PeakCheck>,
     /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,
     /// Of a curve: it has converged as of the last analysis. It stays open, because the level that all sizes share moves on.
@@ -105,6 +107,7 @@ impl Cells {
             remark: None,
             idle: None,
             anatomy: None,
+            check: None,
             adopted: false,
             settled: false,
             cell,
@@ -265,6 +268,7 @@ impl Cells {
             histogram: state.histogram.filter(|_| !state.adopted),
             idle: state.idle,
             anatomy: state.anatomy,
+            check: state.check,
             parts: self.parts.remove(&id),
         };
         let mut outcome = analysis::outcome(&state.cell, state.trials, &self.rule, context);
@@ -365,6 +369,13 @@ impl Cells {
         }
     }
 
+    /// Gives an open size of a curve the check of the peak.
+    pub(crate) fn check(&mut self, id: u32, check: PeakCheck) {
+        if let Some(state) = self.open.get_mut(&id) {
+            state.check = Some(check);
+        }
+    }
+
     /// Adds a verdict to one open cell.
     pub fn remark_on(&mut self, id: u32, verdict: Verdict) {
         if let Some(state) = self.open.get_mut(&id) {
@@ -449,6 +460,15 @@ impl Cells {
     pub fn thin(&mut self, kept: &[u32]) {
         self.open.retain(|id, state| !state.trials.is_empty() || kept.contains(id));
         self.remark(Verdict::Thinned);
+    }
+
+    /// Drops the cells of these blocks that have no trial; the others say that they are not all.
+    pub fn leave_out(&mut self, blocks: &BTreeSet<u64>) {
+        let before = self.open.len();
+        self.open.retain(|_, state| !state.trials.is_empty() || !blocks.contains(&state.cell.spec.block));
+        if self.open.len() < before {
+            self.remark(Verdict::Thinned);
+        }
     }
 
     /// Drops the cells without a trial that `beyond` selects, and adds a verdict to the largest block that stays.

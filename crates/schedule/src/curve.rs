@@ -1,11 +1,12 @@
 //! A curve over block sizes: interleaved passes over all sizes, with fresh connections for each pass. A size that has converged
 //! gets no more trials.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{Cell, Direction, Event, Order, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
 
 use crate::cells::CellState;
+use crate::curve_check::{CHECK_SHARE, Check};
 use crate::state::RunState;
 use crate::{Completed, End, FailureKind, Leg, Machine, Step};
 
@@ -22,6 +23,8 @@ pub struct CurvePlan {
     pub ceiling: bool,
     /// Also stamps round trips of the smallest block, for a part of the budget, if there is one.
     pub anatomy: bool,
+    /// Also checks the peak by fresh passes and streams, for a part of the budget.
+    pub check: bool,
 }
 
 /// Exchanges of each flow before the first timed one of a pass, so that slow start and cold caches are left out. NetPIPE makes
@@ -40,12 +43,17 @@ const LEG_NS: (u64, u64) = (500_000, 10_000_000);
 const LEGS_IN_BUDGET: u64 = 100;
 /// Legs that each size should get, so that it has an interval.
 const WANTED_LEGS: f64 = 12.0;
+/// Legs of each size for which the budget must suffice, or larger sizes are left out: more than wanted, because a pass takes longer
+/// than its legs.
+const PLANNED_LEGS: u64 = 15;
 /// The smallest share of the passes that a size takes part in for its cost.
 const LEAST_SHARE: f64 = 0.125;
 /// The share of the passes that a size takes part in after it has converged: the level that all sizes share moves on.
 const SETTLED_SHARE: f64 = 0.25;
 /// A leg of each size must fit into this part of the budget; otherwise sizes between are left out.
 const PASS_SHARE: u64 = 5;
+/// Where the next sizes need more than this part of the time that is left, their neighbours a few bytes beside are left out.
+const NEIGHBOURS_SHARE: u64 = 3;
 /// Sizes that are kept at least.
 const LEAST_SIZES: usize = 8;
 /// Most sizes that `--adaptive` adds.
@@ -55,7 +63,7 @@ const FIRST_STEP: u64 = 8;
 /// Longest time of the stamped round trips, ns, and its largest part of the budget.
 const ANATOMY: (u64, u64) = (1_000_000_000, 10);
 /// Time that a trial takes beside its round trips, ns.
-const TRIAL_NS: u64 = 30_000_000;
+pub(crate) const TRIAL_NS: u64 = 30_000_000;
 /// Passes of the memory ceiling, and the length of its legs.
 const CEILING: (u32, u64) = (10, 1_000_000);
 
@@ -76,6 +84,8 @@ pub(crate) struct Curve {
     adds: bool,
     /// Whether the ceiling is still to be measured.
     ceiling_due: bool,
+    /// Whether the peak is still to be checked.
+    check_due: bool,
     /// Round trips that are still to be stamped.
     anatomy_due: Option<Shared<Spec>>,
     /// RTT of the smallest block, ns; 0 before the first pass.
@@ -97,8 +107,9 @@ enum At {
     /// The first pass; the sizes that are left, by size.
     First(VecDeque<(u32, u64)>),
     Passes,
+    Check(Box<Check>),
     Anatomy(Shared<Spec>),
-    /// An end refused to stamp round trips.
+    /// An end refused to stamp round trips, or a stream.
     Refused,
     Ceiling(Box<Ceiling>),
     End(End),
@@ -127,6 +138,7 @@ impl Curve {
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
+            check_due: plan.check,
             anatomy_due: anatomy_of(header).filter(|_| plan.anatomy).map(Shared::from),
             rtt_ns: 0,
             thinned: false,
@@ -159,7 +171,14 @@ impl Curve {
     }
 
     fn finish(&mut self, state: &mut RunState) {
-        if let Some(spec) = self.anatomy_due.take() {
+        let check = if std::mem::take(&mut self.check_due) {
+            Check::new(state, self.leg_ns, self.rtt_ns, self.warm_up_exchanges())
+        } else {
+            None
+        };
+        if let Some(check) = check {
+            self.at = At::Check(Box::new(check));
+        } else if let Some(spec) = self.anatomy_due.take() {
             self.at = At::Anatomy(spec);
         } else if self.ceiling_due {
             self.begin_ceiling(state, true);
@@ -168,12 +187,14 @@ impl Curve {
         }
     }
 
-    /// Remaining time for passes at `now`, ns: what the stamped round trips need is kept.
+    /// Remaining time for passes at `now`, ns: what the check and the stamped round trips need is kept.
     fn left_ns(&self, state: &RunState, now: u64) -> u64 {
-        let kept = match self.anatomy_due.as_ref().map(|spec| spec.stop) {
-            Some(Stop::TimeNs(ns)) => ns + TRIAL_NS + 3 * self.rtt_ns,
-            _ => 0,
-        };
+        let check = state.header.stopping.budget_ns.filter(|_| self.check_due).map_or(0, |budget| budget / CHECK_SHARE);
+        let kept = check
+            + match self.anatomy_due.as_ref().map(|spec| spec.stop) {
+                Some(Stop::TimeNs(ns)) => ns + TRIAL_NS + 3 * self.rtt_ns,
+                _ => 0,
+            };
         state.left_ns(now).saturating_sub(kept)
     }
 
@@ -250,25 +271,46 @@ impl Curve {
             state.cells.give_up(|spec| spec.block > block);
             return;
         }
-        // A size is started only if the passes that its interval needs fit into the remaining time. Time grows at most in
-        // proportion to the size, which is a useful bound only for the sizes of the next step.
-        let left = self.left_ns(state, now) as f64;
-        let per_byte = exchange_ns as f64 / block.max(SMALL) as f64;
+        // A size is started only if the legs that its interval needs fit into the remaining time, beside those that the smaller sizes
+        // still need. Time grows at most in proportion to the size, which is a useful bound only for the sizes of the next step.
         // A value of each size over the whole range says more than an interval of a few.
-        let passes = if self.thinned { 1.0 } else { f64::from(state.header.stopping.min_trials) };
-        let untried = state.cells.open().filter(|cell| cell.trials() == 0).map(|cell| cell.cell.spec.block);
-        let mut next: Vec<u64> = untried.filter(|next| *next <= block.saturating_mul(FIRST_STEP)).collect();
+        let legs = if self.thinned { 1 } else { PLANNED_LEGS };
+        let cost = |cell: &CellState, expected_ns: u64| {
+            leg_cost_ns(&self.first, &leg(cell.cell.spec.block, self.leg_ns, expected_ns))
+        };
+        let measured = state.cells.open().filter(|cell| cell.trials() > 0);
+        let kept: u64 = measured.map(|cell| cost(cell, cell.expected_ns()) * (legs - 1)).sum();
+        let left = self.left_ns(state, now).saturating_sub(kept + (legs - 1) * TRIAL_NS);
+        let per_byte = exchange_ns as f64 / block.max(SMALL) as f64;
+        let untried = state.cells.open().filter(|cell| cell.trials() == 0);
+        let mut next: Vec<(u64, u64)> = untried
+            .filter(|cell| cell.cell.spec.block <= block.saturating_mul(FIRST_STEP))
+            .map(|cell| {
+                let size = cell.cell.spec.block;
+                (size, legs * cost(cell, (per_byte * size.max(SMALL) as f64) as u64))
+            })
+            .collect();
         next.sort_unstable();
-        let mut spent = 0.0;
-        let mut limit = u64::MAX;
-        for size in next {
-            let exchange = per_byte * size.max(SMALL) as f64;
-            spent += exchange * self.first.min_exchanges(exchange) as f64 * passes;
-            if spent > left {
-                limit = limit.min(size);
-            }
+        // Neighbours double the certainty about a size. Where they are dear, a larger size says more.
+        if next.iter().map(|(_, cost)| cost).sum::<u64>() > left / NEIGHBOURS_SHARE {
+            let mut all: Vec<u64> = state.header.cells.iter().map(|cell| cell.spec.block).collect();
+            all.sort_unstable();
+            let usual = legs * self.leg_ns;
+            let dear: BTreeSet<u64> = analysis::neighbours(&all)
+                .into_iter()
+                .filter(|size| next.iter().any(|(other, cost)| other == size && *cost > usual))
+                .collect();
+            next.retain(|(size, _)| !dear.contains(size));
+            state.cells.leave_out(&dear);
         }
-        state.cells.give_up(|spec| spec.block >= limit);
+        let mut spent = 0;
+        let mut fits = |cost: u64| {
+            spent += cost;
+            spent <= left
+        };
+        if let Some((limit, _)) = next.into_iter().find(|(_, cost)| !fits(*cost)) {
+            state.cells.give_up(|spec| spec.block >= limit);
+        }
     }
 
     /// Adds sizes where the curve bends or jumps.
@@ -304,6 +346,27 @@ impl Curve {
         let kept = state.cells.set_aside();
         state.add(cells);
         self.at = At::Ceiling(Box::new(Ceiling { spec, passes: 0, kept, last }));
+    }
+
+    /// A curve has all its points by now, so it does without a check that an end refuses or that fails.
+    fn after_check(&mut self, state: &mut RunState, result: Completed) {
+        let At::Check(check) = &mut self.at else { return };
+        let (positions, over) = match &result {
+            Completed::Failed(failure) if failure.kind == FailureKind::Setup => {
+                self.at = At::Refused;
+                return;
+            }
+            Completed::Failed(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
+            Completed::Pass(result) => (check.take(result), check.step(0).is_none()),
+            _ => (Vec::new(), true),
+        };
+        let (cell, found) = check.found(&state.header.stopping);
+        state.cells.check(cell, found);
+        match state.pass(result, &positions) {
+            Some(end) => self.at = At::End(end),
+            None if over => self.finish(state),
+            None => {}
+        }
     }
 
     /// A curve has all its points by now, so it does without an anatomy that an end refuses or that fails.
@@ -374,6 +437,13 @@ impl Machine for Curve {
                     }
                     self.finish(state);
                 }
+                At::Check(check) => match check.step(state.passes) {
+                    Some(step) => {
+                        state.phase("the peak again".into(), None);
+                        return step;
+                    }
+                    None => self.finish(state),
+                },
                 At::Anatomy(spec) => {
                     let activity = "the anatomy of a round trip".into();
                     let (number, spec) = (state.passes, spec.clone());
@@ -400,6 +470,7 @@ impl Machine for Curve {
                 let spec = spec.clone();
                 return self.after_anatomy(state, &spec, result);
             }
+            At::Check(_) => return self.after_check(state, result),
             At::Refused => return self.finish(state),
             _ => {}
         }
@@ -490,7 +561,7 @@ fn median_cost(costs: &[u64]) -> u64 {
     model::median(&costs).map_or(0, |ns| ns as u64)
 }
 
-fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {
+pub(crate) fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {
     match leg.stop {
         Stop::AboutNs(ns) => ns.max(first.min_exchanges(leg.expected_ns as f64) * leg.expected_ns),
         _ => 0,

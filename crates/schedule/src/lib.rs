@@ -7,6 +7,7 @@
 mod advise;
 mod cells;
 mod curve;
+mod curve_check;
 mod idle;
 mod noloss;
 mod paired;
@@ -31,6 +32,7 @@ use model::{
 pub use advise::{AdvisePlan, Methods};
 pub use cells::{CellState, Cells, ScheduleKind};
 pub use curve::{CurvePlan, Planned, anatomy_of, leg, spec_of, warm_up};
+pub use curve_check::check_stream_of;
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;

@@ -1,6 +1,7 @@
 //! Runs on a simulated path in virtual time: noise, drift, outliers, stalls, failed set-ups, lost hosts, and interrupts at any
 //! step.
 
+mod curve;
 mod groups;
 mod mesh;
 mod time_left;
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 use analysis::plan::Slot;
 use model::SplitMix64;
 use model::{
-    Cell, Conditions, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally, RunHeader, SendBy,
-    SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
+    Cell, Conditions, Direction, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally,
+    RunHeader, SendBy, SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
 };
 use proptest::prelude::*;
 
@@ -43,6 +44,8 @@ struct Path {
     gains: BTreeMap<&'static str, f64>,
     /// Time for the connections of a pass, ns.
     set_up_ns: u64,
+    /// A token bucket in each direction, through which exchanges go at the rate above once it is empty.
+    bucket: Option<curve::Bucket>,
     /// The pass during which a host is lost.
     lost_at: Option<u32>,
     /// An end cannot stamp round trips.
@@ -66,6 +69,7 @@ impl Path {
             refusals: 0.0,
             gains: BTreeMap::new(),
             set_up_ns: 20 * MS,
+            bucket: None,
             lost_at: None,
             unstamped: false,
             single_ended: false,
@@ -86,12 +90,15 @@ struct Ended {
     /// Passes that both ends finished, and those of them that give a curve's anatomy and no trial.
     passes: u32,
     stamped: u32,
+    /// Those that checked a curve's peak, which are no trials either.
+    checked: u32,
     steps: usize,
     /// Set-ups that failed and were reset.
     resets: u32,
     refused: u32,
     trials: Vec<Trial>,
     outcomes: Vec<Outcome>,
+    findings: Vec<model::Finding>,
     advice: Option<model::Advice>,
 }
 
@@ -109,11 +116,13 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
         longest_ns: 0,
         passes: 0,
         stamped: 0,
+        checked: 0,
         steps: 0,
         resets: 0,
         refused: 0,
         trials: Vec::new(),
         outcomes: Vec::new(),
+        findings: Vec::new(),
         advice: None,
     };
     loop {
@@ -155,8 +164,12 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
     }
     run.close(ended.end != End::Finished);
     (ended.ns, ended.refused) = (world.now, world.refused);
+    let mut checks = false;
     for event in run.events() {
         match event {
+            Event::Phase(phase) => checks = phase.activity == "the peak again",
+            Event::Pass(_) => ended.checked += u32::from(checks),
+            Event::Finding(finding) => ended.findings.push(finding),
             Event::Trial(trial) => ended.trials.push(trial),
             Event::Outcome(outcome) => ended.outcomes.push(outcome),
             Event::Advice(advice) => ended.advice = Some(advice),
@@ -237,44 +250,13 @@ impl World {
             stalled,
             flows: vec![flow(bytes, 0)],
             stamps: Some(Stamps::default()),
+            spent: Some(curve::mostly_asleep(ns)),
             ..EndTally::default()
         };
         let far =
             EndTally { bytes_received: bytes, receiving_ns: ns, flows: vec![flow(0, bytes)], ..EndTally::default() };
+        let (near, far) = if spec.direction == Direction::Reverse { (far, near) } else { (near, far) };
         self.result(begun_ns, vec![near], vec![far])
-    }
-
-    fn pass(&mut self, number: u32, _: &Spec, legs: &[crate::Leg]) -> Completed {
-        let begun_ns = self.now;
-        self.now += self.path.set_up_ns;
-        if let Some(failure) = self.failure(number) {
-            return Completed::Failed(failure);
-        }
-        let mut near = Vec::new();
-        for leg in legs {
-            let usual = self.path.rtt_ns as f64 + leg.block as f64 * 16e9 / self.path.rate_bps;
-            let outlier = if self.chance(self.path.outliers) { 10.0 } else { 1.0 };
-            let ns = usual * outlier * self.noise();
-            let count = match leg.stop {
-                Stop::Transactions(count) => count,
-                Stop::AboutNs(about) => ((about as f64 / ns) as u64).max(6),
-                _ => panic!("a leg of a curve"),
-            };
-            self.now += (ns * count as f64) as u64;
-            let rtt = RttTally {
-                count,
-                min_ns: ns as u64,
-                p50_ns: ns as u64,
-                mean_ns: ns,
-                p99_ns: None,
-                max_ns: ns as u64,
-                batch: 1,
-                histogram: None,
-            };
-            near.push(EndTally { rtt: Some(rtt), transactions: count, ..EndTally::default() });
-        }
-        let far = near.iter().map(|_| EndTally::default()).collect();
-        self.result(begun_ns, near, far)
     }
 
     /// The conditions of hosts: with few free resources now and then.
@@ -354,7 +336,7 @@ fn sizes() -> Vec<Spec> {
 
 /// The schedules with their cells, by name.
 fn schedules(budget_ns: u64, seed: u64) -> Vec<(RunHeader, Schedule)> {
-    let curve = CurvePlan { adaptive: true, leg_ns: None, limit_ns: None, ceiling: true, anatomy: true };
+    let curve = CurvePlan { adaptive: true, leg_ns: None, limit_ns: None, ceiling: true, anatomy: true, check: true };
     let advise = AdvisePlan {
         goal: Goal::Throughput,
         min_effect: 0.02,
@@ -398,7 +380,7 @@ fn nothing_is_lost(ended: &Ended) {
     let in_outcomes: usize = ended.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
     assert_eq!(in_outcomes, ended.trials.len(), "{:?}", ended.end);
     let passes: std::collections::BTreeSet<u32> = ended.trials.iter().map(|trial| trial.pass).collect();
-    assert_eq!(passes.len() as u32 + ended.stamped, ended.passes, "{:?}", ended.end);
+    assert_eq!(passes.len() as u32 + ended.stamped + ended.checked, ended.passes, "{:?}", ended.end);
     let divided = ended.outcomes.iter().filter(|outcome| outcome.summary.anatomy.is_some()).count();
     assert_eq!(divided as u32, ended.stamped.min(1), "{:?}", ended.end);
 }

@@ -72,7 +72,14 @@ fn replay(recording: &Recording, budget_ns: u64) -> (Vec<Outcome>, usize) {
     let cells = recording.sizes.iter().zip(0..).map(|(size, id)| Cell::new(id, spec(*size))).collect();
     let stopping = Stopping { budget_ns: Some(budget_ns), seed: 7, ..Stopping::default() };
     let header = RunHeader { cells, stopping, ..RunHeader::default() };
-    let plan = CurvePlan { adaptive: false, leg_ns: Some(500_000), limit_ns: None, ceiling: false, anatomy: false };
+    let plan = CurvePlan {
+        adaptive: false,
+        leg_ns: Some(500_000),
+        limit_ns: None,
+        ceiling: false,
+        anatomy: false,
+        check: false,
+    };
     let mut run = Run::new(&header, &Schedule::Curve(plan), Methods::default());
     let (mut now, mut passes) = (0, 0);
     loop {

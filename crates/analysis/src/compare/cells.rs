@@ -215,7 +215,7 @@ impl Names {
                     let (spec, headline) = (&outcome.spec, self.headline(&outcome.spec));
                     let program = spec.speak.as_ref().map(ToString::to_string);
                     let program = program.or_else(|| run.header.origin.as_ref().map(|origin| origin.tool.clone()));
-                                        let side = Side {
+                    let side = Side {
                         spec,
                         program,
                         headline,

@@ -18,6 +18,7 @@ pub use path::{Stolen, of_path};
 pub use single::of_single;
 
 use crate::curve;
+use crate::curve_fit::Fit;
 
 /// The findings of a curve over block sizes: latency and its two modes, if it has two (round trips only), peak, saturation point,
 /// half-peak block, anomalies, the variation between connections. Outcomes may come in any order; those without a value are skipped.
@@ -25,14 +26,14 @@ use crate::curve;
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
     let points = curve::points(outcomes);
-    let groups = curve::groups(&points);
+    let fit = Fit::new(&points, outcomes);
     let mut findings = Vec::new();
     findings.extend(latency::latency(outcomes));
     findings.extend(modes::of_small_sizes(outcomes, latency::SMALL));
-    findings.extend(peak::peak(&points));
-    findings.extend(saturation::saturation(&groups));
-    findings.extend(peak::half_peak(&groups));
-    findings.extend(anomaly::anomalies(&groups));
+    findings.extend(peak::peak(&fit));
+    findings.extend(saturation::saturation(&fit));
+    findings.extend(peak::half_peak(&fit));
+    findings.extend(anomaly::anomalies(&fit.groups));
     findings.extend(connections::connections(outcomes));
     findings
 }
@@ -86,7 +87,7 @@ mod tests {
         // NetPIPE's own figure for one byte is 9.96 us; the line through the small sizes is near it.
         let latency = find(FindingKind::Latency).estimate.as_ref().unwrap().value / 2.0;
         assert!((latency / 9_960.0 - 1.0).abs() < 0.05, "{}", find(FindingKind::Latency).statement);
-        assert_eq!(find(FindingKind::Peak).block, Some(1_572_861));
+        assert_eq!(find(FindingKind::Peak).block, Some(1_572_864));
         let saturation = find(FindingKind::Saturation).block.unwrap();
         assert!((200_000..800_000).contains(&saturation), "{saturation}");
         let half = find(FindingKind::HalfPeak).block.unwrap();

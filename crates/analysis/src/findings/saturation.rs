@@ -10,6 +10,7 @@ use model::{Estimate, Finding, FindingKind, median};
 
 use super::wording;
 use crate::curve::Group;
+use crate::curve_fit::Fit;
 
 /// Share of every later rate that a saturated block must reach.
 const NEARLY: f64 = 0.9;
@@ -21,29 +22,22 @@ const MIN_SPAN: f64 = 2.0;
 const BRACKET_ERRORS: f64 = 2.0;
 
 /// The saturation finding, also for a curve that ends before it saturates. `None` for curves of fewer than three groups.
-pub(super) fn saturation(groups: &[Group]) -> Option<Finding> {
+pub(super) fn saturation(fit: &Fit) -> Option<Finding> {
+    let (groups, rates) = (fit.groups.as_slice(), fit.rates.as_slice());
     let last = groups.last()?;
     if groups.len() < MIN_GROUPS {
         return None;
     }
-    let rates = smooth(groups);
     let errors: Vec<f64> = groups.iter().map(|group| BRACKET_ERRORS * group.se.unwrap_or(0.0)).collect();
-    let at = first_saturated(&rates, |_| 0.0);
+    let at = first_saturated(rates, |_| 0.0);
     if groups.len() - at < MIN_GROUPS || (last.block as f64) < MIN_SPAN * groups[at].block as f64 {
-        return Some(not_reached(groups, &rates));
+        return Some(not_reached(groups, rates));
     }
     // Rates two standard errors higher and lower give the bracket. Its low end is the block before the first saturated one, which
     // is still below saturation.
-    let earliest = first_saturated(&rates, |i| errors[i]).min(at).saturating_sub(1);
-    let latest = first_saturated(&rates, |i| -errors[i]).max(at);
+    let earliest = first_saturated(rates, |i| errors[i]).min(at).saturating_sub(1);
+    let latest = first_saturated(rates, |i| -errors[i]).max(at);
     Some(found(groups, at, earliest, latest))
-}
-
-/// Running median of three of the logarithms of the rates, so that one bad group does not move the point.
-fn smooth(groups: &[Group]) -> Vec<f64> {
-    let rates: Vec<f64> = groups.iter().map(Group::ln_rate).collect();
-    let around = |i: usize| if i == 0 || i + 1 == rates.len() { None } else { median(&rates[i - 1..=i + 1]) };
-    rates.iter().enumerate().map(|(i, rate)| around(i).unwrap_or(*rate)).collect()
 }
 
 /// The smallest index from which every rate, with `bonus(index)` added, reaches [`NEARLY`] of the highest later rate.
@@ -109,12 +103,13 @@ fn not_reached(groups: &[Group], rates: &[f64]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curve::points;
     use crate::curve::testing::*;
-    use crate::curve::{groups, points};
     use proptest::prelude::*;
 
     fn of(sizes: &[u64], time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Finding {
-        saturation(&groups(&points(&curve(sizes, time, noise, seed)))).unwrap()
+        let outcomes = curve(sizes, time, noise, seed);
+        saturation(&Fit::new(&points(&outcomes), &outcomes)).unwrap()
     }
 
     #[test]

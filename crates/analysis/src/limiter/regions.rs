@@ -33,7 +33,7 @@ pub fn regions(curves: &[(String, &[Outcome])]) -> Vec<BestRegion> {
     if curves.len() < 2 {
         return Vec::new();
     }
-    let points: Vec<Vec<CurvePoint>> = curves.iter().map(|(_, outcomes)| points(outcomes)).collect();
+    let points: Vec<Vec<CurvePoint>> = curves.iter().map(|(_, outcomes)| points(*outcomes)).collect();
     let at = |block: u64, curve: &'_ [CurvePoint]| curve.iter().position(|point| point.block == block);
     let (mut sizes, mut of) = (Vec::new(), Vec::new());
     for block in points[0].iter().map(|point| point.block) {

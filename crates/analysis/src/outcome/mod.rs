@@ -10,6 +10,7 @@ mod headline;
 mod ledger;
 mod missed;
 mod offered;
+mod peak_check;
 pub mod point;
 mod probe;
 mod summary;
@@ -23,7 +24,7 @@ mod working;
 
 use std::borrow::Cow;
 
-use model::{Anatomy, Cell, EndTally, Histogram, Outcome, RttTally, Stopping, Trial, Verdict};
+use model::{Anatomy, Cell, EndTally, Histogram, Outcome, PeakCheck, RttTally, Stopping, Trial, Verdict};
 
 use crate::stats::sequential::MIN_TRIALS;
 use crate::stats::{LegValue, Parts, is_drifting, separate};
@@ -38,6 +39,7 @@ pub use headline::Headline;
 pub use ledger::ledger;
 pub use missed::missed_target;
 pub use offered::{Cause, Shortfall, shortfall};
+pub use peak_check::{CheckStream, peak_check};
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::last_arrival_ns;
 pub use trial::{completion_ns, trial_value, trial_verdicts};
@@ -64,6 +66,8 @@ pub struct Context {
     pub idle: Option<RttTally>,
     /// The anatomy of round trips that are no trials of the cell.
     pub anatomy: Option<Anatomy>,
+    /// For the fastest size of a curve: the check of the peak.
+    pub check: Option<PeakCheck>,
     /// For a point of a curve: its legs without the effects of their passes, see [`parts`].
     pub parts: Option<Parts>,
 }
@@ -78,7 +82,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     let values = sample(&trials);
     let counted = counted(&trials);
     let headline = Headline::of(&cell.spec);
-    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, anatomy, parts } = context;
+    let Context { overlapped, cut_short, curve, legs, paired, histogram, idle, anatomy, check, parts } = context;
     let [estimate, within] = if legs {
         point::estimates(headline, &values, parts.as_ref(), rule)
     } else {
@@ -91,6 +95,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns));
     summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref());
     summary.within_pass = within;
+    summary.check = check;
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     summary.start_up = within::start_up(&cell.spec, &counted);
     summary.seconds = within::seconds(&cell.spec, &counted);

@@ -131,7 +131,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
              interval"
         }
         Verdict::Thinned => {
-            "sizes between were left out: a leg of each takes more than a fifth of the budget: allow a larger budget"
+            "sizes between were left out: the legs of all of them do not fit into the budget: allow a larger budget"
         }
         Verdict::CutShort => {
             "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)"

@@ -1,6 +1,6 @@
 //! TCP over the time of a trial, from the TCP_INFO series of its senders: window, round-trip time, rates and retransmissions.
 
-use analysis::stats::summary::median;
+use model::median;
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;

@@ -38,6 +38,7 @@ impl CurveFigure {
 
 /// The marks of `run`'s findings that belong to the line through `points`.
 pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], figure: CurveFigure) -> Vec<Mark> {
+    let for_a_moment = analysis::of_a_moment(&run.outcomes).is_some();
     run.findings
         .iter()
         .filter(|finding| figure.shows(finding.kind))
@@ -45,7 +46,8 @@ pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], fig
             let block = block_of(finding, outcomes)?;
             let at = points.iter().min_by_key(|point| point.block.abs_diff(block))?;
             let Point { x, y, .. } = figure.point(at);
-            Some(Mark { x, y, label: label(finding, at) })
+            let carried = carried(finding, for_a_moment);
+            Some(Mark { x, y: carried.unwrap_or(y), label: label(finding, at, carried) })
         })
         .collect()
 }
@@ -62,17 +64,24 @@ fn block_of(finding: &Finding, outcomes: &[&Outcome]) -> Option<u64> {
     finding.block.or_else(|| smallest().filter(|_| finding.kind == FindingKind::Latency))
 }
 
-fn label(finding: &Finding, at: &CurvePoint) -> String {
+/// The rate of a peak that no point of the curve has, bit/s: what the path carries, where it lets sizes through faster `for_a_moment`.
+fn carried(finding: &Finding, for_a_moment: bool) -> Option<f64> {
+    let estimate = finding.estimate.as_ref().filter(|_| for_a_moment && finding.kind == FindingKind::Peak)?;
+    Some(estimate.value)
+}
+
+fn label(finding: &Finding, at: &CurvePoint, carried: Option<f64>) -> String {
     let estimate = finding.estimate.as_ref().filter(|estimate| estimate.value.is_finite());
     match finding.kind {
         FindingKind::Latency => match estimate {
             Some(estimate) if estimate.unit == "ns" => format!("latency {} round trip", units::seconds(estimate.value)),
             _ => "latency".to_owned(),
         },
-        FindingKind::Peak => {
-            let rate = estimate.filter(|estimate| estimate.unit == "bit/s").map_or(at.rate.value, |e| e.value);
-            format!("peak {} at {}", units::bits_per_second(rate), ByteSize(at.block))
-        }
+        FindingKind::Peak => match carried {
+            Some(rate) => format!("carries {}", units::bits_per_second(rate)),
+            // That of the dot; the finding's own is a little beside it.
+            None => format!("peak {} at {}", units::bits_per_second(at.rate.value), ByteSize(at.block)),
+        },
         _ => format!("saturation {}", ByteSize(at.block)),
     }
 }

@@ -17,6 +17,10 @@ const PLOT_ROWS: usize = 4;
 const KEY_SIZES: usize = 10;
 /// Width of the titles of the answers.
 const TITLE: usize = 12;
+/// Legs for an interval, with a margin for passes that leave a size out.
+const ENOUGH_LEGS: f64 = 12.0;
+/// Stamped round trips that take this factor longer or shorter than the others are not like them.
+const ALIKE: f64 = 1.15;
 /// Largest block whose round trip is mostly the hosts' reaction, bytes.
 const SMALL: u64 = 4096;
 
@@ -33,7 +37,7 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
     text.push_str(&key_sizes(&points));
     // The file of another program cannot be measured again.
     if run.header.origin.is_none() {
-        titled("Next", &next(&points), columns, &mut text);
+        titled("Next", &next(run, &points), columns, &mut text);
     }
     titled("Every row", &format!("{whole}{}", anomalies(run)), columns, &mut text);
     text
@@ -43,7 +47,7 @@ pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
 pub(super) fn whole_rows(run: &Run) -> Vec<(&'static str, String)> {
     let points = points(run);
     let mut rows = answers(run, &points);
-    rows.extend(run.header.origin.is_none().then(|| ("Next", next(&points))));
+    rows.extend(run.header.origin.is_none().then(|| ("Next", next(run, &points))));
     rows
 }
 
@@ -124,11 +128,12 @@ fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, String)> {
     };
     [
         ("Latency", find(FindingKind::Latency).and_then(latency)),
-        ("Anatomy", points.iter().find_map(|point| sentence(point))),
-        ("Peak", find(FindingKind::Peak).and_then(|finding| peak(finding, points))),
+        ("Anatomy", anatomy(points, find(FindingKind::Latency))),
+        ("Peak", find(FindingKind::Peak).and_then(|finding| peak(run, finding, points))),
         ("Half peak", half),
         ("Saturation", saturated),
         ("Precision", precision(points)),
+        ("Path", find(FindingKind::Path).map(|finding| first_sentence(&finding.statement).to_owned())),
     ]
     .into_iter()
     .filter_map(|(title, answer)| Some((title, answer?)))
@@ -141,7 +146,39 @@ fn latency(finding: &Finding) -> Option<String> {
     Some(format!("{} RTT of small blocks (NetPIPE's latency: {half})", labels::estimated(estimate)))
 }
 
-fn peak(finding: &Finding, points: &[&Outcome]) -> Option<String> {
+/// What the time of a round trip goes to, and how the stamped round trips relate to the latency, which is of others.
+fn anatomy(points: &[&Outcome], latency: Option<&Finding>) -> Option<String> {
+    let point = points.iter().find(|point| point.summary.anatomy.is_some())?;
+    let text = sentence(point)?;
+    let stamped = point.summary.anatomy.as_ref().and_then(|anatomy| anatomy.round_trip_ns);
+    let relation = stamped.zip(latency.and_then(|finding| finding.estimate.as_ref())).and_then(|(stamped, latency)| {
+        let factor = stamped / latency.value;
+        // A latency within its interval is the same.
+        let same = latency.low.zip(latency.high).is_some_and(|(low, high)| (low..=high).contains(&stamped));
+        let alike = same || (1.0 / ALIKE..=ALIKE).contains(&factor);
+        (!alike).then(|| {
+            format!(
+                " These stamped round trips, after the curve, took {factor:.1} times the latency above: read the parts as shares."
+            )
+        })
+    });
+    Some(text + &relation.unwrap_or_default())
+}
+
+/// The first sentence of a statement; the whole report has the rest.
+fn first_sentence(statement: &str) -> &str {
+    statement.find(". ").map_or(statement, |end| &statement[..=end])
+}
+
+fn peak(run: &Run, finding: &Finding, points: &[&Outcome]) -> Option<String> {
+    if let Some(moment) = analysis::of_a_moment(&run.outcomes) {
+        return Some(format!(
+            "{} is what the path carries; blocks up to {} pass at up to {} for a moment (token bucket)",
+            labels::estimated(finding.estimate.as_ref()?),
+            labels::block(moment.largest),
+            units::bits_per_second(moment.fastest_bps)
+        ));
+    }
     let what =
         if points.iter().any(|point| point.spec.pattern == "pingpong") { " (block over half the RTT)" } else { "" };
     Some(format!("{} at {}{what}", labels::estimated(finding.estimate.as_ref()?), labels::block(finding.block?)))
@@ -214,7 +251,7 @@ fn key_size(outcome: &Outcome) -> String {
 }
 
 /// What limits the precision, and what to do about it.
-fn next(points: &[&Outcome]) -> String {
+fn next(run: &Run, points: &[&Outcome]) -> String {
     let with = |verdict| points.iter().filter(|point| point.summary.verdicts.contains(&verdict)).count();
     let of = |count: usize| format!("{count} of {} sizes", points.len());
     let (noisy, drifting, missed, few) =
@@ -223,16 +260,27 @@ fn next(points: &[&Outcome]) -> String {
     let first =
         points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
     match first {
+        _ if few > 0 => format!("{} have fewer than 10 legs, and so no interval: {}", of(few), enough(run, points)),
         Some(block) if block <= SMALL && !spins => {
             format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
         }
         Some(block) => format!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
         None if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
-        None if few > 0 => {
-            format!("{} have fewer than 10 legs, and so no interval: more `trials` or `budget`", of(few))
-        }
         None if missed > 0 => format!("{} need a larger `budget`", of(missed)),
         None => format!("all {} sizes are as precise as requested", points.len()),
+    }
+}
+
+/// What gives each size an interval: the budget at which the size with the fewest legs has enough of them, with a margin.
+fn enough(run: &Run, points: &[&Outcome]) -> String {
+    let fewest = points.iter().map(|point| point.summary.trials).min().unwrap_or(0);
+    match run.header.stopping.budget_ns {
+        Some(ns) if fewest > 0 => {
+            let seconds = (ns as f64 / 1e9 * ENOUGH_LEGS / f64::from(fewest)).ceil();
+            format!("`budget {seconds}s` gives all of them one")
+        }
+        Some(_) => "a larger `budget` gives all of them one".to_owned(),
+        None => format!("`trials {ENOUGH_LEGS}` gives all of them one"),
     }
 }
 

@@ -134,6 +134,8 @@ fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader, pair: &Pai
         Schedule::Curve(plan) => {
             plan.anatomy &= !header.cells[0].spec.is_stream();
             plan.anatomy &= coordinator::anatomy_of(header).as_ref().is_some_and(possible);
+            plan.check &=
+                coordinator::check_stream_of(header).is_none_or(|stream| engine::pattern::check(&stream).is_ok());
         }
         Schedule::Advise(plan) if plan.goal == Goal::Latency => {
             let spec = &mut header.cells[0].spec;

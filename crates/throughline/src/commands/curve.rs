@@ -155,6 +155,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         limit_ns: args.limit.or(args.np.as_ref().map(|_| NETPIPE_LIMIT)).map(|limit| limit.0),
         ceiling: !args.no_ceiling,
         anatomy: true,
+        check: true,
     };
     measure(&Job {
         kind: "curve",
