@@ -6,10 +6,9 @@
 //! then shows what the path carries. It shows less for other reasons too: two ends that are busy at the same time share caches and
 //! cores. So it bounds the curve only if the threads of both ends mostly slept, as the path and not a host limited it then.
 
-use model::{Estimate, Outcome, PeakCheck};
+use model::{Estimate, Outcome, PeakCheck, median};
 
 use crate::curve::{CurvePoint, Group, groups, points};
-use crate::stats::median;
 
 /// A rate above this multiple of what streams carry is one of a moment.
 const ABOVE: f64 = 1.1;

@@ -107,7 +107,9 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     }
     let points: Vec<(f64, f64)> = rest.iter().map(|part| (part.middle_ns(), part.per_ns())).collect();
     let growth = match trend(&points) {
-        Some(rate) if rate.slope > CLEAR * rate.standard_error && rate.slope * span(&points) > LEVEL => Some(rate.slope),
+        Some(rate) if rate.slope > CLEAR * rate.standard_error && rate.slope * span(&points) > LEVEL => {
+            Some(rate.slope)
+        }
         rate => growing_window(&flows, begun, length_ns).filter(|slope| {
             // A rate that is clearly flatter than the window has another limit.
             rate.is_none_or(|rate| rate.slope + CLEAR * rate.standard_error > slope / 2.0)
@@ -177,9 +179,7 @@ fn delivered(spec: &Spec, flows: &[&[TcpSample]]) -> Option<Vec<Part>> {
 /// What arrived at the receiver, from the first arrival on.
 fn arrived(spec: &Spec, receiver: &EndTally) -> Vec<Part> {
     let arrived = entries(spec, receiver).skip_while(|entry| entry.bytes_received == 0);
-    arrived
-        .map(|entry| Part { start_ns: entry.start_ns, end_ns: entry.end_ns, amount: entry.bytes_received })
-        .collect()
+    arrived.map(|entry| Part { start_ns: entry.start_ns, end_ns: entry.end_ns, amount: entry.bytes_received }).collect()
 }
 
 /// The parts, joined to parts of a round trip or more. What does not fill one is left out at the start, where the rate has not settled.

@@ -94,7 +94,7 @@ impl Check {
             _ => {
                 let values: Vec<f64> =
                     ends.skip(1).filter_map(|(near, far)| analysis::trial_value(&self.spec, near, far)).collect();
-                self.fresh.extend(analysis::stats::median(&values));
+                self.fresh.extend(model::median(&values));
                 (0..self.legs.len() as u32).map(|position| (None, position)).collect()
             }
         }

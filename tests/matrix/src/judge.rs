@@ -42,11 +42,11 @@ impl Judged {
         if by == By::RulesBlind {
             run.outcomes.iter_mut().for_each(forget_requests);
         }
+        if let (By::Rules | By::RulesBlind, Some(outcome)) = (by, run.outcomes.first_mut()) {
+            analysis::set_why(outcome, &run.passes, &run.header.near, &run.header.far);
+        }
         let outcome = run.outcomes.first();
-        let why = match by {
-            By::Record => outcome.and_then(|outcome| outcome.summary.why.clone()),
-            _ => outcome.and_then(|outcome| analysis::why(outcome, &run.passes, &run.header.near, &run.header.far)),
-        };
+        let why = outcome.and_then(|outcome| outcome.summary.why.clone());
         let (named, statement) = why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement));
         let goodput_bps = outcome.and_then(|outcome| outcome.summary.goodput_bps);
         let not_produced = not_produced(&path, &run, goodput_bps);

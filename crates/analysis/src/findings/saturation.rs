@@ -6,7 +6,7 @@
 //! all later rates, so no larger block raises the rate by more than 11 %. For Hockney's line, time = t0 + block / r, this is where
 //! the slope of the log-log graph passes 0.9, at nine times the half-peak block.
 
-use model::{Estimate, Finding, FindingKind, median};
+use model::{Estimate, Finding, FindingKind};
 
 use super::wording;
 use crate::curve::Group;

@@ -10,7 +10,9 @@ use crate::stats::{Interval, Sequential, SeriesEstimate, mean, samples_interval}
 pub(crate) fn estimate(headline: Headline, values: &[f64], samples: &[f64], rule: &Stopping) -> Option<Estimate> {
     let (value, of_trials) = mean_of_trials(values, &Sequential::new(rule))?;
     let (series, method) = match of_trials {
-        Some(series) => (Some(series), format!("{}, alpha spending at interim analyses", of_means("trials", series.batch))),
+        Some(series) => {
+            (Some(series), format!("{}, alpha spending at interim analyses", of_means("trials", series.batch)))
+        }
         None => match of_samples(value, samples, rule.confidence) {
             Some(series) => (Some(series), of_means("samples within the trial", series.batch)),
             None => (None, "none: fewer than 3 trials, and fewer than 40 samples within them".to_owned()),

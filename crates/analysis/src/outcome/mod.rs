@@ -152,7 +152,8 @@ fn settled(trials: &[Trial]) -> Cow<'_, [Trial]> {
     }
     let longest = trials.iter().map(length_ns).max().unwrap_or(0);
     let long = |trial: &&Trial| length_ns(trial) >= longest - longest / 10;
-    let (all, grew) = (trials.iter().filter(long).count(), trials.iter().filter(long).filter(|one| growing(one)).count());
+    let (all, grew) =
+        (trials.iter().filter(long).count(), trials.iter().filter(long).filter(|one| growing(one)).count());
     let mostly = 2 * grew > all;
     let counts = |trial: &&Trial| if mostly { long(trial) } else { !growing(trial) };
     Cow::Owned(trials.iter().filter(counts).cloned().collect())

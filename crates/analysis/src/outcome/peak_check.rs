@@ -1,10 +1,9 @@
 //! The check of a curve's peak: fresh passes of its fastest size, and streams.
 
-use model::{Direction, EndTally, Estimate, PeakCheck, Spec, Stopping};
+use model::{Direction, EndTally, Estimate, PeakCheck, Spec, Stopping, median};
 
 use super::{Headline, estimate};
 use crate::direction::local;
-use crate::stats::median;
 
 /// A stream of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +51,7 @@ pub fn peak_check(spec: &Spec, fresh: &[f64], streams: &[CheckStream], rule: &St
 }
 
 fn mean_rate(rates: &[f64], statistic: &str, rule: &Stopping) -> Option<Estimate> {
-    Some(Estimate { statistic: statistic.to_owned(), ..estimate(Headline::Goodput, rates, rule)? })
+    Some(Estimate { statistic: statistic.to_owned(), ..estimate(Headline::Goodput, rates, &[], rule)? })
 }
 
 /// The rates of the streams; where both directions were measured in turns, the harmonic mean of each two.
