@@ -87,7 +87,8 @@ mod tests {
         // NetPIPE's own figure for one byte is 9.96 us; the line through the small sizes is near it.
         let latency = find(FindingKind::Latency).estimate.as_ref().unwrap().value / 2.0;
         assert!((latency / 9_960.0 - 1.0).abs() < 0.05, "{}", find(FindingKind::Latency).statement);
-        assert_eq!(find(FindingKind::Peak).block, Some(1_572_864));
+        // The rates from 1 to 2 MiB are level.
+        assert!((1 << 20..=2 << 20).contains(&find(FindingKind::Peak).block.unwrap()));
         let saturation = find(FindingKind::Saturation).block.unwrap();
         assert!((200_000..800_000).contains(&saturation), "{saturation}");
         let half = find(FindingKind::HalfPeak).block.unwrap();

@@ -156,11 +156,7 @@ fn anatomy(points: &[&Outcome], latency: Option<&Finding>) -> Option<String> {
         // A latency within its interval is the same.
         let same = latency.low.zip(latency.high).is_some_and(|(low, high)| (low..=high).contains(&stamped));
         let alike = same || (1.0 / ALIKE..=ALIKE).contains(&factor);
-        (!alike).then(|| {
-            format!(
-                " These stamped round trips, after the curve, took {factor:.1} times the latency above: read the parts as shares."
-            )
-        })
+        (!alike).then(|| format!(" Stamped apart, these took {factor:.1} times the latency above."))
     });
     Some(text + &relation.unwrap_or_default())
 }
