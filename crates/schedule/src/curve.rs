@@ -45,7 +45,7 @@ const LEGS_IN_BUDGET: u64 = 100;
 const WANTED_LEGS: f64 = 12.0;
 /// Legs of each size for which the budget must suffice, or larger sizes are left out: more than wanted, because a pass takes longer
 /// than its legs.
-const PLANNED_LEGS: u64 = 15;
+const PLANNED_LEGS: u64 = 24;
 /// The smallest share of the passes that a size takes part in for its cost.
 const LEAST_SHARE: f64 = 0.125;
 /// The share of the passes that a size takes part in after it has converged: the level that all sizes share moves on.

@@ -202,7 +202,8 @@ fn the_interval_of_a_short_budget_covers_what_it_did_not_see() {
             100.0 * total,
             100.0 * own,
         );
-        assert_eq!(outcomes.len(), recording.sizes.len(), "{}", file.display());
+        // Sizes whose legs do not fit into the budget are left out.
+        assert!(2 * outcomes.len() > recording.sizes.len(), "{}: {}", file.display(), outcomes.len());
         assert!(2 * intervals.len() > outcomes.len(), "{}: {}", file.display(), intervals.len());
         assert!(share >= 0.9, "{}: {share}", file.display());
     }

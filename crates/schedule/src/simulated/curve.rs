@@ -49,7 +49,8 @@ impl World {
 
     fn leg(&mut self, leg: &crate::Leg) -> EndTally {
         let outlier = if self.chance(self.path.outliers) { 10.0 } else { 1.0 };
-        let factor = outlier * self.noise();
+        // A long drift would make time run backwards.
+        let factor = (outlier * self.noise()).max(0.01);
         let first = self.exchange(leg.block, factor);
         let count = match leg.stop {
             Stop::Transactions(count) => count,
