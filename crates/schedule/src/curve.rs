@@ -7,6 +7,7 @@ use model::{Cell, Direction, Event, Order, Phase, RunHeader, Shared, Spec, Split
 
 use crate::cells::CellState;
 use crate::curve_check::{CHECK_SHARE, Check};
+use crate::curve_leg::{Planned, TRIAL_NS, leg, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
 use crate::{Completed, End, FailureKind, Leg, Machine, Step};
 
@@ -62,13 +63,8 @@ const ADDED_SIZES: usize = 32;
 const FIRST_STEP: u64 = 8;
 /// Longest time of the stamped round trips, ns, and its largest part of the budget.
 const ANATOMY: (u64, u64) = (1_000_000_000, 10);
-/// Time that a trial takes beside its round trips, ns.
-pub(crate) const TRIAL_NS: u64 = 30_000_000;
 /// Passes of the memory ceiling, and the length of its legs.
 const CEILING: (u32, u64) = (10, 1_000_000);
-
-/// A leg of a pass and the cell that it is a trial of; `None` for a warm-up.
-pub type Planned = (Option<u32>, Leg);
 
 /// A curve in progress.
 #[derive(Debug)]
@@ -511,13 +507,6 @@ fn leg_ns(header: &RunHeader) -> u64 {
     share.clamp(LEG_NS.0, LEG_NS.1)
 }
 
-/// The spec of a pass over several sizes: the ends allocate buffers for its largest block.
-#[must_use]
-pub fn spec_of(first: &Spec, legs: &[Leg]) -> Spec {
-    let block = legs.iter().map(|leg| leg.block).max().unwrap_or(1);
-    Spec { block, reply: None, interval_ns: 0, ..first.clone() }
-}
-
 /// The stamped round trips of a curve: of its smallest block, for a second or a tenth of the budget. `None` without a budget.
 #[must_use]
 pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
@@ -527,20 +516,6 @@ pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
     let interval_ns = Spec::new("tcp", "rr").interval_ns;
     let stop = Stop::TimeNs(ns);
     Some(Spec { pattern: "rr".into(), reply: None, stop, interval_ns, anatomy: true, capture: None, ..smallest })
-}
-
-/// A leg of about `leg_ns`, or of a few exchanges if these take longer.
-#[must_use]
-pub fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> Leg {
-    Leg { block, reply: block, stop: Stop::AboutNs(leg_ns), expected_ns }
-}
-
-/// The leg before the first timed one, of this many exchanges of each flow.
-#[must_use]
-pub fn warm_up(first: &Spec, each: u64) -> Planned {
-    let block = if first.pattern == "pingpong" { 1 } else { 8 };
-    let exchanges = each * u64::from(first.flows);
-    (None, Leg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
 }
 
 /// The share of the passes that a size takes part in: the variance of all sizes together is smallest if the share falls with the
@@ -559,11 +534,4 @@ fn passes_left(costs: &[u64], left_ns: u64, stretch: f64) -> f64 {
 fn median_cost(costs: &[u64]) -> u64 {
     let costs: Vec<f64> = costs.iter().map(|cost| *cost as f64).collect();
     model::median(&costs).map_or(0, |ns| ns as u64)
-}
-
-pub(crate) fn leg_cost_ns(first: &Spec, leg: &Leg) -> u64 {
-    match leg.stop {
-        Stop::AboutNs(ns) => ns.max(first.min_exchanges(leg.expected_ns as f64) * leg.expected_ns),
-        _ => 0,
-    }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use analysis::CheckStream;
 use model::{Direction, PeakCheck, RunHeader, Shared, Spec, Stop, Stopping, Strategy};
 
-use crate::curve::{Planned, TRIAL_NS, leg_cost_ns, spec_of, warm_up};
+use crate::curve_leg::{Planned, TRIAL_NS, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
 use crate::{Leg, PassResult, Step};
 
@@ -57,7 +57,7 @@ impl Check {
             left -= cost;
             due.extend(streams.into_iter().map(|stream| Due::Stream(stream.into())));
         }
-        let leg = crate::leg(spec.block, leg_ns, open.expected_ns());
+        let leg = crate::curve_leg::leg(spec.block, leg_ns, open.expected_ns());
         let one = leg_cost_ns(&spec, &leg);
         let legs = if one.saturating_mul(LEGS.0 as u64) <= LEGS.1 { LEGS.0 } else { 1 };
         let pass = TRIAL_NS + warm_up_exchanges * rtt_ns + legs as u64 * one;

@@ -8,6 +8,7 @@ mod advise;
 mod cells;
 mod curve;
 mod curve_check;
+mod curve_leg;
 mod idle;
 mod noloss;
 mod paired;
@@ -31,8 +32,9 @@ use model::{
 
 pub use advise::{AdvisePlan, Methods};
 pub use cells::{CellState, Cells, ScheduleKind};
-pub use curve::{CurvePlan, Planned, anatomy_of, leg, spec_of, warm_up};
+pub use curve::{CurvePlan, anatomy_of};
 pub use curve_check::check_stream_of;
+pub use curve_leg::{Planned, leg, spec_of, warm_up};
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;

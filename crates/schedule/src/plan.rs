@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use analysis::plan::Slot;
 use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
 
-use crate::curve::{Planned, WARM_UP, leg, warm_up};
+use crate::curve::WARM_UP;
+use crate::curve_leg::{Planned, leg, warm_up};
 use crate::plan_parts::{
     CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
     step_in_words, trials_left_ns,

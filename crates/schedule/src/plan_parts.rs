@@ -6,7 +6,7 @@ use analysis::plan::Slot;
 use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
 
 use crate::Leg;
-use crate::curve::{Planned, spec_of};
+use crate::curve_leg::{Planned, spec_of};
 use crate::state::RunState;
 
 /// A size of a curve that another program measures; without its cell if that is closed.

@@ -45,7 +45,7 @@ pub fn peak_check(spec: &Spec, fresh: &[f64], streams: &[CheckStream], rule: &St
     let busy: Vec<f64> = streams.iter().filter_map(|stream| stream.busy).collect();
     PeakCheck {
         fresh: mean_rate(&rates, "mean rate on fresh passes", rule),
-        sustained: mean_rate(&both_ways(streams), "mean goodput of streams after their start", rule),
+        sustained: mean_rate(&both_directions(streams), "mean goodput of streams after their start", rule),
         busy: median(&busy),
     }
 }
@@ -55,7 +55,7 @@ fn mean_rate(rates: &[f64], statistic: &str, rule: &Stopping) -> Option<Estimate
 }
 
 /// The rates of the streams; where both directions were measured in turns, the harmonic mean of each two.
-fn both_ways(streams: &[CheckStream]) -> Vec<f64> {
+fn both_directions(streams: &[CheckStream]) -> Vec<f64> {
     let of = |reverse: bool| -> Vec<f64> {
         streams.iter().filter(|stream| stream.reverse == reverse && stream.bps > 0.0).map(|stream| stream.bps).collect()
     };
