@@ -475,7 +475,7 @@ mod tests {
             let holds = |cell: &&CellComparison| cell.ratio.low <= Some(1.0) && Some(1.0) <= cell.ratio.high;
             covered += found.cells.iter().filter(holds).count();
         }
-        // Without the levels a third of the intervals misses the truth.
+        // Without the levels half of the intervals miss the truth.
         assert!(covered as f64 >= 0.93 * f64::from(cells as u32), "{covered} of {cells}");
     }
 
