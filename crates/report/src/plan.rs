@@ -370,7 +370,7 @@ mod tests {
         assert!(text.contains("(random, seed 1), in 3 steps: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("The far end b speaks iperf3: it needs iperf3 -s\n"), "{text}");
         assert!(text.contains("Not included: the trials of 1 cell, which end after a count"), "{text}");
-        assert!(text.contains("about 12.0 s to 128 s (6 to 64 rounds, until the interval is ±2 %)"), "{text}");
+        assert!(text.contains("about 6.00 s to 128 s (3 to 64 rounds, until the interval is ±2 %)"), "{text}");
         let times = Plan {
             schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),
             ..(**run.header.plan.as_ref().unwrap()).clone()

@@ -63,6 +63,8 @@ pub(crate) struct Single {
     at: At,
     /// Start of the trial in progress.
     begun: u64,
+    /// Trials that were followed by a longer one.
+    too_short: usize,
     /// Draws the pauses.
     random: SplitMix64,
 }
@@ -83,7 +85,7 @@ impl Single {
             Some(cell) if cell.spec.probe.is_some() => At::Idle,
             Some(_) => At::Trial,
         };
-        Self { cell, plan, at, begun: 0, random: SplitMix64::new(header.stopping.seed) }
+        Self { cell, plan, at, begun: 0, too_short: 0, random: SplitMix64::new(header.stopping.seed) }
     }
 
     fn after_trial(&mut self, state: &mut RunState, id: u32, now: u64) -> At {
@@ -91,7 +93,7 @@ impl Single {
         if let Some(settles) = self.lengthened(state, id, took, left) {
             return if settles { At::Gap } else { At::End(End::Finished) };
         }
-        let taken = analysis::outcome::sample(state.cells.trials_of(id)).len();
+        let taken = state.cells.trials_of(id).len() - self.too_short;
         let most = state.header.stopping.max_trials as usize;
         if taken >= most || state.cells.is_converged(id) {
             return At::End(End::Finished);
@@ -118,6 +120,7 @@ impl Single {
         if worth {
             cell.spec = with_length(&cell.spec, longer);
             state.cells.replace_spec(id, &cell.spec);
+            self.too_short += 1;
         }
         Some(worth)
     }

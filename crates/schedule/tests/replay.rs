@@ -70,7 +70,7 @@ impl Recording {
 fn replay(recording: &Recording, budget_ns: u64) -> (Vec<Outcome>, usize) {
     let spec = |block: u64| Spec { block, stop: Stop::AboutNs(0), ..Spec::new("tcp", "pingpong") };
     let cells = recording.sizes.iter().zip(0..).map(|(size, id)| Cell::new(id, spec(*size))).collect();
-    let stopping = Stopping { budget_ns: Some(budget_ns), seed: 7, ..Stopping::default() };
+    let stopping = Stopping { min_trials: 6, budget_ns: Some(budget_ns), seed: 7, ..Stopping::default() };
     let header = RunHeader { cells, stopping, ..RunHeader::default() };
     let plan = CurvePlan {
         adaptive: false,
