@@ -12,7 +12,7 @@ use super::{check, end_options, sizes};
 use crate::values::{NO_LIMIT, SetFlag};
 
 /// Fewest entries of a series in which the start-up can be told from the rest.
-const ENTRIES: u64 = 20;
+const ENTRIES: u64 = 10;
 /// Shorter intervals are too many lines to read, ns: there is one line a second then.
 const SHORTEST_READING_NS: u64 = 200_000_000;
 
@@ -76,6 +76,9 @@ impl SpecDraft {
         }
         spec.warmup_ns = self.warmup.map_or(spec.warmup_ns, |time| time.0);
         spec.steady = self.is_steady(&spec, transport);
+        if let (Stop::TimeNs(ns), true) = (spec.stop, spec.steady) {
+            spec.interval_ns = spec.interval_ns.min((ns / ENTRIES).max(Spec::MIN_INTERVAL_NS));
+        }
         let drain = self.drain.map(|rate| rate.0);
         // The limit applies to the receiving end.
         spec.far.drain_bps = drain.filter(|_| spec.direction != Direction::Reverse);
@@ -92,6 +95,8 @@ impl SpecDraft {
         let grows = matches!(transport.facts().framing, Some(Framing::Tcp | Framing::Tls | Framing::Quic));
         let grows = grows || transport.facts().is_over_tcp();
         let wanted = self.warmup.is_none_or(|time| time.0 > 0) && !self.responsiveness && spec.rate_bps.is_none();
+        // Another program counts in its own way.
+        let wanted = wanted && self.speak.is_none();
         grows && wanted && matches!(spec.stop, Stop::TimeNs(_))
     }
 
@@ -135,8 +140,7 @@ impl SpecDraft {
     /// interval.
     fn set_intervals(&self, spec: &mut Spec) {
         let Some(Nanos(ns)) = self.interval else { return };
-        let finest = self.time.map_or(Spec::INTERVAL_NS, |time| (time.0 / ENTRIES).max(Spec::MIN_INTERVAL_NS));
-        spec.interval_ns = if self.speak.is_some() { ns } else { ns.min(Spec::INTERVAL_NS).min(finest) };
+        spec.interval_ns = if self.speak.is_some() { ns } else { ns.min(Spec::INTERVAL_NS) };
         if ns >= SHORTEST_READING_NS {
             spec.reading_ns = ns;
         }
