@@ -232,11 +232,16 @@ pub struct PacingTally {
     pub max_ns: u64,
     /// Time of the schedule that was given up because the sender's thread did not run, ns, summed over its flows: the blocks
     /// that were due in it were never sent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub asleep_ns: u64,
     /// The same because the transport took nothing for so long: the path, the receiver or the interface was slower.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub blocked_ns: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl PacingTally {

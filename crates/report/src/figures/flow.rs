@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(names(window)[..2], whole);
         assert!(window.subtitle.contains("range from the lowest to the highest flow"), "{}", window.subtitle);
         let last = |series: usize| *window.series[series].points.last().unwrap();
-        assert_eq!(last(0).y, (0..16).sum::<u32>() as f64);
+        assert_eq!(last(0).y, f64::from((0..16).sum::<u32>()));
         assert_eq!((last(1).y, last(1).low, last(1).high), (7.5, Some(0.0), Some(15.0)));
         assert_eq!(names(&drawn[1].figure), ["smoothed, median of 16 flows", "shortest, median of 16 flows"]);
         let rate = &drawn[2].figure;

@@ -2,6 +2,7 @@
 //! in the whole report.
 
 mod each_direction;
+mod longer;
 
 use model::{
     Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Summary, Verdict, WorkingConditions, units,
@@ -326,38 +327,10 @@ fn caveats(run: &Run, outcome: &Outcome) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// The command of the run with one trial that is long enough to settle.
-fn longer(run: &Run, outcome: &Outcome) -> Option<String> {
-    let needed = outcome.summary.start_up.and_then(|start| start.needs_ns).filter(|_| is_growing(outcome))?;
-    let mut command: Vec<&str> = Vec::new();
-    let mut words = run.header.command.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        let replaced = ["-t", "--time", "--trials", "--budget", "--warmup"];
-        match word.split_once('=') {
-            Some((flag, _)) if replaced.contains(&flag) => {}
-            None if replaced.contains(&word) => drop(words.next()),
-            None if word.starts_with("-t") && !word.starts_with("--") => {}
-            _ => command.push(word),
-        }
-    }
-    let words: Vec<String> = command.into_iter().skip(1).map(quoted).collect();
-    Some(format!("thru {} -t {}s --trials 1", words.join(" "), needed / 1_000_000_000))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=,%@+[]".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// Commands that follow.
 fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
-    if let Some(longer) = longer(run, outcome) {
+    if let Some(longer) = longer::command(run, outcome) {
         return format!("`{longer}` (until it settles), {why}");
     }
     match &run.header.target {

@@ -73,7 +73,7 @@ const COLUMNS: &[Column] = &[
     ("stop_value", |_, o| count(stop(&o.spec).1)),
     ("warmup_ns", |_, o| count(o.spec.warmup_ns)),
     ("rate_bps", |_, o| o.spec.rate_bps.and_then(count)),
-    ("payload", |_, o| o.spec.payload.as_ref().and_then(|payload| text(&payload.to_string()))),
+    ("payload", |_, o| o.spec.payload.as_ref().and_then(|payload| text(payload.to_string()))),
     ("io", |_, o| name_of(o.spec.io)),
     ("strategy", |_, o| name_of(o.spec.strategy)),
     ("delayed_reads", |_, o| o.spec.delayed_reads.then_some(Value::Flag(true))),
