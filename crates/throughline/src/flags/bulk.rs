@@ -90,13 +90,15 @@ impl Bulk {
     /// # Errors
     /// As [`SpecDraft::one`].
     pub fn started_safely(mut draft: SpecDraft, peer: &Peer) -> Result<Spec, Failure> {
-        if let Some(rate) = safe_rate(&draft, peer) {
+        let safe = safe_rate(&draft, peer);
+        draft.rate = safe.or(draft.rate);
+        let spec = draft.one()?;
+        if let Some(rate) = safe {
             errln!(
                 "thru: datagrams without --rate start at {rate}, because they could fill the path: give --rate RATE, or --rate max"
             );
-            draft.rate = Some(rate);
         }
-        Ok(draft.one()?)
+        Ok(spec)
     }
 
     /// Whether the size of datagrams depends on the IP version.
