@@ -188,7 +188,7 @@ pub(crate) mod testing {
     pub(crate) fn curve(sizes: &[u64], time_ns: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Vec<Outcome> {
         let mut random = SplitMix64::new(seed);
         let point = |(cell, block): (usize, &u64)| {
-            let rule = Stopping::default();
+            let rule = Stopping { min_trials: 6, ..Stopping::default() };
             let sequential = Sequential::new(&rule);
             let mut values = Vec::new();
             while sequential.decide(&values) == Decision::Continue {

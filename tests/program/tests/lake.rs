@@ -151,7 +151,8 @@ fn year(measured: &[Value]) -> Value {
 fn five_questions_over_a_year_have_answers() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let short = |command: &str| {
-        let run = [command, "--time", "100ms", "--trials", "3", "--quiet", "--json", "-", agent.host()];
+        let run =
+            [command, "--time", "100ms", "--warmup", "0s", "--trials", "3", "--quiet", "--json", "-", agent.host()];
         serde_json::from_str::<Value>(&sandbox.run(&run).ok().stdout).unwrap()
     };
     let measured = [short("stream"), short("rr")];

@@ -85,7 +85,7 @@ fn a_plain_link_is_named_with_every_congestion_control_and_over_udp() {
     }
     // Twice what the link carries and more, so that half of it is lost there. A busy machine may leave the sender no time for that.
     let sent = |outcome: &Outcome| outcome.summary.sender_bps.unwrap_or(0.0);
-    let mut streams = (0..3).map(|_| path.stream(&["--udp"]));
+    let mut streams = (0..3).map(|_| path.stream(&["--udp", "--rate", "max"]));
     let udp = streams.find(|outcome| sent(outcome) > 1.3 * LINK_BPS).expect("a sender that is quick enough");
     is_the_link("udp", &udp);
 }
@@ -122,16 +122,24 @@ fn a_limit_of_autotuning_is_named_with_the_command_that_raises_it() {
         let set = path.lab.host("a").unwrap().command("sh").args(["-c", &script]).status().unwrap();
         assert!(set.success(), "{values}");
     };
-    // 64 KiB over 20 ms are at most 26 Mbit/s; 100 Mbit/s need 250 kB, and twice that is less than a MiB.
+    // 64 KiB over 20 ms are at most 26 Mbit/s; twice as much needs 128 KiB.
     allow("4096 16384 65536");
     let limited = path.stream(&[]);
     let found = why(&limited);
     assert_eq!(found.limiter, LimiterKind::SendBuffer, "{found:#?}");
     let [remedy] = &found.remedies[..] else { panic!("{:#?}", found.remedies) };
-    assert_eq!(remedy.command, "thru tune set 'sysctl.net.ipv4.tcp_wmem=4096 16384 1048576'");
+    assert_eq!(remedy.command, "thru tune set 'sysctl.net.ipv4.tcp_wmem=4096 16384 196608'");
     assert_eq!((remedy.role, remedy.now.as_str()), (model::Role::Active, "4096 16384 65536"));
-    allow(&remedy.value);
-    let free = path.stream(&[]);
-    assert!(why(&free).remedies.is_empty(), "{:#?}", why(&free).remedies);
+    // Nobody knows yet what the path carries: each remedy is for twice as much as was measured.
+    let mut value = remedy.value.clone();
+    let free = (0..5).map(|_| {
+        allow(&value);
+        let outcome = path.stream(&[]);
+        if let [next, ..] = &why(&outcome).remedies[..] {
+            value.clone_from(&next.value);
+        }
+        outcome
+    });
+    let free = free.into_iter().find(|outcome| why(outcome).remedies.is_empty()).expect("the last remedy is enough");
     assert!(free.summary.goodput_bps > limited.summary.goodput_bps, "{:?}", free.summary.goodput_bps);
 }

@@ -60,7 +60,7 @@ fn an_agents_state_is_openmetrics() {
         (0.0, 0.0)
     );
     let sandbox = Sandbox::new();
-    let doc = sandbox.measure(&["stream", "--time", "100ms", "--trials", "3", agent.host()]);
+    let doc = sandbox.measure(&["stream", "--time", "100ms", "--warmup", "0s", "--trials", "3", agent.host()]);
     let mut after = String::new();
     eventually("the agent is idle again", || {
         after = scrape(&address);

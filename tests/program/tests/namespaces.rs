@@ -97,7 +97,7 @@ fn every_pattern_crosses_the_link_in_both_ip_versions() {
         &["stream", "--time", "100ms", "--trials", "1", "--reverse", "--flows", "64"],
         &["stream", "--time", "100ms", "--trials", "1", "--both", "--flows", "4", "--processes", "2"],
         &["stream", "--time", "100ms", "--trials", "1", "--transport", "udp", "--rate", "200Mbit"],
-        &["stream", "--time", "100ms", "--trials", "1", "--transport", "udp", "--reverse", "--flows", "64"],
+        &["stream", "--time", "100ms", "--trials", "1", "--udp", "--rate", "max", "--reverse", "--flows", "64"],
         &["rr", "--time", "100ms", "--trials", "1", "--flows", "64"],
         &["rr", "--time", "100ms", "--trials", "1", "--transport", "udp", "--reverse"],
         &["rr", "--time", "100ms", "--trials", "1", "--connect"],

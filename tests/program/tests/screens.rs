@@ -78,7 +78,9 @@ fn a_stream_is_followed_paused_resized_and_ended() {
     let Some(terminal) = Terminal::open("a_stream_is_followed_paused_resized_and_ended") else { return };
     let agent = Agent::start();
     terminal.command(&format!("thru stream {} --time 3s --trials 9 --flows 2 --tui", agent.host()));
-    terminal.wait("readings of each flow", |screen| screen.contains("all   send") && screen.contains("1     send"));
+    terminal.wait("readings of each flow", |screen| {
+        screen.contains("all      outbound") && screen.contains("1        outbound")
+    });
     let screen = terminal.screen();
     assert!(screen.contains("goodput") && screen.contains("q quit") && screen.contains("RTT"), "{screen}");
     // The clock goes on; a pause holds the picture, not the clock.
@@ -94,7 +96,7 @@ fn a_stream_is_followed_paused_resized_and_ended() {
     terminal.wait("the answer below the last picture", |screen| screen.contains("Goodput"));
     let history = terminal.history();
     let at = |text: &str| history.rfind(text).unwrap_or_else(|| panic!("{text} in:\n{history}"));
-    assert!(at("all   send") < at("Goodput") && !history.contains("q quit"), "{history}");
+    assert!(at("all      outbound") < at("Goodput") && !history.contains("q quit"), "{history}");
     terminal.assert_restored();
     assert!(terminal.sandbox.run(&["runs"]).ok().stdout.contains("interrupted"));
 }

@@ -70,7 +70,7 @@ fn both_directions_between_our_own_ends() {
     let host = format!("127.0.0.1:{port}");
     let doc = sandbox.measure(&[&["stream", &host][..], &whole].concat());
     let trial = &doc.trials()[0];
-    assert!(trial.ledger.balanced && trial.far.flows.len() == 2, "{trial:?}");
+    assert!(trial.ledger.balanced && trial.far.flows.len() == 4, "{trial:?}");
     for end in [&trial.near, &trial.far] {
         assert!(end.bytes_sent > 0 && end.bytes_received > 0, "{trial:?}");
     }

@@ -120,7 +120,7 @@ fn programs_that_read_or_write_slowly_are_the_applications() {
     assert!(why.evidence.iter().any(|one| one.rule == "slow-reader" && one.grade == Grade::Strong), "{why:#?}");
     let why = path.why(&["--rate", "40Mbit", "--time", "1s"]);
     assert_eq!(why.limiter, LimiterKind::SenderApplication, "{why:#?}");
-    let udp = ["stream", "--udp", "--drain", "1Mbit", path.agent.host()];
+    let udp = ["stream", "--udp", "--rate", "1Mbit", "--drain", "1Mbit", path.agent.host()];
     let refused = path.thru(&udp).ended_with(2);
     assert!(refused.message().contains("--drain"), "{}", refused.stderr);
 }

@@ -70,7 +70,7 @@ pub(crate) fn summary(
 
 /// Whether the flows of a spec share one path from their start: not if they start one after the other, nor in both directions.
 fn has_shares(spec: &Spec) -> bool {
-    !spec.responsiveness && !(spec.is_stream() && spec.direction == Direction::Both)
+    !(spec.responsiveness || (spec.is_stream() && spec.direction == Direction::Both))
 }
 
 /// The jitter of a trial's datagrams, ns; of two directions the larger.

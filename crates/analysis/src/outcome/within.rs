@@ -15,7 +15,7 @@ pub(super) fn samples(spec: &Spec, trials: &[Trial]) -> Vec<f64> {
     let of = |trial: &Trial| match Headline::of(spec) {
         Headline::Goodput => {
             let directions = receivers(spec, &trial.near, &trial.far).into_iter().map(|end| steady::rates(spec, end));
-            directions.reduce(together).unwrap_or_default()
+            directions.reduce(|one, other| together(&one, &other)).unwrap_or_default()
         }
         Headline::Transactions => steady::rates(spec, requester(&trial.near, &trial.far)),
         Headline::RoundTrip => Vec::new(),
@@ -24,7 +24,7 @@ pub(super) fn samples(spec: &Spec, trials: &[Trial]) -> Vec<f64> {
 }
 
 /// The sums of two directions, which end at the same time but may have settled at different ones.
-fn together(one: Vec<f64>, other: Vec<f64>) -> Vec<f64> {
+fn together(one: &[f64], other: &[f64]) -> Vec<f64> {
     let mut sums: Vec<f64> = one.iter().rev().zip(other.iter().rev()).map(|(one, other)| one + other).collect();
     sums.reverse();
     sums

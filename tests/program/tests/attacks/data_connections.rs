@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::transport::FlowHello;
-use model::{CaptureSpec, Spec, Stop};
+use model::{CaptureSpec, Payload, PayloadKind, Spec, Stop};
 use program::process::Signal;
 use program::wire::Wire;
 use program::{Agent, Sandbox, check, client, eventually, skip};
@@ -290,7 +290,8 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         assert_eq!(wire.receive().unwrap()["say"], "welcome");
         acquire(&wire, "a test");
         let known = reach_token(&wire);
-        let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), ..spec(transport, "stream") };
+        let payload = Some(Payload { kind: PayloadKind::Pattern, ..Payload::default() });
+        let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), payload, ..spec(transport, "stream") };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
         let both = json!({"rendezvous": [rendezvous(far), rendezvous(service)], "reach_token": known});
         assert!(reason(&prepare(&wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));
@@ -320,7 +321,7 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         };
         let bytes = std::fs::read(file).unwrap();
         assert!(capture["packets"].as_u64().unwrap() > 10, "{capture}");
-        let of_payload = bytes.windows(8).any(|part| part == b"tttttttt");
+        let of_payload = bytes.windows(8).any(|part| part == b"abcdefgh");
         assert_eq!(of_payload, whole, "its own payload is captured if the agent allows it");
         assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{transport}");
         assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
