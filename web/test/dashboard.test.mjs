@@ -61,8 +61,8 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   await page.waitForFunction((early) => document.querySelectorAll('#figure-live-rate tbody tr').length > early, early);
   assert.ok(await left() < first, 'the time left falls');
   assert.match(await page.locator('.now').innerText(), /Cores in the last second, near: busiest \d+ %, softirq \d+ %; far: busiest \d+ %/);
-  assert.match(await page.locator('.newest').innerText(), /Goodput now\n[\d.]+ [kMGT]?bit\/s, to the far host\n[\d.]+ [kMGT]?bit\/s, return\n/);
-  assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, to the far host', 'all flows, return']);
+  assert.match(await page.locator('.newest').innerText(), /Goodput now\n[\d.]+ [kMGT]?bit\/s, outbound\n[\d.]+ [kMGT]?bit\/s, return\n/);
+  assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, outbound', 'all flows, return']);
   await page.getByText('Finished.').waitFor();
   assert.match(await result(page).innerText(), /goodput .*bit\/s/);
   const document = JSON.parse(at.program.run('export', 'last', '--format', 'json'));
@@ -155,7 +155,7 @@ test('runs are found, starred, tagged, compared and deleted', needed, async () =
   await page.getByLabel('Search').fill('');
   for (const name of ['first', 'second']) await row(page, name).getByRole('checkbox').check();
   await page.getByRole('button', { name: 'Compare 2 runs' }).click();
-  await page.getByRole('region', { name: 'Comparison' }).getByText('B beside A').waitFor();
+  await page.getByRole('region', { name: 'Comparison' }).getByText('B/A').first().waitFor();
   assert.equal(await result(page).count(), 2);
   await page.goBack();
   await row(page, 'first').getByRole('button', { name: /^Delete/ }).click();
