@@ -7,10 +7,10 @@ use crate::faults;
 use crate::path::Path;
 
 /// Paths after which each kind of fault has occurred once more.
-pub const CYCLE: u32 = 24;
+pub const CYCLE: u32 = 30;
 
 /// The kinds of faults.
-pub const KINDS: [K; 12] = [
+pub const KINDS: [K; 17] = [
     K::SenderApplication,
     K::ReceiverApplication,
     K::ReceiveWindow,
@@ -23,6 +23,11 @@ pub const KINDS: [K; 12] = [
     K::SenderCpu,
     K::ReceiverCpu,
     K::SocketBuffer,
+    K::ReturnPath,
+    K::Jitter,
+    K::OtherTraffic,
+    K::PathMtu,
+    K::Reordering,
 ];
 
 /// Number of the first kinds that may occur together: each has a rate that can be chosen for the same path.
@@ -62,6 +67,12 @@ fn single(mut path: Path, chance: &mut Chance, kind: K) -> Path {
     match kind {
         K::SenderCpu | K::ReceiverCpu => faults::processor(&mut path, chance, kind),
         K::SocketBuffer => faults::socket_buffer(&mut path, chance),
+        K::ReturnPath => faults::return_path(&mut path, chance),
+        K::Jitter => faults::jitter(&mut path, chance),
+        K::OtherTraffic => faults::other_traffic(&mut path, chance),
+        K::PathMtu => faults::hole(&mut path, chance),
+        K::Reordering => faults::reordering(&mut path, chance),
+        K::Qdisc if chance.happens(0.3) => faults::short_queue(&mut path, chance),
         K::CongestionWindow if chance.happens(0.4) => faults::slow_start(&mut path, chance),
         K::SenderApplication | K::Link if chance.happens(0.25) => faults::datagrams(&mut path, chance, kind),
         _ => {
@@ -103,7 +114,7 @@ mod tests {
                 assert_eq!(paths.iter().filter(|path| path.faults == [kind]).count(), 1, "{kind:?}");
             }
             assert_eq!(paths.iter().filter(|path| path.faults.len() == 2).count(), MIXED as usize);
-            assert_eq!(paths.iter().filter(|path| path.faults.is_empty()).count(), 9);
+            assert_eq!(paths.iter().filter(|path| path.faults.is_empty()).count(), 10);
         }
     }
 

@@ -213,6 +213,95 @@ pub fn slow_start(path: &mut Path, chance: &mut Chance) {
     path.expect(0.0, 0.5 * rate);
 }
 
+/// A link that is shared with nothing and carries what it is asked to.
+fn link(path: &mut Path, chance: &mut Chance, rtt_ns: [f64; 2], bps: [f64; 2]) -> f64 {
+    path.mtu = mtu(chance);
+    path.rtt_ns = chance.log_between(rtt_ns[0], rtt_ns[1]) as u64;
+    let bps = chance.log_between(bps[0], bps[1]) as u64;
+    path.rate_bps = Some(bps);
+    path.queue_bytes = queue(path, chance);
+    bps as f64
+}
+
+/// Bytes of an acknowledgement with two segments' time, on a wire.
+const ACKNOWLEDGEMENT: f64 = 99.0;
+
+/// Acknowledgements that return over a slow link.
+pub fn return_path(path: &mut Path, chance: &mut Chance) {
+    path.reverse = chance.happens(0.3);
+    path.cc = Some(chance.one(&STACKS[..3]).to_owned());
+    let bps = link(path, chance, [5e6, 80e6], [20e6, 400e6]);
+    let limit = bps * chance.between(0.05, 0.25);
+    let back = limit / (2.0 * path.mss() * 8.0) * ACKNOWLEDGEMENT * 8.0;
+    path.back_bps = Some(back as u64);
+    path.back_queue_bytes = (back / 8.0 * chance.between(0.1, 0.5)).max(4_000.0) as u64;
+    time(path);
+    path.expect(0.0, 0.7 * bps);
+}
+
+/// A delay that varies, which CUBIC takes for a queue at the end of slow start.
+pub fn jitter(path: &mut Path, chance: &mut Chance) {
+    path.cc = Some("cubic".to_owned());
+    path.reverse = chance.happens(0.3);
+    let bps = link(path, chance, [20e6, 80e6], [200e6, MOST]);
+    path.jitter_ns = (path.rtt_ns as f64 * chance.between(0.1, 0.3)) as u64;
+    time(path);
+    path.expect(0.0, 0.4 * bps);
+}
+
+/// A link that another program's flow uses.
+pub fn other_traffic(path: &mut Path, chance: &mut Chance) {
+    path.cc = Some(chance.one(&STACKS[..3]).to_owned());
+    path.reverse = chance.happens(0.3);
+    let bps = link(path, chance, [2e6, 60e6], [20e6, 400e6]);
+    path.beside = true;
+    time(path);
+    path.expect(0.0, 0.7 * bps);
+}
+
+/// A path that carries no packets of the full size and does not report it.
+pub fn hole(path: &mut Path, chance: &mut Chance) {
+    path.reverse = chance.happens(0.3);
+    path.rtt_ns = chance.log_between(1e6, 80e6) as u64;
+    path.hole = Some(chance.between(1_300.0, 1_450.0) as u32);
+    if chance.happens(0.5) {
+        path.flags.push("--udp".into());
+        path.flag("block", format!("{}", chance.between(1_450.0, 1_473.0) as u64));
+        path.flag("rate", "20Mbit");
+    } else {
+        path.cc = Some(chance.one(&STACKS[..3]).to_owned());
+        path.flag("stall", "3s");
+    }
+    path.flag("time", "2s");
+    path.flag("trials", "1");
+    path.expect(0.0, 1e6);
+}
+
+/// Segments that overtake each other, which TCP takes for loss: later than it waits for (RFC 8985, section 6.2: at most a round trip).
+/// The queue has room for all of them.
+pub fn reordering(path: &mut Path, chance: &mut Chance) {
+    path.cc = Some(chance.one(&LOSS_STACKS).to_owned());
+    path.reverse = chance.happens(0.3);
+    let bps = link(path, chance, [10e6, 60e6], [200e6, MOST]);
+    path.queue_bytes = 16_000_000;
+    path.reorder = Some((chance.log_between(0.005, 0.1), (path.rtt_ns as f64 * chance.between(1.0, 2.5)) as u64));
+    time(path);
+    path.expect(0.0, 0.4 * bps);
+}
+
+/// A shaper at the sender with room for a few packets, so that its drops limit the window long before its rate does.
+pub fn short_queue(path: &mut Path, chance: &mut Chance) {
+    path.name.push_str(": short queue");
+    path.cc = Some(chance.one(&LOSS_STACKS).to_owned());
+    path.rtt_ns = chance.log_between(10e6, 60e6) as u64;
+    let rate = chance.log_between(50e6, 400e6);
+    let (bits, packets) = (format!("{}bit", rate as u64), chance.between(3.0, 8.0) as u32);
+    let limit = packets * (path.mtu + 14);
+    path.before.push(format!("tc qdisc replace dev eth0 root tbf rate {bits} burst 64k limit {limit}"));
+    time(path);
+    path.expect(0.0, 0.8 * rate);
+}
+
 /// Other programs on the core of one end. Over a cable the sender needs a whole core and the receiver, with large blocks, most of one,
 /// so the slowed one limits.
 pub fn processor(path: &mut Path, chance: &mut Chance, kind: K) {

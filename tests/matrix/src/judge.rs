@@ -43,7 +43,7 @@ impl Judged {
             run.outcomes.iter_mut().for_each(forget_requests);
         }
         if let (By::Rules | By::RulesBlind, Some(outcome)) = (by, run.outcomes.first_mut()) {
-            analysis::set_why(outcome, &run.passes, &run.header.near, &run.header.far);
+            analysis::set_why(outcome, &run.header, &run.passes);
         }
         let outcome = run.outcomes.first();
         let why = outcome.and_then(|outcome| outcome.summary.why.clone());
@@ -69,7 +69,9 @@ fn is_right(faults: &[K], named: K) -> bool {
 
 /// Why a path does not count. Decided by the goodput and the lab's report only, never by the rules.
 fn not_produced(path: &Path, run: &Run, goodput_bps: Option<f64>) -> Option<&'static str> {
-    let Some(goodput) = goodput_bps else { return Some("no goodput") };
+    // What the path does not carry at all has no rate.
+    let hole = path.faults == [K::PathMtu];
+    let Some(goodput) = goodput_bps.or(hole.then_some(0.0)) else { return Some("no goodput") };
     let late = |outcome: &Outcome| outcome.summary.verdicts.contains(&Verdict::EmulatorLate);
     if run.outcomes.iter().any(late) {
         return Some("the emulated link was late");

@@ -36,6 +36,21 @@ pub struct Path {
     pub discipline: Option<String>,
     /// Share of the segments that it loses.
     pub loss: f64,
+    /// The longest packet that it carries, bytes, if that is less than its MTU.
+    #[serde(default)]
+    pub hole: Option<u32>,
+    /// Share of the segments that take longer, and by how much, ns; later ones overtake them.
+    #[serde(default)]
+    pub reorder: Option<(f64, u64)>,
+    /// Rate of the link in the direction of the acknowledgements, bit/s; absent: that of the cable.
+    #[serde(default)]
+    pub back_bps: Option<u64>,
+    /// Its queue, bytes.
+    #[serde(default)]
+    pub back_queue_bytes: u64,
+    /// Another program's flow between the same hosts, in the direction of the payload.
+    #[serde(default)]
+    pub beside: bool,
     /// The far end sends.
     pub reverse: bool,
     /// Sender's congestion control.
@@ -78,6 +93,11 @@ impl Path {
             queue_bytes: 0,
             discipline: None,
             loss: 0.0,
+            hole: None,
+            reorder: None,
+            back_bps: None,
+            back_queue_bytes: 0,
+            beside: false,
             reverse: false,
             cc: None,
             sysctl: sysctl.map(|(key, value)| (key.to_owned(), value)).into(),
@@ -138,6 +158,10 @@ impl Path {
         if self.loss > 0.0 {
             parts.push(format!("loss {:.2} %", 100.0 * self.loss));
         }
+        parts.extend(self.hole.map(|bytes| format!("carries {bytes} B")));
+        parts.extend(self.reorder.map(|(share, ns)| format!("{:.1} % by {}", 100.0 * share, seconds(ns as f64))));
+        parts.extend(self.back_bps.map(|bps| format!("back {}", bits_per_second(bps as f64))));
+        parts.extend(self.beside.then(|| "beside iperf3".to_owned()));
         parts.extend(self.spinners.map(|one| format!("{} spinners on core {}", one.count, one.core)));
         format!("{}; {}", parts.join(", "), [self.flags.join(" "), self.before.join("; ")].join(" | "))
     }

@@ -18,8 +18,16 @@ pub fn topology(path: &Path) -> String {
     if path.rtt_ns > 0 {
         let _ = writeln!(text, "delay = \"{}ns\"", path.rtt_ns / 2);
     }
-    if path.rate_bps.is_some() || path.loss > 0.0 || path.jitter_ns > 0 {
-        let _ = writeln!(text, "\n[link.{}]", if path.reverse { "reverse" } else { "forward" });
+    let [forward, back] = if path.reverse { ["reverse", "forward"] } else { ["forward", "reverse"] };
+    if let Some(bps) = path.back_bps {
+        let _ = writeln!(text, "\n[link.{back}]\nrate = \"{bps}bit\"\nqueue = {}", path.back_queue_bytes);
+    }
+    let _ = writeln!(text, "\n[link.{forward}]");
+    if let Some(bytes) = path.hole {
+        let _ = writeln!(text, "mtu = {bytes}");
+    }
+    if let Some((share, ns)) = path.reorder {
+        let _ = writeln!(text, "reorder = {{ probability = {share}, by = \"{ns}ns\" }}");
     }
     if let Some(bps) = path.rate_bps {
         let _ = writeln!(text, "rate = \"{bps}bit\"\nqueue = {}", path.queue_bytes);
@@ -43,6 +51,15 @@ pub fn topology(path: &Path) -> String {
 pub fn script(path: &Path, thru: &str, document: &str) -> String {
     let mut lines = vec!["set -e".to_owned()];
     lines.extend(path.before.iter().cloned());
+    if path.beside {
+        let reverse = if path.reverse { " --reverse" } else { "" };
+        lines.extend([
+            "ip netns exec \"$THRU_LAB-b\" iperf3 --server --one-off --port 5299 >/dev/null & beside=\"$!\"; sleep 0.3"
+                .to_owned(),
+            format!("iperf3 --client b --port 5299 --time 60{reverse} >/dev/null & beside=\"$beside $!\"; sleep 1"),
+            "trap 'kill $beside' EXIT".to_owned(),
+        ]);
+    }
     if let Some(spin) = path.spinners {
         for _ in 0..spin.count {
             // A session of its own, because the scheduler divides a core fairly between sessions (sched_autogroup_enabled).
@@ -81,5 +98,14 @@ mod tests {
         let script = script(&path, "thru", "run.json");
         let command = "thru stream b --rcvbuf ,64KiB --cc reno, --no-store --quiet --json run.json";
         assert_eq!(script.lines().last(), Some(command));
+    }
+
+    #[test]
+    fn what_the_acknowledgements_pass_is_the_other_direction() {
+        let mut path = Path::bare(1, 6);
+        (path.reverse, path.back_bps, path.back_queue_bytes, path.hole) = (true, Some(64_000), 9_000, Some(1_400));
+        let text = topology(&path);
+        assert!(text.contains("[link.forward]\nrate = \"64000bit\"\nqueue = 9000\n"), "{text}");
+        assert!(text.contains("[link.reverse]\nmtu = 1400\n"), "{text}");
     }
 }

@@ -11,7 +11,7 @@ use crate::draw::KINDS;
 use crate::judge::Judged;
 
 /// The limiters and the heads of their columns.
-const COLUMNS: [(K, &str); 16] = [
+const COLUMNS: [(K, &str); 19] = [
     (K::SenderApplication, "app"),
     (K::ReceiverApplication, "read"),
     (K::ReceiveWindow, "rwnd"),
@@ -24,6 +24,9 @@ const COLUMNS: [(K, &str); 16] = [
     (K::SenderCpu, "scpu"),
     (K::ReceiverCpu, "rcpu"),
     (K::SocketBuffer, "sock"),
+    (K::ReturnPath, "back"),
+    (K::Jitter, "jit"),
+    (K::OtherTraffic, "other"),
     (K::PathMtu, "mtu"),
     (K::Reordering, "order"),
     (K::Softirq, "irq"),
