@@ -205,6 +205,12 @@ pub enum LimiterKind {
     PathMtu,
     /// The congestion window, because segments arrived out of order.
     Reordering,
+    /// The path of the acknowledgements.
+    ReturnPath,
+    /// Delay that varies without a queue, which TCP takes for one.
+    Jitter,
+    /// Other traffic on the same path.
+    OtherTraffic,
     /// The round trip itself: one exchange at a time.
     RoundTrip,
     /// The network as the sender's TCP sees it: busy, and limited by neither window nor buffer. Only used for a part of the time;
@@ -234,6 +240,9 @@ impl LimiterKind {
             Self::SocketBuffer => "socket buffer",
             Self::PathMtu => "path MTU",
             Self::Reordering => "reordering",
+            Self::ReturnPath => "return path",
+            Self::Jitter => "jitter",
+            Self::OtherTraffic => "other traffic",
             Self::RoundTrip => "round trip",
             Self::Network => "busy otherwise",
             Self::Unexplained => "unexplained",

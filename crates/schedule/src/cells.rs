@@ -277,7 +277,7 @@ impl Cells {
         outcome.summary.accuracy = analysis::accuracy(&outcome, near, far);
         let one_host = near.boot_id.is_some() && near.boot_id == far.boot_id;
         if !point {
-            analysis::set_why(&mut outcome, &self.passes, near, far);
+            analysis::set_why(&mut outcome, &self.header, &self.passes);
         }
         for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::OneHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
@@ -332,7 +332,7 @@ impl Cells {
         let mut outcome = analysis::outcome(&state.cell, state.trials.clone(), &self.rule, context);
         let [near, far] = self.header.hosts_of(&state.cell);
         analysis::bound(&mut outcome, near, far);
-        analysis::set_why(&mut outcome, &self.passes, near, far);
+        analysis::set_why(&mut outcome, &self.header, &self.passes);
         Some(outcome)
     }
 

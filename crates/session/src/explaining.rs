@@ -36,7 +36,7 @@ fn label(run: &Run) -> String {
 fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec<CellWhy> {
     let mut computed = outcome.clone();
     if outcome.summary.limits().next().is_none() {
-        analysis::set_why(&mut computed, &run.passes, &run.header.near, &run.header.far);
+        analysis::set_why(&mut computed, &run.header, &run.passes);
     }
     let of = |direction, summary: &Summary| CellWhy {
         cell: outcome.cell,

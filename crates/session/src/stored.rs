@@ -37,7 +37,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
         analysis::bound(&mut outcome, near, far);
         outcome.summary.accuracy = analysis::accuracy(&outcome, near, far);
         if !point {
-            analysis::set_why(&mut outcome, &run.passes, near, far);
+            analysis::set_why(&mut outcome, &run.header, &run.passes);
         }
         run.outcomes.push(outcome);
     }

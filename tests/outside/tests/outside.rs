@@ -81,7 +81,10 @@ fn readers_without_an_added_transport_have_its_facts_from_the_document() {
     }
     unknown.spec.transport_facts = None;
     let needs_tcp_info = |outcome: &Outcome| {
-        let why = analysis::limiter::why(outcome, &doc.run.passes, &doc.run.header.near, &doc.run.header.far);
+        let why = analysis::limiter::why(
+            outcome,
+            &analysis::limiter::Recorded::around(outcome, &doc.run.header, &doc.run.passes),
+        );
         why.expect("evidence").missing.iter().any(|gap| gap.starts_with("TCP_INFO over time"))
     };
     assert!(needs_tcp_info(&known) && !needs_tcp_info(&unknown));

@@ -1,13 +1,13 @@
 //! A bottleneck on the path, detected by its effects: payload arrives at one rate however much is sent, and the excess queues before
 //! it or is lost there.
 
-use model::units::{bits_per_second, seconds};
+use model::units::{bits_per_second, count, seconds};
 use model::{Direction, Inventory, Outcome, median};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
 use super::queues::qdisc_limited;
 use super::threads::busiest;
-use super::{STRONG, losses};
+use super::{Recorded, STRONG, losses, way_back};
 use crate::direction::{DirectionView, send_buffer_bytes};
 use crate::stats::{mean, quantile};
 
@@ -24,11 +24,22 @@ pub(super) struct Bottleneck {
     bps: f64,
     /// The observation that shows it.
     observation: String,
+    /// Part of it that the way back has, 0 to 1: its queue delays acknowledgements.
+    pub(super) back: f64,
     /// Other tests of the run used the path at the same time: the rate is this one's share.
     shared: bool,
 }
 
 impl Bottleneck {
+    /// `acknowledgements queued on their way back: ...`.
+    pub(super) fn of_way_back(&self, acknowledgements: Option<f64>) -> String {
+        let came = acknowledgements.map_or(String::new(), |rate| format!(" ({} of them a second)", count(rate)));
+        format!(
+            "acknowledgements{came} queued on their way back, which is slow or busy: {}. The delay arose after the data had arrived",
+            self.observation
+        )
+    }
+
     /// `a bottleneck of about 47.1 Mbit/s on the path: ...`.
     pub(super) fn statement(&self) -> String {
         let rate = bits_per_second(self.bps);
@@ -70,13 +81,15 @@ pub(super) fn oversent(direction: &DirectionView<'_>) -> f64 {
 
 /// The payload rate of an outcome's bottleneck, if the evidence for one is strong, bit/s.
 pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) -> Option<f64> {
-    let observations = Observations::new(outcome, &[], [near, far]);
+    let observations = Observations::new(outcome, &Recorded { passes: &[], hosts: [near, far], path_mtu: [None; 2] });
     if observations.spec.direction == Direction::Both || observations.spec.start_ns.is_some() {
         return None;
     }
     let all: Vec<Bottleneck> =
         observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
-    let weight = all.iter().map(|one| one.weight).sum::<f64>() / observations.directions.len().max(1) as f64;
+    // What delays acknowledgements is no rate of the data's way.
+    let weight =
+        all.iter().map(|one| one.weight * (1.0 - one.back)).sum::<f64>() / observations.directions.len().max(1) as f64;
     all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)
 }
 
@@ -92,7 +105,10 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
         let few = flow.cwnd().is_some_and(|segments| segments < FEW_SEGMENTS);
         f64::from(u8::from(!few && !one_segment_at_a_time(direction, flow)))
     };
-    let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * (0.5 + 0.5 * steady);
+    // A delay that varies by itself, while the rate varies too, is no queue.
+    let by_itself = matches!(flows.as_slice(), [only] if only.jitter().is_some());
+    let made = if by_itself { steady } else { 0.5 + 0.5 * steady };
+    let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * made;
     let little = each(&flows, |flow| Some(flow.queued()? * queues(flow) * (0.3 + 0.7 * open(flow)))).unwrap_or(0.0);
     // BBR paces at its estimate of the bottleneck's rate.
     let own = |flow: &SenderFlow<'_>| flow.cc().is_some_and(|cc| cc.starts_with("bbr"));
@@ -133,6 +149,7 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
         weight,
         bps: usual.unwrap_or(goodput).max(goodput),
         observation,
+        back: way_back::part(direction),
         shared: observations.spec.start_ns.is_some(),
     })
 }
@@ -154,6 +171,7 @@ fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, 
         weight,
         bps: usual(&rates).unwrap_or(goodput).max(goodput),
         observation,
+        back: 0.0,
         shared: observations.spec.start_ns.is_some(),
     })
 }

@@ -1,23 +1,24 @@
 //! What limited each direction of an outcome.
 
-use model::{Inventory, Outcome, Pass};
+use model::{Outcome, Pass, RunHeader};
 
 use super::notes::unequal_directions;
 use super::observations::Observations;
-use super::why;
+use super::{Recorded, why};
 use crate::outcome::direction_outcomes;
 
 /// Sets what limited `outcome`; of payload in both directions, what limited each of them, because they have different senders,
 /// receivers and queues. See [`why`] for what follows from what.
-pub fn set_why(outcome: &mut Outcome, passes: &[Pass], near: &Inventory, far: &Inventory) {
+pub fn set_why(outcome: &mut Outcome, header: &RunHeader, passes: &[Pass]) {
+    let recorded = Recorded::around(outcome, header, passes);
     let each = direction_outcomes(outcome);
     if each.is_empty() {
-        outcome.summary.why = why(outcome, passes, near, far);
+        outcome.summary.why = why(outcome, &recorded);
     }
     for ((_, one), (_, summary)) in each.iter().zip(outcome.summary.directions_mut()) {
-        summary.why = why(one, passes, near, far);
+        summary.why = why(one, &recorded);
     }
-    let difference = unequal_directions(&Observations::new(outcome, passes, [near, far]));
+    let difference = unequal_directions(&Observations::new(outcome, &recorded));
     let first = outcome.summary.directions_mut().find_map(|(_, summary)| summary.why.as_mut());
     first.into_iter().for_each(|why| why.notes.extend(difference.clone()));
 }
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn each_direction_has_the_limit_of_its_own_sender_and_losses() {
         let mut outcome = both();
-        set_why(&mut outcome, &[], &Inventory::default(), &Inventory::default());
+        set_why(&mut outcome, &RunHeader::default(), &[]);
         assert_eq!(outcome.summary.why, None, "neither of the two speaks for the sum");
         let [out, back] = [&outcome.summary.outbound, &outcome.summary.return_trip]
             .map(|of| of.as_ref().unwrap().why.as_ref().unwrap());

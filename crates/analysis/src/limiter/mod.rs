@@ -17,13 +17,15 @@ mod queues;
 mod regions;
 mod remedies;
 pub mod rules;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod way_back;
 
 use std::collections::BTreeMap;
 
-use model::{Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, TimePart, Why};
+use model::{Cell, Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, Path, RunHeader, TimePart, Why};
 
 use clocks::Clocks;
 use observations::Observations;
@@ -52,12 +54,38 @@ struct Weighed {
     evidence: Evidence,
 }
 
-/// What limited `outcome`, from its trials, their passes (those that were kept) and the two hosts. `None` without any evidence.
-/// Points of a curve share passes and are too short for the clocks: use [`changes()`] for curves.
+/// What was recorded around an outcome.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// The passes that were kept.
+    pub passes: &'a [Pass],
+    /// The near and the far host.
+    pub hosts: [&'a Inventory; 2],
+    /// The largest packet that the path was found to carry, outbound and on return, bytes.
+    pub path_mtu: [Option<u32>; 2],
+}
+
+impl<'a> Recorded<'a> {
+    /// Around an outcome of the run of `header`.
+    #[must_use]
+    pub fn around(outcome: &Outcome, header: &'a RunHeader, passes: &'a [Pass]) -> Self {
+        let hosts = match Cell::find(&header.cells, outcome.cell) {
+            Some(cell) => header.hosts_of(cell),
+            None => [&header.near, &header.far],
+        };
+        // The probed path is that between these two; other pairs of hosts have others.
+        let probed = std::ptr::eq(hosts[0], &raw const header.near) && std::ptr::eq(hosts[1], &raw const header.far);
+        let mtu = |path: &Option<Path>| Some(path.as_ref().filter(|_| probed)?.mtu.as_ref()?.bytes);
+        Self { passes, hosts, path_mtu: [mtu(&header.path_outbound), mtu(&header.path_return)] }
+    }
+}
+
+/// What limited `outcome`, from its trials and what was recorded around them. `None` without any evidence. Points of a curve share
+/// passes and are too short for the clocks: use [`changes()`] for curves.
 #[must_use]
-pub fn why(outcome: &Outcome, passes: &[Pass], near: &Inventory, far: &Inventory) -> Option<Why> {
-    let [near, far] = in_force(outcome, passes, [near, far]);
-    let observations = Observations::new(outcome, passes, [&near, &far]);
+pub fn why(outcome: &Outcome, recorded: &Recorded<'_>) -> Option<Why> {
+    let [near, far] = in_force(outcome, recorded.passes, recorded.hosts);
+    let observations = Observations::new(outcome, &Recorded { hosts: [&near, &far], ..*recorded });
     if observations.directions.is_empty() {
         return None;
     }

@@ -1,8 +1,9 @@
 //! The input of the rules: an outcome with its hosts, and each direction of each trial.
 
 use model::tally::Window;
-use model::{FlowTally, Inventory, Outcome, Pass, Spec, TcpSample, Trial, Verdict, median};
+use model::{Direction, FlowTally, Outcome, Pass, Spec, TcpSample, Trial, Verdict, median};
 
+use super::Recorded;
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::outcome::Headline;
 use crate::stats::{mean, quantile};
@@ -16,10 +17,13 @@ pub(super) struct Observations<'a> {
     pub(super) directions: Vec<DirectionView<'a>>,
     /// Both ends are on one host.
     pub(super) one_host: bool,
+    /// The largest packet that the path was found to carry, outbound and on return, bytes.
+    path_mtu: [Option<u32>; 2],
 }
 
 impl<'a> Observations<'a> {
-    pub(super) fn new(outcome: &'a Outcome, passes: &'a [Pass], hosts: [&'a Inventory; 2]) -> Self {
+    pub(super) fn new(outcome: &'a Outcome, recorded: &Recorded<'a>) -> Self {
+        let Recorded { passes, hosts, path_mtu } = *recorded;
         let complete: Vec<&Trial> =
             outcome.trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).collect();
         let trials = if complete.is_empty() { outcome.trials.iter().collect() } else { complete };
@@ -30,7 +34,17 @@ impl<'a> Observations<'a> {
             headline: Headline::of(&outcome.spec),
             directions: trials.iter().flat_map(of).collect(),
             outcome,
+            path_mtu,
             one_host: near.boot_id.is_some() && near.boot_id == far.boot_id,
+        }
+    }
+
+    /// The largest packet that the way of the data was found to carry, bytes; `None` for payload in both directions.
+    pub(super) fn path_mtu(&self) -> Option<u32> {
+        match self.spec.direction {
+            Direction::Send => self.path_mtu[0],
+            Direction::Reverse => self.path_mtu[1],
+            Direction::Both => None,
         }
     }
 
@@ -126,14 +140,20 @@ impl<'a> SenderFlow<'a> {
         Some(last.spurious?.saturating_sub(first.spurious?))
     }
 
+    /// Retransmission timeouts during the trial; `None` if the kernel does not report them.
+    pub(super) fn timeouts(&self) -> Option<u64> {
+        let (first, last) = (self.flow.tcp.first()?, self.flow.tcp.last()?);
+        Some(last.timeouts?.saturating_sub(first.timeouts?))
+    }
+
     /// By how many others a segment was overtaken, at most, as TCP learnt it; `None` without a series.
     pub(super) fn reordering(&self) -> Option<u32> {
         self.flow.tcp.iter().map(|one| one.reordering).max()
     }
 
-    /// Share of the samples in which TCP waited for segments that were missing in between: in disorder, or in recovery.
-    pub(super) fn disordered(&self) -> Option<f64> {
-        self.part(|one| one.state >= 1)
+    /// Share of the samples in which TCP had reduced its congestion window for segments that were missing in between.
+    pub(super) fn recovering(&self) -> Option<f64> {
+        self.part(|one| one.state >= 2)
     }
 
     /// Sending MSS, bytes.
@@ -223,11 +243,12 @@ impl<'a> SenderFlow<'a> {
     /// loss had set.
     pub(super) fn limited_by_loss(&self) -> Option<f64> {
         let before = self.flow.tcp.first()?.retransmits;
-        self.part(|one| {
-            let recovery = one.state >= 3;
-            let low = one.ssthresh.is_some_and(|threshold| one.cwnd <= threshold.saturating_mul(2));
-            one.retransmits > before && (recovery || (low && is_full(one)))
-        })
+        self.part(|one| one.retransmits > before && (one.state >= 3 || is_near_threshold(one)))
+    }
+
+    /// Share of the samples in which the congestion window was full near its threshold.
+    pub(super) fn near_threshold(&self) -> Option<f64> {
+        self.part(is_near_threshold)
     }
 
     /// Share of the time in which TCP was busy and limited neither by the receiver's window nor by the send buffer.
@@ -266,6 +287,23 @@ impl<'a> SenderFlow<'a> {
         Some(ramp(added, 1e6, 4e6) * ramp(added / self.min_rtt_ns()?, 0.25, 1.0))
     }
 
+    /// The RTTs between which the delay varied by itself, ns: if the smoothed RTT, or its mean deviation, varies by more than what a busy
+    /// host adds, and not with the data in flight as before a queue.
+    pub(super) fn jitter(&self) -> Option<[f64; 2]> {
+        let points: Vec<(f64, f64)> = self
+            .inner()
+            .iter()
+            .filter(|one| one.rtt_ns > 0)
+            .map(|one| (f64::from(one.unacked), one.rtt_ns as f64))
+            .collect();
+        let (in_flight, rtts): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+        let [low, high] = [quantile(&rtts, 0.1)?, quantile(&rtts, 0.9)?];
+        let within = self.middle(|one| Some(one.rttvar_ns as f64))?;
+        let least = LEAST_JITTER_NS.max(LEAST_JITTER * self.min_rtt_ns()?);
+        let between = high - low >= 2.0 * least && correlation(&in_flight, &rtts).is_none_or(|found| found < 0.6);
+        (between || within >= least).then_some([low.min(self.srtt_ns()? - within), high.max(self.srtt_ns()? + within)])
+    }
+
     /// Median RTT minus minimum RTT, ns.
     pub(super) fn queueing_ns(&self) -> Option<f64> {
         Some((self.srtt_ns()? - self.min_rtt_ns()?).max(0.0))
@@ -274,6 +312,23 @@ impl<'a> SenderFlow<'a> {
 
 /// Doublings of the congestion window, between two samples and per RTT, from which it grows exponentially.
 const LEAST_GROWTH: f64 = 1.0 / 3.0;
+
+/// Deviation from the usual delay from which it is not a busy host's, ns and relative to the shortest RTT.
+const LEAST_JITTER_NS: f64 = 1e6;
+const LEAST_JITTER: f64 = 0.04;
+
+/// Pearson's correlation; `None` if one of the lists does not vary.
+fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
+    let [x, y] = [mean(xs)?, mean(ys)?];
+    let sum = |of: &dyn Fn(f64, f64) -> f64| xs.iter().zip(ys).map(|(a, b)| of(a - x, b - y)).sum::<f64>();
+    let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+    (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)
+}
+
+/// Whether the congestion window was full and at most twice the threshold that the last reduction had set.
+fn is_near_threshold(sample: &TcpSample) -> bool {
+    is_full(sample) && sample.ssthresh.is_some_and(|threshold| sample.cwnd <= threshold.saturating_mul(2))
+}
 
 /// Whether the congestion window was full.
 fn is_full(sample: &TcpSample) -> bool {

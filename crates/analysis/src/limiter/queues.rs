@@ -2,12 +2,23 @@
 
 use model::source::{self, Source, column};
 
-use super::observations::{SenderFlow, ramp, sender_flows};
+use super::observations::{SenderFlow, each, ramp, sender_flows};
 use crate::direction::{DirectionView, Side};
 
 /// Whether a shaper of the sender limited it, from 0 to 1: over its rate for a large part of its packets (or GSO bursts).
 pub(super) fn qdisc_limited(direction: &DirectionView<'_>) -> f64 {
     ramp(qdisc(&direction.sender, column::OVERLIMITS) as f64 / packets_sent(direction).max(1.0), 0.001, 0.01)
+}
+
+/// Whether TCP reduced its congestion window because the sender's own qdisc dropped packets, from 0 to 1: the window is full near the
+/// threshold that the drops set. TCP learns of such a drop at once and counts no retransmission.
+pub(super) fn reduced_the_window(direction: &DirectionView<'_>) -> f64 {
+    let flows = sender_flows(direction);
+    let again: u64 = flows.iter().map(SenderFlow::retransmits).sum();
+    if qdisc(&direction.sender, column::DROPS) <= again {
+        return 0.0;
+    }
+    each(&flows, SenderFlow::near_threshold).unwrap_or(0.0)
 }
 
 /// Growth of a counter of the qdiscs of the data's interface; of all interfaces if that one is unknown.

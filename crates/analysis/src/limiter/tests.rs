@@ -1,5 +1,6 @@
 mod claims;
 mod packets;
+mod paths;
 mod recorded;
 mod recorded_case;
 mod remedies;
@@ -8,7 +9,7 @@ mod series;
 use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
 use proptest::prelude::*;
 
-use self::recorded_case::{RecordedCase, adds_up, part};
+use self::recorded_case::{RecordedCase, adds_up, around, part};
 use super::*;
 use crate::curve::testing::made;
 
@@ -457,7 +458,7 @@ fn a_window_below_the_bandwidth_delay_product_is_reported_with_its_numbers() {
 #[test]
 fn without_records_there_is_no_limiter() {
     let outcome = made("stream", 0, 1_024, &[]);
-    assert_eq!(why(&outcome, &[], &Inventory::default(), &Inventory::default()), None);
+    assert_eq!(why(&outcome, &around([&Inventory::default(), &Inventory::default()])), None);
 }
 
 #[test]

@@ -29,6 +29,6 @@ pub use planning::passes_needed;
 pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};
 pub use summary::{mean, quantile, sample_sd};
-pub use trend::{Trend, median_deviation, trend};
+pub use trend::{Trend, median_deviation, median_slope, trend};
 pub use two_sample::{MeanDifference, holm, holm_errors};
 pub use variance::{VarianceSplit, variance_split};

@@ -34,6 +34,15 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     Some(Trend { slope: slope / level, standard_error: standard_error / level })
 }
 
+/// The median slope between any two of `points` whose abscissas differ by at least `least` (Theil, 1950; Sen, 1968). `None` without such
+/// a pair.
+#[must_use]
+pub fn median_slope(points: &[(f64, f64)], least: f64) -> Option<f64> {
+    let pairs = points.iter().enumerate().flat_map(|(at, one)| points[..at].iter().map(move |other| (one, other)));
+    let apart = pairs.filter(|(one, other)| (one.0 - other.0).abs() >= least && one.0 != other.0);
+    median(&apart.map(|(one, other)| (one.1 - other.1) / (one.0 - other.0)).collect::<Vec<f64>>())
+}
+
 /// The median deviation from the median, scaled so that for normal values it is their standard deviation. `None` for an empty list.
 #[must_use]
 pub fn median_deviation(values: &[f64]) -> Option<f64> {
@@ -47,6 +56,15 @@ pub fn median_deviation(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use model::SplitMix64;
+
+    #[test]
+    fn single_outliers_do_not_move_the_median_slope() {
+        let mut points: Vec<(f64, f64)> = (0..20).map(|at| (f64::from(at), 5.0 + 3.0 * f64::from(at))).collect();
+        points[19].1 = -400.0;
+        assert!((median_slope(&points, 0.0).unwrap() - 3.0).abs() < 1e-12);
+        assert_eq!(median_slope(&[(1.0, 2.0), (1.5, 9.0)], 1.0), None, "too close to each other");
+        assert_eq!(median_slope(&[(1.0, 2.0); 5], 0.0), None);
+    }
 
     #[test]
     fn a_line_has_its_slope_without_error() {

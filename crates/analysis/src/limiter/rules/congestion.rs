@@ -3,8 +3,8 @@
 use model::LimiterKind;
 use model::units::{bits_per_second, seconds};
 
-use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
+use super::super::{LIKELY, bottleneck, queues, sharing};
 use super::packets::needless;
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
@@ -31,6 +31,7 @@ pub(super) const LOSS: Rule = Rule {
         let weight = 0.9
             * near_threshold.unwrap_or(0.0)
             * (1.0 - bottleneck::weight(observations, direction))
+            * (1.0 - 0.5 * sharing::weight(observations, direction))
             * (1.0 - needless(&flows));
         Signal::of(LimiterKind::Loss, weight, || {
             let sent: f64 = flows.iter().filter_map(|flow| segments(flow, direction)).sum();
@@ -55,12 +56,12 @@ pub(super) const LOSS: Rule = Rule {
 
 pub(super) const WINDOW: Rule = Rule {
     name: "congestion-window",
-    speaks_for: &[LimiterKind::CongestionWindow],
-    about: "The congestion window was full without loss, so its growth, delay or congestion marks set the rate.",
+    speaks_for: &[LimiterKind::CongestionWindow, LimiterKind::Jitter],
+    about: "The congestion window was full without loss, so its growth, delay, delay that varies by itself or congestion marks set the rate.",
     source: "RFC 5681, section 3.1 (slow start), RFC 9406 (HyStart++), RFC 3168 (marks); tcpi_snd_cwnd in linux/tcp.h",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let flows = sender_flows(direction);
-        if flows.iter().any(|flow| flow.retransmits() > 0) {
+        if flows.iter().any(|flow| flow.retransmits() > 0) || queues::reduced_the_window(direction) > 0.0 {
             return Vec::new();
         }
         let full = each(&flows, SenderFlow::cwnd_full).unwrap_or(0.0);
@@ -68,17 +69,29 @@ pub(super) const WINDOW: Rule = Rule {
         let growing = each(&flows, SenderFlow::cwnd_growing).unwrap_or(0.0);
         let part = each(&flows, |flow| Some(flow.rate_bps * flow.srtt_ns()? / (8e9 * flow.cwnd_bytes()?)));
         let full_weight = 0.5 * full * ramp(part.unwrap_or(0.0), 0.3, 0.7);
-        let weight =
-            full_weight.max(0.9 * ramp(growing, 0.3, 0.8)) * (1.0 - bottleneck::weight(observations, direction));
-        Signal::of(LimiterKind::CongestionWindow, weight, || {
-            let starting = each(&flows, |flow| flow.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
-            let marks: u64 = flows.iter().filter_map(marks).sum();
+        let elsewhere = bottleneck::weight(observations, direction);
+        let weight = full_weight.max(0.9 * ramp(growing, 0.3, 0.8)) * (1.0 - elsewhere);
+        let starting = each(&flows, |flow| flow.part(|one| one.ssthresh.is_none())).unwrap_or(0.0);
+        let marks: u64 = flows.iter().filter_map(marks).sum();
+        // One trial may end before its delay has varied much.
+        let varying = || observations.directions.iter().flat_map(sender_flows).find_map(|flow| flow.jitter());
+        let jitter = (starting < 0.5 && marks == 0 && elsewhere < LIKELY).then(varying).flatten();
+        let kind = if jitter.is_some() { LimiterKind::Jitter } else { LimiterKind::CongestionWindow };
+        Signal::of(kind, weight, || {
             let why = match (starting >= 0.5, marks) {
                 (true, _) if growing >= 0.3 => {
                     format!("it grew exponentially for {:.0} % of the time (slow start)", 100.0 * growing)
                 }
                 (true, _) => format!("it was in slow start for {:.0} % of the time", 100.0 * starting),
-                (_, 0) => "it stopped growing because of delay, without loss or marks".to_owned(),
+                (_, 0) => match jitter {
+                    Some([low, high]) => format!(
+                        "it stopped growing because the delay varies: RTTs from {} to {} that do not follow the data in flight, which \
+                         TCP takes for a queue",
+                        seconds(low),
+                        seconds(high)
+                    ),
+                    None => "it stopped growing because of delay, without loss or marks".to_owned(),
+                },
                 (_, marks) => format!("{marks} segments had a congestion mark (ECN)"),
             };
             let carried: f64 = flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();

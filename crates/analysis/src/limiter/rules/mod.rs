@@ -79,6 +79,8 @@ pub const RULES: &[Rule] = &[
     packets::SIZE,
     packets::ORDER,
     path::BOTTLENECK,
+    path::WAY_BACK,
+    path::SHARED,
     path::LINE,
     path::QDISC,
     path::BACKLOG,

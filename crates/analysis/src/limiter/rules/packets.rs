@@ -12,6 +12,8 @@ use crate::direction::{DirectionView, with_address};
 
 /// Headers of UDP over IPv4 and over IPv6, bytes (RFC 768, RFC 791, RFC 8200).
 const HEADERS: [u64; 2] = [28, 48];
+/// Headers of IPv4 and TCP without options, bytes.
+const TCP_HEADERS: u64 = 40;
 /// Share of the datagrams from which the path counts as carrying them.
 const ARRIVES: f64 = 0.05;
 
@@ -20,13 +22,14 @@ pub(super) const SIZE: Rule = Rule {
     speaks_for: &[LimiterKind::PathMtu],
     about: "Hardly any datagram arrived and each is larger than an MTU of the path, or no full segment was acknowledged although smaller ones were.",
     source: "RFC 4821, section 1, and RFC 2923, section 2.1 (black holes of path MTU discovery); RFC 8085, section 3.2",
-    evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
-        datagram_size(direction).into_iter().chain(segment_size(direction)).flatten().collect()
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let path_mtu = observations.path_mtu();
+        datagram_size(direction, path_mtu).into_iter().chain(segment_size(direction, path_mtu)).flatten().collect()
     },
 };
 
 /// Datagrams that are larger than the MTU of an end, or that all disappeared.
-fn datagram_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
+fn datagram_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option<Vec<Signal>> {
     let (sent, arrived) = (direction.sender.tally.datagrams?.sent, direction.receiver.tally.datagrams?.received);
     if sent == 0 || arrived as f64 > ARRIVES * sent as f64 {
         return None;
@@ -37,7 +40,8 @@ fn datagram_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
     let ipv6 = peer.or_else(|| address(&flow.socket.local)).is_some_and(|address| matches!(address, IpAddr::V6(_)));
     let packet = direction.sender.tally.bytes_sent / sent + HEADERS[usize::from(ipv6)];
     let of_receiver = peer.and_then(|peer| with_address(direction.receiver.host, peer)?.mtu);
-    let least = of_receiver.into_iter().chain(flow.socket.pmtu).min().filter(|mtu| u64::from(*mtu) < packet);
+    let least =
+        of_receiver.into_iter().chain(flow.socket.pmtu).chain(path_mtu).min().filter(|mtu| u64::from(*mtu) < packet);
     let arrivals = format!("{} of {} datagrams arrived", count(arrived as f64), count(sent as f64));
     Some(match least {
         Some(mtu) => Signal::of(LimiterKind::PathMtu, 0.95, || {
@@ -52,7 +56,7 @@ fn datagram_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
 }
 
 /// A connection whose full segments are retransmitted after timeouts and never acknowledged.
-fn segment_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
+fn segment_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option<Vec<Signal>> {
     let stuck = |flow: &model::FlowTally| {
         let (first, last) = (flow.tcp.first()?, flow.tcp.last()?);
         let mss = u64::from(last.mss);
@@ -64,10 +68,15 @@ fn segment_size(direction: &DirectionView<'_>) -> Option<Vec<Signal>> {
     let all: Vec<(u64, u64)> = flows.iter().copied().filter_map(stuck).collect();
     let (mss, _) = *all.first().filter(|_| all.len() == flows.len())?;
     let timeouts: u64 = all.iter().map(|(_, timeouts)| timeouts).sum();
-    Some(Signal::of(LimiterKind::PathMtu, 0.5, || {
+    // The probe of the path found the hole, too, or it did not look.
+    let (weight, found) = match path_mtu.filter(|mtu| u64::from(*mtu) < mss + TCP_HEADERS) {
+        Some(mtu) => (0.95, format!("the path carries packets of up to {mtu} bytes")),
+        None => (0.5, "the path carries no packets of that size".to_owned()),
+    };
+    Some(Signal::of(LimiterKind::PathMtu, weight, || {
         format!(
             "no segment of {mss} bytes was acknowledged in {timeouts} timeouts although the smaller packets of the handshake \
-             passed: the path carries no packets of that size, and nothing reports it (a black hole)"
+             passed: {found}, and nothing reports it (a black hole)"
         )
     }))
 }
@@ -83,19 +92,20 @@ pub(super) const ORDER: Rule = Rule {
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let flows = sender_flows(direction);
         let needless = needless(&flows);
-        let distance = flows.iter().filter_map(SenderFlow::reordering).max().unwrap_or(0);
         let near_threshold = each(&flows, SenderFlow::limited_by_loss).unwrap_or(0.0);
         // A window that reordering keeps small is seldom near the threshold, because each D-SACK may undo the reduction.
-        let reduced = near_threshold.max(each(&flows, SenderFlow::disordered).unwrap_or(0.0));
-        let far = f64::from(u8::from(distance > IN_ORDER));
-        let weight =
-            0.9 * needless * far * ramp(reduced, 0.1, 0.4) * (1.0 - bottleneck::weight(observations, direction));
+        let reduced = near_threshold.max(each(&flows, SenderFlow::recovering).unwrap_or(0.0));
+        let weight = 0.9 * needless * ramp(reduced, 0.1, 0.4) * (1.0 - bottleneck::weight(observations, direction));
         Signal::of(LimiterKind::Reordering, weight, || {
             let (all, spurious) = totals(&flows);
             let rate: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
+            let distance =
+                flows.iter().filter_map(SenderFlow::reordering).max().filter(|distance| *distance > IN_ORDER);
+            let overtaken = distance
+                .map_or(String::new(), |distance| format!(", and segments were overtaken by up to {distance} others"));
             format!(
-                "{spurious} of {all} retransmitted segments had arrived (D-SACK), and segments were overtaken by up to {distance} \
-                 others: the path reorders, and TCP took that for loss at {}",
+                "{spurious} of {all} retransmitted segments had arrived (D-SACK){overtaken}: the path reorders, and TCP took that \
+                 for loss at {}",
                 bits_per_second(rate)
             )
         })
@@ -107,9 +117,12 @@ fn totals(flows: &[SenderFlow<'_>]) -> (u64, u64) {
     (flows.iter().map(SenderFlow::retransmits).sum(), flows.iter().filter_map(SenderFlow::spurious).sum())
 }
 
-/// Whether retransmissions were needless because of reordering, from 0 to 1.
+/// Whether retransmissions were needless because of reordering, from 0 to 1. Needless ones after a timeout are those of a late timer,
+/// unless TCP learnt that segments overtake each other. A segment that comes later than its retransmission does not teach it that.
 pub(super) fn needless(flows: &[SenderFlow<'_>]) -> f64 {
     let (all, spurious) = totals(flows);
-    let far = flows.iter().filter_map(SenderFlow::reordering).any(|distance| distance > IN_ORDER);
-    if far { ramp(spurious as f64 / all.max(1) as f64, 0.3, 0.6) } else { 0.0 }
+    let learnt = flows.iter().filter_map(SenderFlow::reordering).any(|distance| distance > IN_ORDER);
+    let timeouts: Option<u64> = flows.iter().map(SenderFlow::timeouts).sum();
+    let overtaken = learnt || timeouts.is_some_and(|timeouts| 10 * timeouts <= all);
+    if overtaken { ramp(spurious as f64 / all.max(1) as f64, 0.3, 0.6) } else { 0.0 }
 }

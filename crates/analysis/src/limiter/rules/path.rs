@@ -4,9 +4,9 @@ use model::source::{self, column};
 use model::units::{bits_per_second, count};
 use model::{BoundKind, Direction, LimiterKind};
 
-use super::super::bottleneck;
 use super::super::observations::{Observations, goodput_bps, ramp};
-use super::super::queues::{packets_sent, qdisc, qdisc_limited};
+use super::super::queues::{packets_sent, qdisc, qdisc_limited, reduced_the_window};
+use super::super::{bottleneck, sharing, way_back};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 use crate::outcome::Headline;
@@ -19,7 +19,34 @@ pub(super) const BOTTLENECK: Rule = Rule {
              others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016 (the delivery rate as the bottleneck's)",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(found) = bottleneck::of(observations, direction) else { return Vec::new() };
-        Signal::of(LimiterKind::Link, found.weight, || found.statement())
+        // Traffic beside this one fills the queue, too.
+        let weight = found.weight * (1.0 - found.back) * (1.0 - 0.5 * sharing::weight(observations, direction));
+        Signal::of(LimiterKind::Link, weight, || found.statement())
+    },
+};
+
+pub(super) const WAY_BACK: Rule = Rule {
+    name: "return-path",
+    speaks_for: &[LimiterKind::ReturnPath],
+    about: "A queue delayed acknowledgements: the time from the arrival of data to its acknowledgement grew with the round trip.",
+    source: "H. Balakrishnan, V. Padmanabhan, G. Fairhurst and M. Sooriyabandara, TCP Performance Implications of Network Path \
+             Asymmetry, RFC 3449",
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let Some(found) = bottleneck::of(observations, direction) else { return Vec::new() };
+        Signal::of(LimiterKind::ReturnPath, found.weight * found.back, || {
+            found.of_way_back(way_back::acknowledgements(direction))
+        })
+    },
+};
+
+pub(super) const SHARED: Rule = Rule {
+    name: "other-traffic",
+    speaks_for: &[LimiterKind::OtherTraffic],
+    about: "The path was full, and others used it: their bytes passed an interface of either end, or their queue stood before the data came.",
+    source: "RFC 5136, section 2.3 (available capacity); counters of /proc/net/dev",
+    evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
+        let Some(found) = sharing::other_traffic(observations, direction) else { return Vec::new() };
+        Signal::of(LimiterKind::OtherTraffic, found.weight, || found.statement)
     },
 };
 
@@ -61,8 +88,15 @@ pub(super) const QDISC: Rule = Rule {
         let (overlimits, drops) =
             (qdisc(&direction.sender, column::OVERLIMITS), qdisc(&direction.sender, column::DROPS));
         let dropped = ramp(drops as f64 / packets_sent(direction).max(1.0), 0.0, 0.005);
-        let weight = f64::max(0.95 * qdisc_limited(direction), 0.5 * dropped);
+        let reduced = 0.8 * reduced_the_window(direction) * (1.0 - bottleneck::weight(observations, direction));
+        let weight = (0.95 * qdisc_limited(direction)).max(0.5 * dropped).max(reduced);
         Signal::of(LimiterKind::Qdisc, weight, || {
+            if reduced == weight {
+                return format!(
+                    "the sender's qdisc had no room for {drops} packets, and TCP reduced its congestion window for them: the queue \
+                     is shorter than its bursts"
+                );
+            }
             format!(
                 "the sender's qdisc delayed packets {} times to keep its rate (overlimits) and dropped {}",
                 count(overlimits as f64),

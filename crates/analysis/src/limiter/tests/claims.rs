@@ -177,7 +177,7 @@ proptest! {
         });
         agrees(&case.why(), mbit as f64 * 1e6);
         let udp = RecordedCase::udp(sent, arrived.min(sent));
-        if let Some(why) = why(&udp.outcome, &udp.passes, &udp.hosts[0], &udp.hosts[1]) {
+        if let Some(why) = why(&udp.outcome, &udp.recorded()) {
             agrees(&why, 100e6);
         }
     }

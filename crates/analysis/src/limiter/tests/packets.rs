@@ -15,6 +15,9 @@ fn datagrams_above_the_far_mtu_are_named() {
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Unexplained, None), "{why:#?}");
     assert!(why.statement.contains("possible path MTU: 0 of 1.00 k datagrams arrived"), "{}", why.statement);
+    case.path_mtu = [Some(1_400), Some(1_300)];
+    assert!(case.why().statement.contains("larger than the MTU of 1400 bytes on the path"), "{}", case.why().statement);
+    case.path_mtu = [None; 2];
     case.hosts[1].interfaces[0].mtu = Some(1_500);
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::PathMtu, Some(Grade::Strong)), "{why:#?}");
@@ -39,6 +42,10 @@ fn full_segments_that_never_arrive_are_a_black_hole() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::PathMtu, "{why:#?}");
     assert!(why.statement.contains("no segment of 1448 bytes was acknowledged in 3 timeouts"), "{}", why.statement);
+    case.path_mtu = [Some(1_400), None];
+    let why = case.why();
+    assert_eq!(why.grade, Some(Grade::Strong), "{why:#?}");
+    assert!(why.statement.contains("the path carries packets of up to 1400 bytes"), "{}", why.statement);
     // A path that carries full segments between its outages is no black hole.
     case.samples(|i, one| one.bytes_acked = Some(300 + i * 1_448));
     assert_ne!(case.limiter(), LimiterKind::PathMtu);
@@ -58,6 +65,9 @@ fn retransmissions_of_overtaken_segments_are_reordering_and_no_loss() {
     // Segments that were lost are not needless, and a late timer alone is no reordering.
     case.samples(|_, one| one.spurious = Some(0));
     assert_eq!(case.limiter(), LimiterKind::Loss);
-    case.samples(|i, one| (one.spurious, one.reordering) = (Some(9 * i), 3));
+    case.samples(|i, one| (one.spurious, one.reordering, one.timeouts) = (Some(9 * i), 3, Some(5 * i)));
     assert_eq!(case.limiter(), LimiterKind::Loss);
+    // Without timeouts they were taken for lost because later ones had arrived.
+    case.samples(|_, one| one.timeouts = Some(0));
+    assert_eq!(case.limiter(), LimiterKind::Reordering);
 }

@@ -1,6 +1,7 @@
 //! Trials that were taken over an emulated link of 50 Mbit/s and 20 ms, one for each congestion control and fault.
 
 use super::super::*;
+use super::recorded_case::around;
 
 /// An outcome of one trial with the hosts that its ceiling and its limiter depend on.
 #[derive(serde::Deserialize)]
@@ -14,7 +15,7 @@ struct Recorded {
 fn limits(recorded: &str) -> (Why, Option<f64>) {
     let Recorded { mut outcome, near, far } = serde_json::from_str(recorded).expect("a recorded outcome");
     crate::bound(&mut outcome, &near, &far);
-    let why = why(&outcome, &[], &near, &far).expect("a limiter");
+    let why = why(&outcome, &around([&near, &far])).expect("a limiter");
     (why, outcome.summary.ceiling.map(|ceiling| ceiling.bound_bps / 1e6))
 }
 

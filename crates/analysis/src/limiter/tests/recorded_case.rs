@@ -11,6 +11,12 @@ pub(super) struct RecordedCase {
     pub(super) outcome: Outcome,
     pub(super) passes: Vec<Pass>,
     pub(super) hosts: [Inventory; 2],
+    pub(super) path_mtu: [Option<u32>; 2],
+}
+
+/// Two hosts and nothing else.
+pub(super) fn around<'a>(hosts: [&'a Inventory; 2]) -> Recorded<'a> {
+    Recorded { passes: &[], hosts, path_mtu: [None; 2] }
 }
 
 impl RecordedCase {
@@ -70,7 +76,7 @@ impl RecordedCase {
             ..Inventory::default()
         };
         let passes = (0..3).map(|index| Pass { index, ..Pass::default() }).collect();
-        Self { outcome, passes, hosts: [host("a"), host("b")] }
+        Self { outcome, passes, hosts: [host("a"), host("b")], path_mtu: [None; 2] }
     }
 
     /// The same over datagrams, `sent` and `received` of them in each trial.
@@ -106,7 +112,11 @@ impl RecordedCase {
     }
 
     pub(super) fn why(&self) -> Why {
-        why(&self.outcome, &self.passes, &self.hosts[0], &self.hosts[1]).expect("something to say")
+        why(&self.outcome, &self.recorded()).expect("something to say")
+    }
+
+    pub(super) fn recorded(&self) -> Recorded<'_> {
+        Recorded { passes: &self.passes, hosts: [&self.hosts[0], &self.hosts[1]], path_mtu: self.path_mtu }
     }
 
     /// The limiter.
