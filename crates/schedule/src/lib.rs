@@ -9,6 +9,7 @@ mod cells;
 mod curve;
 mod curve_check;
 mod curve_leg;
+mod fit;
 mod idle;
 mod noloss;
 mod paired;
@@ -35,11 +36,11 @@ pub use cells::{CellState, Cells, ScheduleKind};
 pub use curve::{CurvePlan, anatomy_of};
 pub use curve_check::check_stream_of;
 pub use curve_leg::{Planned, leg, spec_of, warm_up};
+pub use fit::{Unfixed, fit_to_path};
 pub use idle::IdleProbe;
 pub use noloss::{LossSearch, RatePass};
 pub use paired::PairedPlan;
 pub use plan_schedule::PlanSchedule;
-pub use single::{SinglePlan, fit_to_path};
 pub use state::{RetestPlace, RunState};
 
 /// A part of a pass over one set of connections.
@@ -264,7 +265,7 @@ pub struct PassResult {
 #[derive(Debug, Clone)]
 pub enum Schedule {
     /// One cell, trial after trial, until it has converged.
-    Single(SinglePlan),
+    Single(Unfixed),
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.

@@ -8,6 +8,7 @@ use analysis::stats::{Paired, PairedDecision};
 use model::SplitMix64;
 use model::{Cell, RunHeader};
 
+use crate::fit::Unfixed;
 use crate::state::RunState;
 use crate::{Completed, End, Machine, Step};
 
@@ -16,6 +17,8 @@ use crate::{Completed, End, Machine, Step};
 pub struct PairedPlan {
     /// Pause between two trials, ns, always the same, in which queues empty and timers expire.
     pub gap_ns: u64,
+    /// What the path may change.
+    pub unfixed: Unfixed,
 }
 
 /// Two cells in progress.

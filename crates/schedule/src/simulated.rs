@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use crate::{
     AdvisePlan, Completed, CurvePlan, End, EndResult, Failure, FailureKind, Methods, PairedPlan, PassResult,
-    PlanSchedule, Run, Schedule, SinglePlan, Step, TestRequest, TestResult,
+    PlanSchedule, Run, Schedule, Step, TestRequest, TestResult, Unfixed,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -347,9 +347,12 @@ fn schedules(budget_ns: u64, seed: u64) -> Vec<(RunHeader, Schedule)> {
     };
     let trial = 500 * MS;
     vec![
-        (header(vec![stream(trial)], budget_ns, seed), Schedule::Single(SinglePlan::default())),
+        (header(vec![stream(trial)], budget_ns, seed), Schedule::Single(Unfixed::default())),
         (header(sizes(), budget_ns, seed), Schedule::Curve(curve)),
-        (header(vec![stream(trial), stream(trial)], budget_ns, seed), Schedule::Paired(PairedPlan { gap_ns: 50 * MS })),
+        (
+            header(vec![stream(trial), stream(trial)], budget_ns, seed),
+            Schedule::Paired(PairedPlan { gap_ns: 50 * MS, unfixed: Unfixed::default() }),
+        ),
         (header(vec![stream(trial)], budget_ns, seed), Schedule::Advise(advise)),
     ]
 }

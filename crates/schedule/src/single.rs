@@ -2,64 +2,22 @@
 //!
 //! A trial that is too short for its path is followed by one of twice its length, on new connections, until the rate settles.
 
-use model::{Cell, Path, RunHeader, Shared, Spec, SplitMix64, Stop, Verdict};
+use model::{Cell, RunHeader, SplitMix64, Stop, Verdict};
 
+use crate::fit::{LONGEST_NS, STEP_NS, Unfixed, with_length};
 use crate::state::RunState;
 use crate::{Between, Completed, End, Machine, Step};
 
 /// Mean pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
-/// Round trips of the first trial. Slow start and the recovery from its end take about twenty, what follows must be seen to be level, and
-/// data that wait for a lost segment when the trial ends must be few.
-const TRIAL_ROUND_TRIPS: u64 = 100;
-/// Round trips of the budget: the first trial, and one of half as long again.
-const BUDGET_ROUND_TRIPS: u64 = 260;
-/// Trials are lengthened up to this, ns, so that a run without a budget ends.
-const LONGEST_NS: u64 = 60_000_000_000;
-/// Lengths of trials are multiples of this, ns.
-const STEP_NS: u64 = 100_000_000;
 /// Fewest trials that are worth more than one long one: two give no interval.
 const SEVERAL: usize = 3;
-
-/// What the path may change of a single measurement, because the user did not fix it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SinglePlan {
-    /// The length of its trials.
-    pub own_time: bool,
-    /// Its budget.
-    pub own_budget: bool,
-}
-
-/// Lengthens the trials and the budget of a measurement of settled connections to what the RTT of the probed path requires.
-pub fn fit_to_path(header: &mut RunHeader, plan: SinglePlan) {
-    let probed = [&header.path_outbound, &header.path_return].into_iter().flatten().filter_map(round_trip_ns);
-    let Some(rtt_ns) = probed.reduce(u64::max) else { return };
-    let Some(cell) = header.cells.first_mut() else { return };
-    let (Stop::TimeNs(ns), true) = (cell.spec.stop, cell.spec.steady) else { return };
-    if plan.own_time {
-        let needed = (rtt_ns * TRIAL_ROUND_TRIPS).next_multiple_of(STEP_NS).min(LONGEST_NS);
-        cell.spec = with_length(&cell.spec, ns.max(needed));
-    }
-    if plan.own_budget {
-        let needed = rtt_ns * BUDGET_ROUND_TRIPS;
-        header.stopping.budget_ns = header.stopping.budget_ns.map(|budget| budget.max(needed));
-    }
-}
-
-/// The median RTT of the echoes of a probe.
-fn round_trip_ns(path: &Path) -> Option<u64> {
-    path.ping.as_ref()?.median_ns
-}
-
-fn with_length(spec: &Spec, ns: u64) -> Shared<Spec> {
-    Spec { stop: Stop::TimeNs(ns), ..spec.clone() }.into()
-}
 
 /// One cell in progress.
 #[derive(Debug)]
 pub(crate) struct Single {
     cell: Option<Cell>,
-    plan: SinglePlan,
+    plan: Unfixed,
     at: At,
     /// Start of the trial in progress.
     begun: u64,
@@ -78,7 +36,7 @@ enum At {
 }
 
 impl Single {
-    pub(crate) fn new(header: &RunHeader, plan: SinglePlan) -> Self {
+    pub(crate) fn new(header: &RunHeader, plan: Unfixed) -> Self {
         let cell = header.cells.first().cloned();
         let at = match &cell {
             None => At::End(End::Finished),

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
-use schedule::{Leg, Methods, RatePass, Run, RunState, Schedule, ScheduleKind, SinglePlan};
+use schedule::{Leg, Methods, RatePass, Run, RunState, Schedule, ScheduleKind, Unfixed};
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
@@ -100,7 +100,7 @@ pub async fn run_foreign<F: Foreign>(
         return run.end(result, None, None);
     }
     let mut ends = ForeignRun(foreign);
-    let run = Run::new(header, &Schedule::Single(SinglePlan::default()), Methods::default());
+    let run = Run::new(header, &Schedule::Single(Unfixed::default()), Methods::default());
     let mut run = ActiveRun::new(&mut ends, header, run, sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {

@@ -35,7 +35,7 @@ pub use foreign::{Foreign, ForeignCurve, run_foreign};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
 pub use schedule::{
-    AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, SinglePlan, anatomy_of, check_stream_of, fit_to_path,
+    AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, Unfixed, anatomy_of, check_stream_of, fit_to_path,
 };
 
 /// The measurement of a command.

@@ -32,7 +32,7 @@ fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> Completed {
 }
 
 /// The outcome of a run of trials of `length_ns`, and their lengths.
-fn measured(length_ns: u64, start_up_ns: u64, budget_ns: u64, plan: SinglePlan) -> (Outcome, Vec<u64>) {
+fn measured(length_ns: u64, start_up_ns: u64, budget_ns: u64, plan: Unfixed) -> (Outcome, Vec<u64>) {
     let spec = Spec { steady: true, ..stream(length_ns) };
     let mut header = header(vec![spec], budget_ns, 1);
     header.stopping.min_trials = 3;
@@ -63,7 +63,7 @@ fn measured(length_ns: u64, start_up_ns: u64, budget_ns: u64, plan: SinglePlan) 
     (outcome.expect("an outcome"), lengths)
 }
 
-const FITTED: SinglePlan = SinglePlan { own_time: true, own_budget: true };
+const FITTED: Unfixed = Unfixed { own_time: true, own_budget: true };
 
 #[test]
 fn a_trial_that_did_not_settle_is_followed_by_a_longer_one() {
@@ -86,7 +86,7 @@ fn what_the_budget_does_not_let_settle_is_not_trusted() {
 
 #[test]
 fn a_requested_length_is_kept() {
-    let (outcome, lengths) = measured(SECOND, 50 * SECOND, 8 * SECOND, SinglePlan::default());
+    let (outcome, lengths) = measured(SECOND, 50 * SECOND, 8 * SECOND, Unfixed::default());
     assert!(lengths.iter().all(|ns| *ns == SECOND), "{lengths:?}");
     assert!(outcome.summary.verdicts.contains(&Verdict::NotSettled));
 }
@@ -94,7 +94,7 @@ fn a_requested_length_is_kept() {
 #[test]
 fn there_is_one_trial_or_there_are_at_least_three() {
     for budget in 1..40 {
-        let (_, lengths) = measured(5 * SECOND, MS, budget * SECOND, SinglePlan::default());
+        let (_, lengths) = measured(5 * SECOND, MS, budget * SECOND, Unfixed::default());
         assert!(lengths.len() == 1 || lengths.len() >= 3, "{} trials in {budget} s", lengths.len());
     }
 }
@@ -104,7 +104,7 @@ fn trials_without_a_value_end_too() {
     let spec = Spec { pattern: "transfer".into(), stop: Stop::TimeNs(SECOND), ..stream(SECOND) };
     let mut header = header(vec![spec], u64::MAX, 1);
     header.stopping.budget_ns = None;
-    let mut run = Run::new(&header, &Schedule::Single(SinglePlan::default()), Methods::default());
+    let mut run = Run::new(&header, &Schedule::Single(Unfixed::default()), Methods::default());
     let mut trials = 0;
     for now in 0.. {
         let result = match run.next(now * SECOND) {

@@ -4,7 +4,7 @@ use analysis::stats::Paired;
 use model::{Event, Spec, SplitMix64, Stop};
 
 use super::{MS, Path, SECOND, World, header, mesh, schedules, stream};
-use crate::{Completed, Methods, Run, Schedule, SinglePlan, Step};
+use crate::{Completed, Methods, Run, Schedule, Step, Unfixed};
 
 /// The time left in the phase of the first trial, ns.
 fn at_first(mut run: Run) -> Option<u64> {
@@ -34,7 +34,7 @@ fn one_trial_takes_its_own_time() {
     let of = |stop, most| {
         let mut header = header(vec![Spec { stop, warmup_ns: SECOND, ..stream(SECOND) }], 100 * SECOND, 1);
         (header.stopping.min_trials, header.stopping.max_trials) = (1, most);
-        at_first(Run::new(&header, &Schedule::Single(SinglePlan::default()), Methods::default()))
+        at_first(Run::new(&header, &Schedule::Single(Unfixed::default()), Methods::default()))
     };
     assert_eq!(of(Stop::TimeNs(10 * SECOND), 1), Some(10 * SECOND), "its warm-up is part of it");
     assert_eq!(of(Stop::TimeNs(10 * SECOND), 3), Some(30 * SECOND), "as many as there may be");

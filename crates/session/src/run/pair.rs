@@ -60,9 +60,7 @@ async fn apply_and_measure(
         let probe = async { Ok(pair.probe_path(&mut header, &spec).await?) };
         unless_interrupted(cancel.clone(), probe).await?;
     }
-    if let Schedule::Single(plan) = schedule {
-        coordinator::fit_to_path(&mut header, *plan);
-    }
+    coordinator::fit_to_path(&mut header, schedule);
     let schedule = with_possible_anatomy(schedule, &mut header, pair);
     let run = RunRequest { header, schedule };
     Ok(coordinator::run(pair, &run, sinks, cancel).await.1)

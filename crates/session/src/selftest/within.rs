@@ -1,7 +1,7 @@
 //! Measurements within this host, by the one way of a run. They are neither shown nor stored.
 
 use control::ControlError;
-use control::coordinator::{Schedule, SinglePlan};
+use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
 
 use crate::draft::SpecDraft;
@@ -22,7 +22,7 @@ fn request(draft: SpecDraft, host: Option<&str>, exit: fn() -> !) -> Result<Requ
     let work = Work::Measurement {
         specs: draft.finish()?,
         rule: Stopping { min_trials: 1, max_trials: 1, ..Stopping::default() },
-        schedule: Schedule::Single(SinglePlan::default()),
+        schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
     let hosts = Hosts { host: host.map(str::to_owned), no_path: true, ..Hosts::default() };

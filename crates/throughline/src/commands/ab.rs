@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use control::coordinator::{PairedPlan, Schedule};
+use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, Spec};
 use session::draft::SpecDraft;
 use session::paired::LEAST_PAIRS;
@@ -95,7 +95,15 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         kind: "ab",
         specs: specs.into(),
         rule: paired::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
-        schedule: Schedule::Paired(PairedPlan { gap_ns: args.gap.0 }),
+        schedule: Schedule::Paired(PairedPlan {
+            gap_ns: args.gap.0,
+            unfixed: Unfixed {
+                own_time: [&args.a, &args.b]
+                    .into_iter()
+                    .all(|words| words.as_ref().is_some_and(|words| !has_time(words))),
+                own_budget: args.budget.is_none() && args.pairs.is_none(),
+            },
+        }),
         peer: &args.peer,
         output: &args.output,
         shape: Shape::default(),
@@ -110,6 +118,13 @@ impl AbArgs {
         self.peer.fill(&mut draft);
         Ok(draft.one()?)
     }
+}
+
+/// Whether the command line of a side sets the length of its trials. A file is taken as it is.
+fn has_time(words: &str) -> bool {
+    values::words(words)
+        .iter()
+        .any(|word| word.starts_with("--time") || (word.starts_with("-t") && !word.starts_with("--")))
 }
 
 /// The spec of a side that is given as a command line.

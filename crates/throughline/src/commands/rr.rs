@@ -1,7 +1,7 @@
 //! `thru rr`: request and response.
 
 use clap::Args;
-use control::coordinator::{Schedule, SinglePlan};
+use control::coordinator::{Schedule, Unfixed};
 use model::{ByteSize, Nanos, Spec};
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
@@ -112,7 +112,7 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         kind: "rr",
         specs: vec![args.spec()?],
         rule: args.precision.rule(Some(BUDGET)),
-        schedule: Schedule::Single(SinglePlan::default()),
+        schedule: Schedule::Single(Unfixed::default()),
         peer: &args.peer,
         output: &args.output,
         shape: Shape { lines: Lines::Sum, ..Shape::default() },

@@ -1,7 +1,7 @@
 //! `thru stream`: goodput.
 
 use clap::Args;
-use control::coordinator::{Schedule, SinglePlan};
+use control::coordinator::{Schedule, Unfixed};
 use model::{BitRate, Nanos, Spec};
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{above_zero, whole};
@@ -122,7 +122,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         kind: "stream",
         specs: vec![args.safe_spec()?],
         rule: args.precision.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
-        schedule: Schedule::Single(SinglePlan {
+        schedule: Schedule::Single(Unfixed {
             own_time: args.time.is_none(),
             own_budget: args.precision.budget.is_none(),
         }),

@@ -1,7 +1,7 @@
 //! `thru transfer`: a fixed amount, as nttcp and rapid do it.
 
 use clap::Args;
-use control::coordinator::{Schedule, SinglePlan};
+use control::coordinator::{Schedule, Unfixed};
 use model::Spec;
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
@@ -69,7 +69,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
         kind: "transfer",
         specs: vec![Bulk::started_safely(args.draft(), &args.peer)?],
         rule: precision.rule(None),
-        schedule: Schedule::Single(SinglePlan::default()),
+        schedule: Schedule::Single(Unfixed::default()),
         peer: &args.peer,
         output: &args.output,
         shape: args.bulk.shape(),
