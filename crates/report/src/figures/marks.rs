@@ -46,8 +46,8 @@ pub(crate) fn marks(run: &Run, outcomes: &[&Outcome], points: &[CurvePoint], fig
             let block = block_of(finding, outcomes)?;
             let at = points.iter().min_by_key(|point| point.block.abs_diff(block))?;
             let Point { x, y, .. } = figure.point(at);
-            let carried = carried(finding, for_a_moment);
-            Some(Mark { x, y: carried.unwrap_or(y), label: label(finding, at, carried) })
+            let peak = peak_bps(finding);
+            Some(Mark { x, y: peak.unwrap_or(y), label: label(finding, at, peak, for_a_moment) })
         })
         .collect()
 }
@@ -64,24 +64,25 @@ fn block_of(finding: &Finding, outcomes: &[&Outcome]) -> Option<u64> {
     finding.block.or_else(|| smallest().filter(|_| finding.kind == FindingKind::Latency))
 }
 
-/// The rate of a peak that no point of the curve has, bit/s: what the path carries, where it lets sizes through faster `for_a_moment`.
-fn carried(finding: &Finding, for_a_moment: bool) -> Option<f64> {
-    let estimate = finding.estimate.as_ref().filter(|_| for_a_moment && finding.kind == FindingKind::Peak)?;
-    Some(estimate.value)
+/// The rate of a peak, bit/s. It is that of fresh passes, or of streams, and may lie beside the point of its size.
+fn peak_bps(finding: &Finding) -> Option<f64> {
+    let estimate =
+        finding.estimate.as_ref().filter(|estimate| estimate.unit == "bit/s" && estimate.value.is_finite())?;
+    (finding.kind == FindingKind::Peak).then_some(estimate.value)
 }
 
-fn label(finding: &Finding, at: &CurvePoint, carried: Option<f64>) -> String {
+/// `for_a_moment`: the path lets sizes through faster than it carries them for long.
+fn label(finding: &Finding, at: &CurvePoint, peak: Option<f64>, for_a_moment: bool) -> String {
     let estimate = finding.estimate.as_ref().filter(|estimate| estimate.value.is_finite());
     match finding.kind {
         FindingKind::Latency => match estimate {
             Some(estimate) if estimate.unit == "ns" => format!("latency {} round trip", units::seconds(estimate.value)),
             _ => "latency".to_owned(),
         },
-        FindingKind::Peak => match carried {
-            Some(rate) => format!("carries {}", units::bits_per_second(rate)),
-            // That of the dot; the finding's own is a little beside it.
-            None => format!("peak {} at {}", units::bits_per_second(at.rate.value), ByteSize(at.block)),
-        },
+        FindingKind::Peak => {
+            let rate = units::bits_per_second(peak.unwrap_or(at.rate.value));
+            if for_a_moment { format!("carries {rate}") } else { format!("peak {rate} at {}", ByteSize(at.block)) }
+        }
         _ => format!("saturation {}", ByteSize(at.block)),
     }
 }
