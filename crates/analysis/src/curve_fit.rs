@@ -4,7 +4,8 @@
 //! A token bucket passes bytes at the speed of the line until it is empty (RFC 2697). A block that fits into it, or that waits for its
 //! return while the bucket fills again, takes less time than the path needs for it in the long run. A stream empties the bucket and
 //! then shows what the path carries. It shows less for other reasons too: two ends that are busy at the same time share caches and
-//! cores. So it bounds the curve only if the threads of both ends mostly slept, as the path and not a host limited it then.
+//! cores. So it bounds the curve only if the threads of both ends mostly slept and the streams were equally fast, as the path and not a
+//! host limited them then.
 
 use model::{Estimate, Outcome, PeakCheck, median};
 
@@ -14,6 +15,9 @@ use crate::curve::{CurvePoint, Group, groups, points};
 const ABOVE: f64 = 1.1;
 /// Largest share of its time in which the busier thread ran, if the path limited a stream.
 const SLEEPING: f64 = 0.5;
+/// Largest half width of the streams' mean rate, relative to it, if the path limited them: a bucket fills at one rate, and what a busy
+/// host lets through varies.
+const EVEN: f64 = 0.2;
 /// The neighbours of a size are farther apart than this factor: they do not show that its rate is a stroke of luck.
 const FAR: f64 = 3.0;
 /// Standard errors below a rate that decide which rate is the highest: an uncertain one may be so by luck.
@@ -56,7 +60,9 @@ impl Fit {
         let Some((_, PeakCheck { sustained: Some(sustained), busy: Some(busy), .. })) = &self.check else { return };
         let limit = (ABOVE * sustained.high.unwrap_or(sustained.value).max(sustained.value)).ln();
         let above: Vec<usize> = (0..self.rates.len()).filter(|at| self.rates[*at] > limit).collect();
-        let Some(last) = above.last().filter(|_| *busy < SLEEPING) else { return };
+        let even =
+            sustained.low.zip(sustained.high).is_some_and(|(low, high)| high - low < 2.0 * EVEN * sustained.value);
+        let Some(last) = above.last().filter(|_| *busy < SLEEPING && even) else { return };
         let fastest = above.iter().map(|at| self.rates[*at]).fold(f64::NEG_INFINITY, f64::max);
         self.moment = Some(Moment { largest: self.groups[*last].block, fastest_bps: fastest.exp() });
         let carried = sustained.value.ln();

@@ -19,6 +19,9 @@ const KEY_SIZES: usize = 10;
 const TITLE: usize = 12;
 /// Legs for an interval, with a margin for passes that leave a size out.
 const ENOUGH_LEGS: f64 = 12.0;
+/// Legs of a size for which a budget must suffice before it is begun, and the exchanges of a leg.
+const PLANNED_LEGS: f64 = 24.0;
+const LEG_EXCHANGES: f64 = 3.0;
 /// Stamped round trips that take this factor longer or shorter than the others are not like them.
 const ALIKE: f64 = 1.15;
 /// Largest block whose round trip is mostly the hosts' reaction, bytes.
@@ -252,11 +255,23 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
     let of = |count: usize| format!("{count} of {} sizes", points.len());
     let (noisy, drifting, missed, few) =
         (with(Verdict::Noisy), with(Verdict::Drifting), with(Verdict::TargetMissed), with(Verdict::FewTrials));
+    let beyond = left_out(run, points).len();
     let spins = points.iter().any(|point| point.spec.strategy == Strategy::Spin);
     let first =
         points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
     match first {
-        _ if few > 0 => format!("{} have fewer than 10 legs, and so no interval: {}", of(few), enough(run, points)),
+        _ if few > 0 || beyond > 0 => {
+            let few = (few > 0).then(|| format!("{} have fewer than 10 legs, and so no interval", of(few)));
+            let beyond = (beyond > 0).then(|| {
+                let largest = points.last().map_or(String::new(), |point| labels::block(point.spec.block));
+                match beyond {
+                    1 => format!("one size beyond {largest} does not fit into the budget"),
+                    many => format!("{many} sizes beyond {largest} do not fit into the budget"),
+                }
+            });
+            let what: Vec<String> = few.into_iter().chain(beyond).collect();
+            format!("{}: {}", what.join("; "), enough(run, points))
+        }
         Some(block) if block <= SMALL && !spins => {
             format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
         }
@@ -267,13 +282,31 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
     }
 }
 
-/// What gives each size an interval: the budget at which the size with the fewest legs has enough of them, with a margin.
+/// The sizes of a curve, bytes, that would have taken too long.
+fn left_out(run: &Run, points: &[&Outcome]) -> Vec<u64> {
+    let Some(last) = points.last().filter(|last| last.summary.verdicts.contains(&Verdict::SelfLimited)) else {
+        return Vec::new();
+    };
+    run.header.cells.iter().map(|cell| cell.spec.block).filter(|block| *block > last.spec.block).collect()
+}
+
+/// What gives each size an interval: the budget at which the size with the fewest legs has enough of them, and at which the sizes that
+/// were left out have as many, whose time grows in proportion to their bytes.
 fn enough(run: &Run, points: &[&Outcome]) -> String {
     let fewest = points.iter().map(|point| point.summary.trials).min().unwrap_or(0);
     match run.header.stopping.budget_ns {
         Some(ns) if fewest > 0 => {
-            let seconds = (ns as f64 / 1e9 * ENOUGH_LEGS / f64::from(fewest)).ceil();
-            format!("`budget {seconds}s` gives all of them one")
+            let ns_per_byte = points.last().and_then(|last| match last.estimate.as_ref()? {
+                time if time.unit == "ns" => Some(time.value / last.spec.block as f64),
+                rate => Some(8e9 / rate.value),
+            });
+            let bytes: u64 = left_out(run, points).iter().sum();
+            let added = bytes as f64 * ns_per_byte.unwrap_or(0.0) * LEG_EXCHANGES * PLANNED_LEGS;
+            let own = ns as f64 * (ENOUGH_LEGS / f64::from(fewest)).max(1.0);
+            let seconds = ((own + added) / 1e9).ceil();
+            let budget =
+                if seconds > 120.0 { format!("{}min", (seconds / 60.0).ceil()) } else { format!("{seconds}s") };
+            format!("`budget {budget}` gives all of them one")
         }
         Some(_) => "a larger `budget` gives all of them one".to_owned(),
         None => format!("`trials {ENOUGH_LEGS}` gives all of them one"),
@@ -286,6 +319,32 @@ mod tests {
     use crate::sample;
     use model::AnatomyTally;
     use model::stamps::Part;
+
+    #[test]
+    fn sizes_that_do_not_fit_into_the_budget_are_counted_with_the_budget_that_they_need() {
+        let mut run = sample::curve();
+        run.header.stopping.budget_ns = Some(15_000_000_000);
+        let mut points: Vec<Outcome> = points(&run).into_iter().cloned().collect();
+        points.iter_mut().for_each(|point| (point.summary.verdicts, point.summary.trials) = (Vec::new(), 12));
+        let last = points.last_mut().unwrap();
+        last.summary.verdicts = vec![Verdict::SelfLimited];
+        last.estimate =
+            Some(Estimate { unit: "ns".into(), value: last.spec.block as f64, ..last.estimate.clone().unwrap() });
+        // A nanosecond for each byte: 72 exchanges of 2^30 bytes.
+        let mut beyond = run.header.cells[0].clone();
+        beyond.spec = Spec { block: 1 << 30, ..Spec::clone(&beyond.spec) }.into();
+        run.header.cells.push(beyond);
+        let text = next(&run, &points.iter().collect::<Vec<_>>());
+        let largest = labels::block(points.last().unwrap().spec.block);
+        assert_eq!(
+            text,
+            format!("one size beyond {largest} does not fit into the budget: `budget 93s` gives all of them one")
+        );
+        points[0].summary.verdicts = vec![Verdict::FewTrials];
+        points[0].summary.trials = 6;
+        let text = next(&run, &points.iter().collect::<Vec<_>>());
+        assert!(text.contains("; one size beyond") && text.ends_with("`budget 108s` gives all of them one"), "{text}");
+    }
 
     #[test]
     fn a_curve_fits_on_a_screen() {

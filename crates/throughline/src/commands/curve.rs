@@ -14,8 +14,8 @@ use crate::job::{Job, Shape};
 use crate::measure::measure;
 use crate::registries;
 
-/// Default time limit of the passes of a curve: ten seconds with the path probe before and the analysis after them.
-const BUDGET: Nanos = Nanos(9_500_000_000);
+/// Default time limit of the passes of a curve: fifteen seconds with the path probe before and the analysis after them.
+const BUDGET: Nanos = Nanos(14_500_000_000);
 /// NetPIPE's self-limit: no larger blocks once one takes longer than this.
 const NETPIPE_LIMIT: Nanos = Nanos(1_000_000_000);
 

@@ -14,7 +14,7 @@ pub struct Precision {
     pub target: Ratio,
 
     /// Time limit of the whole command; --time is the length of one trial [default: 15s for stream and rr, 60s with
-    /// --find-no-loss, 9.5s for curve, none for transfer or with --trials].
+    /// --find-no-loss, 14.5s for curve, none for transfer or with --trials].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     pub budget: Option<Nanos>,
 
