@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { HostPair, PairTest, Run, Table } from './model.ts';
 import { inBytes } from './state.ts';
 import { Rows } from './table.tsx';
-import { quantity } from './units.ts';
+import { plusMinus, quantity } from './units.ts';
 
 interface Props {
   run: Run;
@@ -18,9 +18,8 @@ interface Props {
 const arrow = (pair: HostPair): string => `${pair.from} → ${pair.to}`;
 
 /** The longer arm of an interval relative to the value. */
-function plusMinus({ value, low, high }: PairTest): string {
-  if (low === null || high === null) return '-';
-  return `±${((100 * Math.max(value - low, high - value)) / value).toFixed(1)} %`;
+function width({ value, low, high }: PairTest): string {
+  return low === null || high === null ? '-' : plusMinus(Math.max(value - low, high - value) / value);
 }
 
 function interval({ low, high, unit }: PairTest): string {
@@ -30,7 +29,7 @@ function interval({ low, high, unit }: PairTest): string {
 
 function values(pairs: HostPair[]): Table {
   const rows = pairs.flatMap((pair) => pair.tests.map((test) => [
-    arrow(pair), test.levels ? `${test.measure}, ${test.levels}` : test.measure, quantity(test.value, test.unit, inBytes.value), interval(test), plusMinus(test), test.limit || '-', test.trust,
+    arrow(pair), test.levels ? `${test.measure}, ${test.levels}` : test.measure, quantity(test.value, test.unit, inBytes.value), interval(test), width(test), test.limit || '-', test.trust,
   ]));
   return { title: 'Values', head: ['direction', 'measure', 'mean of the trials', '95 % interval', '±', 'limited by', 'trust'], numeric: [false, false, true, true, true, false, false], rows, note: '' };
 }

@@ -26,6 +26,12 @@ export function threeDigits(value: number): string {
   return fixed(value, size === 0 ? 0 : size < 0.9995 ? 3 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
 }
 
+/** A half width relative to its value: `±1.2 %`. No measurement is exact: a width that rounds to nothing is `±<0.1 %`. */
+export function plusMinus(width: number): string {
+  const percent = 100 * width;
+  return percent < 0.05 ? '±<0.1 %' : `±${percent.toFixed(percent < 9.95 ? 1 : 0)} %`;
+}
+
 function prefixed(value: number, units: Prefix[]): string {
   const [size, name] = units.find(([size]) => Math.abs(value) >= size * 0.9995) ?? units.at(-1)!;
   return `${threeDigits(value / size)} ${name}`.trimEnd();

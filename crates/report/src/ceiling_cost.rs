@@ -8,6 +8,8 @@ use crate::{host_facts, labels, sides};
 
 /// A ceiling at least this many times the goodput is printed with three digits.
 const FAR: f64 = 5.0;
+/// Most digits beyond three, to show the difference of two figures.
+const MORE_DIGITS: usize = 3;
 
 /// Sentences on ceiling and cost of each outcome of a run; the sides of a comparison are named. Curves have none, because their
 /// sizes share a pass.
@@ -26,8 +28,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     lines
 }
 
-/// `941.2 of at most 941.5 Mbit/s (MTU 1500 on 1 Gbit/s)`. Has more digits than elsewhere if the two are close, to show their
-/// difference.
+/// `46.5 of at most 47.1 Mbit/s (MTU 1500 on 50 Mbit/s)`. Has as many digits more than elsewhere as show the difference of the two.
 pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let goodput = outcome.summary.goodput_bps?;
@@ -43,12 +44,15 @@ pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let (divisor, unit) =
         units.into_iter().find(|(divisor, _)| ceiling.bound_bps >= *divisor).unwrap_or((1.0, "bit/s"));
     let bound = ceiling.bound_bps / divisor;
-    let digits = match bound {
-        bound if bound >= 100.0 => 1,
-        bound if bound >= 10.0 => 2,
-        _ => 3,
+    let usual: usize = match bound {
+        bound if bound >= 100.0 => 0,
+        bound if bound >= 10.0 => 1,
+        _ => 2,
     };
-    Some(format!("{:.digits$} of at most {bound:.digits$} {unit} ({reason})", goodput / divisor))
+    let shown = |digits: usize| [goodput / divisor, bound].map(|value| format!("{value:.digits$}"));
+    let [did, bound] =
+        (usual..usual + MORE_DIGITS).map(shown).find(|[did, bound]| did != bound).unwrap_or(shown(usual));
+    Some(format!("{did} of at most {bound} {unit} ({reason})"))
 }
 
 /// The bounds above the ceiling: `window 3.00 MiB over 1.00 ms: 25.2 Gbit/s`.
@@ -164,7 +168,7 @@ mod tests {
         };
         assert_eq!(text(941.2e6, 941.48e6), "941.2 of at most 941.5 Mbit/s (MTU 1500 on 10 Gbit/s)");
         assert!(text(9.41e9, 9.4148e9).starts_with("9.410 of at most 9.415 Gbit/s"));
-        assert!(text(20.1e6, 26.2144e6).starts_with("20.10 of at most 26.21 Mbit/s"));
+        assert!(text(20.1e6, 26.2144e6).starts_with("20.1 of at most 26.2 Mbit/s"));
         assert!(text(9.67e9, 88e12).starts_with("9.67 Gbit/s of at most 88.0 Tbit/s ("));
         assert_eq!(other_bounds(&outcome), ["window 3.00 MiB over 1.00 ms: 25.2 Gbit/s"]);
         outcome.summary.ceiling = None;
@@ -175,7 +179,7 @@ mod tests {
     fn cost_is_printed_for_each_end_and_a_missing_counter_once() {
         let lines = of_run(&sample::pair());
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).cloned().collect::<Vec<_>>();
-        assert!(of("A, goodput ")[0].contains(" of at most 9.415 Gbit/s"), "{lines:#?}");
+        assert!(of("A, goodput ")[0].contains(" of at most 9.41 Gbit/s"), "{lines:#?}");
         assert_eq!(
             of("B, near end"),
             ["B, near end: 0.210 CPU s/GB in the measuring processes, 0.294 on the whole host, interrupts included \

@@ -196,7 +196,7 @@ mod tests {
         let all = run.to_string();
         let figures = data["figures"].to_string();
         assert!(figures.contains("A --cc cubic") && figures.contains("B --cc bbr"));
-        assert!(all.contains("of at most 9.415 Gbit/s") && all.contains("higher bounds: window 3.00 MiB"), "{all}");
+        assert!(all.contains("of at most 9.41 Gbit/s") && all.contains("higher bounds: window 3.00 MiB"), "{all}");
         assert!(all.contains("5 of 6 checks passed"));
         assert!(all.contains("No self-test is known for beta: run"), "the other host's");
     }

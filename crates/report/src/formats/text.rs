@@ -206,7 +206,7 @@ mod tests {
         let text = rendered(run, 100);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in:\n{text}"));
         assert!(at("Findings") < at("Ceiling and cost") && at("Ceiling and cost") < at("Self-test"));
-        assert!(text.contains(" of at most 9.415 Gbit/s (MTU 1500 on 10 Gbit/s)"), "{text}");
+        assert!(text.contains(" of at most 9.41 Gbit/s (MTU 1500 on 10 Gbit/s)"), "{text}");
         assert!(text.contains("version 0.1.0: 0 of 0 checks passed"), "{text}");
         assert!(!rendered(sample::stream(), 100).contains("Self-test"));
     }
