@@ -23,7 +23,9 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
     for trial in loaded.orphans {
         trials.entry(trial.cell).or_default().push(trial);
     }
-    let (curve, paired) = (run.header.kind == "curve", run.header.kind == "ab");
+    let curve = run.header.kind == "curve";
+    // As in a schedule: cells that are compared in turns are not measured until each has converged by itself.
+    let paired = matches!(run.header.kind.as_str(), "ab" | "advise");
     let mut parts = if curve { parts(&run, &trials) } else { BTreeMap::new() };
     for (id, trials) in trials {
         let Some(cell) = model::Cell::find(&run.header.cells, id) else { continue };
@@ -46,6 +48,8 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
         run.findings = match () {
             () if curve => analysis::of_curve(&run.outcomes),
             () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes, &run.retests),
+            // Each step of a search has its own.
+            () if run.header.kind == "advise" => Vec::new(),
             () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
             () => analysis::of_single(&run.outcomes),
         };

@@ -61,7 +61,9 @@ fn headline(outcome: &Outcome) -> Finding {
             format!("{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{rtt}.")
         }
     };
-    let verdicts = outcome.summary.verdicts.iter().map(|verdict| wording::sentence(explain(*verdict)));
+    // How far an interval is from its target depends on the run: the caveats say it, with what would meet it.
+    let verdicts = outcome.summary.verdicts.iter().filter(|verdict| **verdict != model::Verdict::TargetMissed);
+    let verdicts = verdicts.map(|verdict| wording::sentence(explain(*verdict)));
     let statement = std::iter::once(figure)
         .chain(each_direction(outcome))
         .chain(fairness(outcome))
