@@ -145,7 +145,8 @@ pub(crate) fn groups(points: &[CurvePoint]) -> Vec<Group> {
     groups
 }
 
-/// Of ascending block sizes those that only stand beside another one: the outer members of NetPIPE's triples (size - 3, size, size + 3).
+/// The block sizes, among these ascending ones, that only accompany another: the outer members of NetPIPE's triples (size - 3, size,
+/// size + 3).
 #[must_use]
 pub fn neighbours(sizes: &[u64]) -> Vec<u64> {
     let mut found = Vec::new();

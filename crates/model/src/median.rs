@@ -6,7 +6,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
-    // Of an odd count both are the same value.
+    // With an odd count both are the same value.
     Some(sorted[(sorted.len() - 1) / 2].midpoint(upper))
 }
 

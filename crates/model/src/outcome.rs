@@ -27,7 +27,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of payload in both directions, the goodput of each with its interval, outbound first; those that have none are left out.
+    /// With payload in both directions, the goodput of each with its interval, outbound first; those that have none are left out.
     pub fn directions(&self) -> impl Iterator<Item = (Direction, Estimate)> {
         let all = self.summary.directions().zip(self.estimate.iter().cycle());
         all.filter_map(|((direction, of), sum)| {

@@ -25,10 +25,10 @@ pub enum PayloadKind {
 pub struct Payload {
     /// What kind of bytes.
     pub kind: PayloadKind,
-    /// Of a file: its name.
+    /// The file's name, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of a file: its bytes, as hexadecimal digits.
+    /// The file's bytes as hexadecimal digits, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
@@ -47,7 +47,7 @@ impl Payload {
         Self { kind: PayloadKind::File, name: Some(name.to_owned()), content: Some(content) }
     }
 
-    /// The bytes of its file; empty if it has none, or what it has are no hexadecimal digits.
+    /// The bytes of its file; empty if it has none, or what it has are not hexadecimal digits.
     #[must_use]
     pub fn content(&self) -> Vec<u8> {
         let digits = self.content.as_deref().unwrap_or_default();

@@ -23,7 +23,7 @@ pub fn bound(outcome: &mut Outcome, near: &Inventory, far: &Inventory) {
     let [near, far] = in_force(outcome, &[], [near, far]);
     let path = limiter::known_bps(outcome, &near, &far);
     outcome.summary.ceiling = ceiling(outcome, path, &near, &far);
-    // Of two directions at once, each has its own line, windows and buffers. Their queues are in each other's round trips.
+    // Each of two simultaneous directions has its own line, windows and buffers. Their queues lengthen each other's round trips.
     let each = direction_outcomes(outcome);
     for ((_, one), (_, summary)) in each.iter().zip(outcome.summary.directions_mut()) {
         summary.ceiling = ceiling(one, None, &near, &far);

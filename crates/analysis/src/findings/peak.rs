@@ -13,7 +13,7 @@ pub(super) fn peak(fit: &Fit) -> Option<Finding> {
     if let (Some(carried), Some(moment), Some(last)) = (&fit.carried, fit.moment, fit.groups.last()) {
         let statement = format!(
             "The path carries {} (streams after their start); blocks up to {} pass faster for a moment, up to {}, as a token bucket \
-             lets them through, and are no rate of the path.",
+             lets them through, and do not show what the path carries.",
             wording::estimate(carried),
             wording::size(moment.largest),
             wording::value(moment.fastest_bps, "bit/s"),

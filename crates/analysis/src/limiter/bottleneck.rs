@@ -7,7 +7,7 @@ use model::{Direction, Inventory, Outcome, median};
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
 use super::queues::qdisc_limited;
 use super::threads::busiest;
-use super::{Recorded, STRONG, losses, way_back};
+use super::{Recorded, STRONG, losses, return_path};
 use crate::direction::{DirectionView, send_buffer_bytes};
 use crate::stats::{mean, quantile};
 
@@ -24,18 +24,18 @@ pub(super) struct Bottleneck {
     bps: f64,
     /// The observation that shows it.
     observation: String,
-    /// Part of it that the way back has, 0 to 1: its queue delays acknowledgements.
+    /// The part of it that is on the return path, 0 to 1, where its queue delays acknowledgements.
     pub(super) back: f64,
     /// Other tests of the run used the path at the same time: the rate is this one's share.
     shared: bool,
 }
 
 impl Bottleneck {
-    /// `acknowledgements queued on their way back: ...`.
-    pub(super) fn of_way_back(&self, acknowledgements: Option<f64>) -> String {
+    /// `acknowledgements queued on the return path: ...`.
+    pub(super) fn of_return(&self, acknowledgements: Option<f64>) -> String {
         let came = acknowledgements.map_or(String::new(), |rate| format!(" ({} of them a second)", count(rate)));
         format!(
-            "acknowledgements{came} queued on their way back, which is slow or busy: {}. The delay arose after the data had arrived",
+            "acknowledgements{came} queued on the return path, which is slow or busy: {}. The delay arose after the data had arrived",
             self.observation
         )
     }
@@ -87,7 +87,7 @@ pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) ->
     }
     let all: Vec<Bottleneck> =
         observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
-    // What delays acknowledgements is no rate of the data's way.
+    // A queue that delays acknowledgements does not show what the data's way carries.
     let weight =
         all.iter().map(|one| one.weight * (1.0 - one.back)).sum::<f64>() / observations.directions.len().max(1) as f64;
     all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)
@@ -105,7 +105,7 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
         let few = flow.cwnd().is_some_and(|segments| segments < FEW_SEGMENTS);
         f64::from(u8::from(!few && !one_segment_at_a_time(direction, flow)))
     };
-    // A delay that varies by itself, while the rate varies too, is no queue.
+    // A delay that varies by itself while the rate varies too is not a queue.
     let by_itself = matches!(flows.as_slice(), [only] if only.jitter().is_some());
     let made = if by_itself { steady } else { 0.5 + 0.5 * steady };
     let standing = each(&flows, |flow| Some(flow.standing()? * queues(flow))).unwrap_or(0.0) * made;
@@ -149,7 +149,7 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
         weight,
         bps: usual.unwrap_or(goodput).max(goodput),
         observation,
-        back: way_back::part(direction),
+        back: return_path::part(direction),
         shared: observations.spec.start_ns.is_some(),
     })
 }

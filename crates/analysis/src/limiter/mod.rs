@@ -16,12 +16,12 @@ mod observations;
 mod queues;
 mod regions;
 mod remedies;
+mod return_path;
 pub mod rules;
 mod sharing;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod way_back;
 
 use std::collections::BTreeMap;
 

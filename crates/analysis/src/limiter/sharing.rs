@@ -31,7 +31,7 @@ pub(super) fn weight(observations: &Observations<'_>, direction: &DirectionView<
 
 /// The better evidence of the two.
 pub(super) fn other_traffic(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Option<OtherTraffic> {
-    // Tests of the same run that use the path at the same time are no others.
+    // Tests of the same run that use the path at the same time are not other traffic.
     if !observations.bulk() || observations.spec.start_ns.is_some() {
         return None;
     }

@@ -75,7 +75,7 @@ pub(super) const WINDOW: Rule = Rule {
         let marks: u64 = flows.iter().filter_map(marks).sum();
         // One trial may end before its delay has varied much.
         let varying = || observations.directions.iter().flat_map(sender_flows).find_map(|flow| flow.jitter());
-        let jitter = (starting < 0.5 && marks == 0 && elsewhere < LIKELY).then(varying).flatten();
+        let jitter = (starting < 0.5 && growing < 0.3 && marks == 0 && elsewhere < LIKELY).then(varying).flatten();
         let kind = if jitter.is_some() { LimiterKind::Jitter } else { LimiterKind::CongestionWindow };
         Signal::of(kind, weight, || {
             let why = match (starting >= 0.5, marks) {

@@ -79,7 +79,7 @@ pub const RULES: &[Rule] = &[
     packets::SIZE,
     packets::ORDER,
     path::BOTTLENECK,
-    path::WAY_BACK,
+    path::RETURN_PATH,
     path::SHARED,
     path::LINE,
     path::QDISC,

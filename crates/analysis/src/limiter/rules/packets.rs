@@ -7,6 +7,7 @@ use model::units::{bits_per_second, count};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
+use super::super::threads::busiest;
 use super::{Rule, Signal};
 use crate::direction::{DirectionView, with_address};
 
@@ -81,6 +82,8 @@ fn segment_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option<
     }))
 }
 
+/// Needless retransmissions up to which they are no cause, and from which they are.
+const FEW: [f64; 2] = [2.0, 8.0];
 /// Segments that TCP expects out of order at first (net.ipv4.tcp_reordering).
 const IN_ORDER: u32 = 3;
 
@@ -95,7 +98,13 @@ pub(super) const ORDER: Rule = Rule {
         let near_threshold = each(&flows, SenderFlow::limited_by_loss).unwrap_or(0.0);
         // A window that reordering keeps small is seldom near the threshold, because each D-SACK may undo the reduction.
         let reduced = near_threshold.max(each(&flows, SenderFlow::recovering).unwrap_or(0.0));
-        let weight = 0.9 * needless * ramp(reduced, 0.1, 0.4) * (1.0 - bottleneck::weight(observations, direction));
+        // Cores that share the work of one connection reorder it, too, and then the work is the limit.
+        let ends = [&direction.sender, &direction.receiver];
+        let busy = ends.into_iter().filter_map(|side| busiest(observations, side)).map(|thread| thread.share());
+        let idle = 1.0 - ramp(busy.fold(0.0, f64::max), 0.5, 0.8);
+        let (_, spurious) = totals(&flows);
+        let weight = 0.9 * needless * ramp(spurious as f64, FEW[0], FEW[1]) * ramp(reduced, 0.1, 0.4) * idle;
+        let weight = weight * (1.0 - bottleneck::weight(observations, direction));
         Signal::of(LimiterKind::Reordering, weight, || {
             let (all, spurious) = totals(&flows);
             let rate: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
@@ -112,7 +121,7 @@ pub(super) const ORDER: Rule = Rule {
     },
 };
 
-/// All retransmitted segments, and those that had arrived.
+/// The number of retransmitted segments, and how many of them had arrived.
 fn totals(flows: &[SenderFlow<'_>]) -> (u64, u64) {
     (flows.iter().map(SenderFlow::retransmits).sum(), flows.iter().filter_map(SenderFlow::spurious).sum())
 }

@@ -6,7 +6,7 @@ use model::{BoundKind, Direction, LimiterKind};
 
 use super::super::observations::{Observations, goodput_bps, ramp};
 use super::super::queues::{packets_sent, qdisc, qdisc_limited, reduced_the_window};
-use super::super::{bottleneck, sharing, way_back};
+use super::super::{bottleneck, return_path, sharing};
 use super::{Rule, Signal};
 use crate::direction::DirectionView;
 use crate::outcome::Headline;
@@ -25,7 +25,7 @@ pub(super) const BOTTLENECK: Rule = Rule {
     },
 };
 
-pub(super) const WAY_BACK: Rule = Rule {
+pub(super) const RETURN_PATH: Rule = Rule {
     name: "return-path",
     speaks_for: &[LimiterKind::ReturnPath],
     about: "A queue delayed acknowledgements: the time from the arrival of data to its acknowledgement grew with the round trip.",
@@ -34,7 +34,7 @@ pub(super) const WAY_BACK: Rule = Rule {
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(found) = bottleneck::of(observations, direction) else { return Vec::new() };
         Signal::of(LimiterKind::ReturnPath, found.weight * found.back, || {
-            found.of_way_back(way_back::acknowledgements(direction))
+            found.of_return(return_path::acknowledgements(direction))
         })
     },
 };

@@ -23,7 +23,7 @@ fn datagrams_above_the_far_mtu_are_named() {
     assert_eq!((why.limiter, why.grade), (LimiterKind::PathMtu, Some(Grade::Strong)), "{why:#?}");
     let said = "each is a packet of 2828 bytes, larger than the MTU of 1500 bytes on the path";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // Fragments that arrive are no fault of the MTU.
+    // If fragments arrive, the MTU is not at fault.
     case.trials(|trial| trial.far.datagrams.as_mut().unwrap().received = 700);
     assert!(case.why().evidence.iter().all(|one| one.of != LimiterKind::PathMtu), "{:#?}", case.why());
 }
@@ -46,7 +46,7 @@ fn full_segments_that_never_arrive_are_a_black_hole() {
     let why = case.why();
     assert_eq!(why.grade, Some(Grade::Strong), "{why:#?}");
     assert!(why.statement.contains("the path carries packets of up to 1400 bytes"), "{}", why.statement);
-    // A path that carries full segments between its outages is no black hole.
+    // A path that carries full segments between its outages is not a black hole.
     case.samples(|i, one| one.bytes_acked = Some(300 + i * 1_448));
     assert_ne!(case.limiter(), LimiterKind::PathMtu);
 }
@@ -62,7 +62,7 @@ fn retransmissions_of_overtaken_segments_are_reordering_and_no_loss() {
     assert_eq!(why.limiter, LimiterKind::Reordering, "{why:#?}");
     let said = "90 of 100 retransmitted segments had arrived (D-SACK), and segments were overtaken by up to 30 others";
     assert!(why.statement.contains(said) && !why.also.contains(&LimiterKind::Loss), "{why:#?}");
-    // Segments that were lost are not needless, and a late timer alone is no reordering.
+    // Retransmissions of lost segments are not needless, and a late timer alone is not reordering.
     case.samples(|_, one| one.spurious = Some(0));
     assert_eq!(case.limiter(), LimiterKind::Loss);
     case.samples(|i, one| (one.spurious, one.reordering, one.timeouts) = (Some(9 * i), 3, Some(5 * i)));

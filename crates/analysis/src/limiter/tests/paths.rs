@@ -1,4 +1,4 @@
-//! The way back, other traffic, delay that varies, and queues that are too short.
+//! The return path, other traffic, delay that varies, and queues that are too short.
 
 use model::TcpSample;
 
@@ -32,14 +32,14 @@ fn growing_delay(back: f64) -> RecordedCase {
 fn delay_that_arises_after_the_data_has_arrived_is_the_return_path() {
     let why = growing_delay(1.0).why();
     assert_eq!(why.limiter, LimiterKind::ReturnPath, "{why:#?}");
-    assert!(why.statement.contains("acknowledgements (400 of them a second) queued on their way back"), "{why:#?}");
+    assert!(why.statement.contains("acknowledgements (400 of them a second) queued on the return path"), "{why:#?}");
     let why = growing_delay(0.0).why();
     assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
     assert!(why.evidence.iter().all(|one| one.of != LimiterKind::ReturnPath), "{why:#?}");
 }
 
 #[test]
-fn a_way_back_that_is_slow_gives_no_rate_of_the_path() {
+fn a_return_path_that_is_slow_gives_no_rate_of_the_path() {
     let known = |case: &RecordedCase| known_bps(&case.outcome, &case.hosts[0], &case.hosts[1]);
     assert_eq!(known(&growing_delay(1.0)), None);
     assert!(known(&growing_delay(0.0)).is_some_and(|bps| (bps - 10e6).abs() < 1e6));
@@ -64,7 +64,7 @@ fn bytes_of_others_on_an_interface_are_other_traffic() {
     let said =
         "6.77 MB of other traffic passed eth0 of the receiver beside the 5.23 MB of this measurement (56 % of all)";
     assert!(why.statement.contains(said), "{}", why.statement);
-    // Tests of the same run at the same time are no others.
+    // Simultaneous tests of the same run are not other traffic.
     case.outcome.spec.start_ns = Some(1);
     assert_ne!(case.limiter(), LimiterKind::OtherTraffic);
 }

@@ -1,9 +1,9 @@
-//! On which way a queue delayed the round trips: that of the data, or that of its acknowledgements.
+//! Which path a queue was on: that of the data, or that of its acknowledgements.
 //!
 //! The receiver's TCP counts the bytes that have arrived, the sender's TCP those that are acknowledged. The time between the two for the
-//! same byte is the way back, plus the unknown difference of the two ends' starts. As the round trips of a trial differ, a queue on the
-//! way back moves that time as much as the round trip, and a queue on the way of the data does not move it at all: the slope of one over
-//! the other is the answer, and the unknown difference cancels.
+//! same byte is the delay of the return path, plus the unknown difference of the two ends' starts. As the round trips of a trial differ, a
+//! queue on the return path changes that time as much as the round trip, and a queue on the data's path does not change it: the slope of
+//! one over the other is the answer, and the unknown difference cancels.
 
 use model::{FlowTally, TcpSample, median};
 
@@ -11,15 +11,16 @@ use super::observations::ramp;
 use crate::direction::DirectionView;
 use crate::stats::{mean, median_slope};
 
-/// Fewest bytes counts that the two ends must have in common.
+/// Fewest counts of bytes that both ends must have.
 const FEWEST: usize = 8;
-/// Smallest difference of two round trips that has a meaning, relative to the median one.
+/// Smallest difference of two round trips that has a meaning, relative to the median one, and in ns: a busy host reads late.
 const LEAST: f64 = 0.02;
-/// Slope from which the way back has a part in the delay, and from which it has all of it. The smoothed RTT lags behind, so slopes of a
-/// queue on the way back are between 0.65 and 1.1, and those of one on the way of the data are below 0.15.
+const LEAST_NS: f64 = 3e6;
+/// Slope from which the return path has a part in the delay, and from which it has all of it. The smoothed RTT lags behind, so the slopes
+/// of a queue there are between 0.65 and 1.1, and those of a queue on the data's path are below 0.15.
 const PART: [f64; 2] = [0.4, 0.65];
 
-/// Which part of the delay that a queue added arose on the way back, from 0 to 1. 0 where the ends have no series.
+/// Which part of the delay that a queue added arose on the return path, from 0 to 1. 0 where the ends have no series.
 pub(super) fn part(direction: &DirectionView<'_>) -> f64 {
     let flows = direction.sender.tally.flows.iter().zip(&direction.receiver.tally.flows);
     let slopes: Vec<f64> =
@@ -37,7 +38,7 @@ pub(super) fn acknowledgements(direction: &DirectionView<'_>) -> Option<f64> {
     direction.sender.flows().filter(|flow| flow.bytes_sent > 0).map(rate).sum()
 }
 
-/// By how much the way back of a connection grows with its round trip.
+/// By how much the delay of a connection's return path grows with its round trip.
 fn slope(sender: &FlowTally, receiver: &FlowTally) -> Option<f64> {
     let arrived = receiver.tcp.iter().filter_map(|one| Some((one.at_ns as f64, one.bytes_received? as f64)));
     let points: Vec<(f64, f64)> = arrived
@@ -47,7 +48,7 @@ fn slope(sender: &FlowTally, receiver: &FlowTally) -> Option<f64> {
         })
         .collect();
     let usual = median(&points.iter().map(|(rtt, _)| *rtt).collect::<Vec<f64>>()).filter(|_| points.len() >= FEWEST)?;
-    median_slope(&points, LEAST * usual)
+    median_slope(&points, (LEAST * usual).max(LEAST_NS))
 }
 
 /// When that many bytes were acknowledged, and the smoothed RTT then, ns; between readings in proportion.
