@@ -238,6 +238,17 @@ pub fn rates(spec: &Spec, receiver: &EndTally) -> Vec<f64> {
     counted.filter(|entry| entry.start_ns >= skipped || from > 0).map(rate).collect()
 }
 
+/// The same of a settled stream by what its sender knew to be delivered: a receiver that waits for a lost segment reads nothing, and then
+/// much at once, which says nothing about the path. `None` where the sender's TCP does not report it.
+#[must_use]
+pub fn delivered_rates(spec: &Spec, sender: &EndTally, receiver: &EndTally) -> Option<Vec<f64>> {
+    let from = receiver.steady_from_ns?;
+    let flows: Vec<&[TcpSample]> = sending(sender).collect();
+    let bits = f64::from(flows.first()?.last()?.mss) * 8e9;
+    let parts = delivered(spec, &flows)?.into_iter().filter(|part| part.start_ns >= from);
+    Some(parts.map(|part| part.per_ns() * bits).collect())
+}
+
 /// The readings of the connections that sent payload.
 fn sending(sender: &EndTally) -> impl Iterator<Item = &[TcpSample]> {
     sender.flows.iter().filter(|flow| flow.bytes_sent > 0 && !flow.tcp.is_empty()).map(|flow| flow.tcp.as_slice())

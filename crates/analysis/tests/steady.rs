@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test's helpers")]
 
-use analysis::steady::settle;
+use analysis::steady::{delivered_rates, rates, settle};
 use analysis::trial_value;
 use model::{EndTally, FlowTally, Interval, Spec, Stop, TcpSample};
 use proptest::prelude::*;
@@ -170,6 +170,27 @@ fn a_window_that_grows_slowly_towards_the_path_is_not_settled() {
         let early = Connection { exit: 0.5, ..path(control, 100.0, 200.0) };
         assert!(!early.measured(4_000).1, "{control:?}");
     }
+}
+
+#[test]
+fn what_waits_behind_a_lost_segment_does_not_widen_the_interval() {
+    let connection = path(Control::Constant, 10.0, 100.0);
+    let spec = Spec { steady: true, stop: Stop::TimeNs(20_000 * MS), ..Spec::new("tcp", "stream") };
+    let (mut near, mut far) = connection.trial(20_000);
+    settle(&spec, &mut near, &mut far).expect("a series");
+    // The receiver reads nothing for a second, and then all of it.
+    let held: u64 = far.intervals[100..110].iter_mut().map(|entry| std::mem::take(&mut entry.bytes_received)).sum();
+    far.intervals[110].bytes_received += held;
+    let spread = |rates: &[f64]| {
+        let (low, high) =
+            rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+        (high - low) / connection.bits_per_second
+    };
+    assert!(spread(&rates(&spec, &far)) > 9.0);
+    let delivered = delivered_rates(&spec, &near, &far).expect("a series");
+    assert!(delivered.len() > 100 && spread(&delivered) < 0.05, "{delivered:?}");
+    near.flows[0].tcp.iter_mut().for_each(|one| one.delivered = None);
+    assert_eq!(delivered_rates(&spec, &near, &far), None, "the kernel does not report it");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use model::{Seconds, Spec, StartUp, Trial, median};
 
 use super::Headline;
-use super::ends::{receivers, requester};
+use super::ends::{receivers, requester, senders};
 use crate::stats::quantile;
 use crate::steady;
 
@@ -14,7 +14,11 @@ const MIN_SECONDS: usize = 3;
 pub(super) fn samples(spec: &Spec, trials: &[Trial]) -> Vec<f64> {
     let of = |trial: &Trial| match Headline::of(spec) {
         Headline::Goodput => {
-            let directions = receivers(spec, &trial.near, &trial.far).into_iter().map(|end| steady::rates(spec, end));
+            let (to, from) = (receivers(spec, &trial.near, &trial.far), senders(spec, &trial.near, &trial.far));
+            // The near end receives what the far end sends.
+            let directions = to.into_iter().zip(from.into_iter().rev()).map(|(receiver, sender)| {
+                steady::delivered_rates(spec, sender, receiver).unwrap_or_else(|| steady::rates(spec, receiver))
+            });
             directions.reduce(|one, other| together(&one, &other)).unwrap_or_default()
         }
         Headline::Transactions => steady::rates(spec, requester(&trial.near, &trial.far)),
@@ -32,9 +36,10 @@ fn together(one: &[f64], other: &[f64]) -> Vec<f64> {
 
 /// The whole seconds of a single trial.
 pub(super) fn seconds(spec: &Spec, trials: &[Trial]) -> Option<Seconds> {
-    let ([_], Headline::Goodput) = (trials, Headline::of(spec)) else { return None };
+    let ([trial], Headline::Goodput) = (trials, Headline::of(spec)) else { return None };
     let each = (1_000_000_000 / spec.interval_ns.max(1)) as usize;
-    let rates = samples(spec, trials);
+    let ends = receivers(spec, &trial.near, &trial.far).into_iter().map(|receiver| steady::rates(spec, receiver));
+    let rates = ends.reduce(|one, other| together(&one, &other)).unwrap_or_default();
     let seconds: Vec<f64> =
         rates.rchunks_exact(each.max(1)).map(|second| second.iter().sum::<f64>() / second.len() as f64).collect();
     if seconds.len() < MIN_SECONDS {
