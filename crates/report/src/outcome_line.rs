@@ -92,7 +92,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     let width = labels::plus_minus(outcome);
     let each = each_direction(outcome.directions());
     match parts.first_mut() {
-        // The sum of two directions is no rate of the path.
+        // The sum of two directions is not a rate of the path.
         Some(first) if each.is_some() => *first = format!("goodput {}", each.unwrap_or_default()),
         Some(first) if width != "-" => first.push_str(&format!(" {width}")),
         Some(_) => {}

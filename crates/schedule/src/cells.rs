@@ -70,7 +70,7 @@ pub struct CellState {
     pub idle: Option<RttTally>,
     /// Of the smallest size of a curve: its stamped round trips.
     anatomy: Option<Anatomy>,
-    /// Of the fastest size of a curve: the check of the peak.
+    /// The check of the peak; only the fastest size of a curve has one.
     check: Option<PeakCheck>,
     /// Some of its trials are from an earlier part of the run, which stored no histograms of a curve's trials.
     adopted: bool,

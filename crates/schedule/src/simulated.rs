@@ -91,7 +91,7 @@ struct Ended {
     /// Passes that both ends finished, and those of them that give a curve's anatomy and no trial.
     passes: u32,
     stamped: u32,
-    /// Those that checked a curve's peak, which are no trials either.
+    /// Those that checked a curve's peak, which are not trials either.
     checked: u32,
     steps: usize,
     /// Set-ups that failed and were reset.

@@ -25,6 +25,7 @@ pub mod password;
 pub mod plan;
 pub mod run;
 pub mod running_lab;
+pub mod safe_rate;
 pub mod scratch;
 pub mod searching;
 pub mod selftest;

@@ -10,7 +10,7 @@ pub(crate) type Directions = [Option<Estimate>; 2];
 pub(crate) struct Headline {
     outcomes: u32,
     outcome: Option<Estimate>,
-    /// Of the last outcome, if it has payload in both directions.
+    /// The directions of the last outcome, if it has payload in both.
     directions: Option<Directions>,
     peak: Option<Estimate>,
     first: Option<Estimate>,

@@ -270,7 +270,7 @@ impl Peer {
         }
     }
 
-    fn host(&self) -> Option<&String> {
+    pub(crate) fn host(&self) -> Option<&String> {
         self.host.as_ref().or(self.spelled.as_ref())
     }
 

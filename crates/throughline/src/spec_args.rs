@@ -2,9 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use model::Spec;
-use session::Failure;
-use session::draft::Pattern;
+use session::draft::{Pattern, SpecDraft};
 
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
@@ -43,15 +41,22 @@ pub enum SpecError {
     Usage(String),
     /// A flag that applies to the whole run.
     RunWide(String),
-    /// The flags cannot be combined.
-    Conflict(Failure),
 }
 
-/// The spec of `words`, which begin with `stream`, `rr` or `transfer`.
+/// A measurement as a command line has it.
+#[derive(Debug)]
+pub struct Worded {
+    /// What it measures.
+    pub draft: SpecDraft,
+    /// Whether it leaves the length of a trial open.
+    pub own_time: bool,
+}
+
+/// The measurement of `words`, which begin with `stream`, `rr` or `transfer`.
 ///
 /// # Errors
 /// [`SpecError`] for arguments that the command does not take or that apply to the whole run, and for a curve, which has many specs.
-pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
+pub fn worded(words: &[String]) -> Result<Worded, SpecError> {
     let curve = Pattern::Curve.name();
     if words.first().is_some_and(|word| word == curve) {
         return Err(SpecError::Usage(format!("'{curve}' is several measurements: measure one size with rr or stream")));
@@ -61,12 +66,13 @@ pub fn spec(words: &[String]) -> Result<Spec, SpecError> {
     if let Some(flag) = matches.subcommand().and_then(|(command, matches)| run_wide(command, matches)) {
         return Err(SpecError::RunWide(flag));
     }
-    let spec = match SpecArgs::from_arg_matches(&matches).map_err(wrong)?.command {
-        SpecCommand::Stream(args) => args.spec(),
-        SpecCommand::Rr(args) => args.spec(),
-        SpecCommand::Transfer(args) => args.spec(),
+    let draft = match SpecArgs::from_arg_matches(&matches).map_err(wrong)?.command {
+        SpecCommand::Stream(args) => args.draft(),
+        SpecCommand::Rr(args) => args.draft(),
+        SpecCommand::Transfer(args) => args.draft(),
     };
-    spec.map_err(SpecError::Conflict)
+    let own_time = draft.time.is_none();
+    Ok(Worded { draft, own_time })
 }
 
 /// A flag of a command that applies to the whole run, as it is typed.

@@ -83,6 +83,11 @@ impl CellFields {
 
     /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
     pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, FieldError> {
+        self.draft(fields)?.finish()
+    }
+
+    /// The same before its defaults.
+    pub(super) fn draft(&self, fields: &BTreeMap<String, String>) -> Result<SpecDraft, FieldError> {
         let pattern = fields.get(Pattern::KEY).map_or(Ok(Pattern::default()), |name| Pattern::read(name));
         let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(Pattern::KEY, what))?);
         // The value of an end replaces the one for both.
@@ -90,7 +95,7 @@ impl CellFields {
         for (key, value) in of_both.into_iter().chain(of_ends) {
             self.set(&mut draft, key, value)?;
         }
-        draft.finish()
+        Ok(draft)
     }
 
     /// Sets a field, if the pattern of the draft has it.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use analysis::plan::PlannedCell;
 use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Shared, Spec, Stop, Stopping};
 
-use crate::Failure;
 use crate::draft::{FIELDS, Pattern, SpecDraft, field, split, unknown};
 use crate::run::{Hosts, ParsedPlan};
 use crate::values::any;
+use crate::{Failure, safe_rate};
 
 /// Most groups: each is a measuring process at both ends, and an agent has at most so many.
 pub const MAX_GROUPS: usize = 64;
@@ -218,6 +218,7 @@ fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, Str
             draft.set(key, value).map_err(|error| error.to_string())?;
         }
     }
+    safe_rate::check(&draft, hosts.from.as_deref(), hosts.host.as_deref()).map_err(|error| error.to_string())?;
     let mut spec = draft.one().map_err(|error| error.to_string())?;
     given.time(&mut spec)?;
     possible(&spec)?;
@@ -304,7 +305,7 @@ mod tests {
     }
 
     fn of(common: &SpecDraft, groups: &[&str]) -> Result<ParsedPlan, String> {
-        let hosts = Hosts { host: Some("beta".into()), ..Hosts::default() };
+        let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())
     }
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), Some(0)));
         let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.levels[Factor::GROUP].as_str()).collect();
         assert_eq!(levels, ["1", "bulk"]);
-        assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("beta")));
+        assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("127.0.0.1")));
         assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2.00 s"));
     }
 

@@ -12,12 +12,12 @@ use super::fields::CellFields;
 use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
 use super::{peer, traffic};
-use crate::Failure;
 use crate::draft::FieldError;
 use crate::fleet::Fleet;
 use crate::run::ParsedPlan;
 use crate::source::{Source, Table};
 use crate::values::{self, any};
+use crate::{Failure, safe_rate};
 
 /// Keys at the top of the file.
 const TOP: [&str; 26] = [
@@ -225,7 +225,11 @@ fn specs(
         let specs = match known {
             Some(before) => all[before].clone(),
             None => {
-                let specs = fields.specs(&cell.fields).map_err(of_field)?;
+                let draft = fields.draft(&cell.fields).map_err(of_field)?;
+                let specs = draft.clone().finish().map_err(of_field)?;
+                if !in_lab {
+                    safe_rate::check(&draft, cell.from.as_deref(), cell.to.as_deref()).map_err(of_field)?;
+                }
                 match specs.first().and_then(|spec| spec.speak.as_ref()) {
                     Some(program) => peer::check(program.as_str(), &specs),
                     None => specs.iter().try_for_each(engine::pattern::check).map_err(|error| error.to_string()),

@@ -8,13 +8,13 @@ use model::{Nanos, Ratio, Spec};
 use session::draft::SpecDraft;
 use session::paired::LEAST_PAIRS;
 use session::values::{self, SetFlag, above_zero, whole};
-use session::{Failure, paired};
+use session::{Failure, paired, safe_rate};
 
 use crate::flags::{self, Output, Peer};
 use crate::job::{Job, Shape};
 use crate::measure::measure;
 use crate::registries::one_of;
-use crate::spec_args::{self, SpecError};
+use crate::spec_args::{self, SpecError, Worded};
 
 /// Flags of `thru ab`.
 #[derive(Debug, Args)]
@@ -84,25 +84,27 @@ pub fn run(args: &AbArgs) -> Result<u8, Failure> {
 }
 
 fn compare(args: &AbArgs) -> Result<u8, Failure> {
+    let (from, host) = (args.peer.from.as_deref(), args.peer.host().map(String::as_str));
+    // A file is taken as it is.
     let side = |name, words: Option<&String>, file: Option<&PathBuf>| match (words, file) {
-        (Some(words), _) => of_words(name, words, &args.pattern),
-        (None, Some(file)) => paired::of_file(file),
+        (Some(words), _) => {
+            let Worded { draft, own_time } = of_words(name, words, &args.pattern)?;
+            safe_rate::check(&draft, from, host)?;
+            Ok((draft.one()?, own_time))
+        }
+        (None, Some(file)) => Ok((paired::of_file(file)?, false)),
         (None, None) => Err(Failure::usage(format!("--{name} is missing"))),
     };
-    let specs = [side("a", args.a.as_ref(), args.a_file.as_ref())?, side("b", args.b.as_ref(), args.b_file.as_ref())?];
-    let specs = paired::sides(specs, &args.common()?)?;
+    let a = side("a", args.a.as_ref(), args.a_file.as_ref())?;
+    let b = side("b", args.b.as_ref(), args.b_file.as_ref())?;
+    let specs = paired::sides([a.0, b.0], &args.common()?)?;
     measure(&Job {
         kind: "ab",
         specs: specs.into(),
         rule: paired::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
         schedule: Schedule::Paired(PairedPlan {
             gap_ns: args.gap.0,
-            unfixed: Unfixed {
-                own_time: [&args.a, &args.b]
-                    .into_iter()
-                    .all(|words| words.as_ref().is_some_and(|words| !has_time(words))),
-                own_budget: args.budget.is_none() && args.pairs.is_none(),
-            },
+            unfixed: Unfixed { own_time: a.1 && b.1, own_budget: args.budget.is_none() && args.pairs.is_none() },
         }),
         peer: &args.peer,
         output: &args.output,
@@ -120,29 +122,21 @@ impl AbArgs {
     }
 }
 
-/// Whether the command line of a side sets the length of its trials. A file is taken as it is.
-fn has_time(words: &str) -> bool {
-    values::words(words)
-        .iter()
-        .any(|word| word.starts_with("--time") || (word.starts_with("-t") && !word.starts_with("--")))
-}
-
-/// The spec of a side that is given as a command line.
-fn of_words(name: &str, words: &str, pattern: &str) -> Result<Spec, Failure> {
+/// A side that is given as a command line.
+fn of_words(name: &str, words: &str, pattern: &str) -> Result<Worded, Failure> {
     let split = values::words(words);
     let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
     if words.first().is_none_or(|word| word.starts_with('-')) {
         words.insert(0, pattern);
     }
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    spec_args::spec(&words).map_err(|wrong| match wrong {
+    spec_args::worded(&words).map_err(|wrong| match wrong {
         SpecError::Usage(what) => {
             Failure::usage(format!("--{name} \"{}\": {what}; see `thru {} --help`", words.join(" "), words[0]))
         }
         SpecError::RunWide(flag) => Failure::usage(format!(
             "--{name}: {flag} applies to the whole comparison: write it outside the quotes, or omit it"
         )),
-        SpecError::Conflict(failure) => failure,
     })
 }
 
@@ -152,7 +146,10 @@ mod tests {
 
     #[test]
     fn a_side_is_one_measurement_with_its_own_flags() {
-        let side = |words: &str| of_words("b", words, "stream").map_err(|failure| failure.to_string());
+        let side = |words: &str| {
+            let spec = of_words("b", words, "stream").and_then(|side| Ok(side.draft.one()?));
+            spec.map_err(|failure| failure.to_string())
+        };
         assert_eq!(
             side("rr --block 64 --spin").map(|spec| (spec.block, spec.strategy)),
             Ok((64, model::Strategy::Spin))

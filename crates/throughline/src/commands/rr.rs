@@ -2,7 +2,7 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
-use model::{ByteSize, Nanos, Spec};
+use model::{ByteSize, Nanos};
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{RequestRate, above_zero, one_block, whole};
@@ -78,7 +78,7 @@ pub struct RrArgs {
 
 impl RrArgs {
     /// The options that the flags give.
-    fn draft(&self) -> SpecDraft {
+    pub fn draft(&self) -> SpecDraft {
         let mut draft = SpecDraft {
             block: Some(self.block),
             reply: self.reply,
@@ -99,18 +99,13 @@ impl RrArgs {
         self.observing.fill(&mut draft);
         draft
     }
-
-    /// The measurement that the flags describe.
-    pub fn spec(&self) -> Result<Spec, Failure> {
-        Ok(self.draft().one()?)
-    }
 }
 
 /// Runs it.
 pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     measure(&Job {
         kind: "rr",
-        specs: vec![args.spec()?],
+        specs: vec![args.draft().one()?],
         rule: args.precision.rule(Some(BUDGET)),
         schedule: Schedule::Single(Unfixed::default()),
         peer: &args.peer,

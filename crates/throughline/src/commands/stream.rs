@@ -81,7 +81,7 @@ pub struct StreamArgs {
 
 impl StreamArgs {
     /// The options that the flags give.
-    fn draft(&self) -> SpecDraft {
+    pub fn draft(&self) -> SpecDraft {
         let mut draft = SpecDraft {
             time: self.time,
             responsiveness: self.responsiveness,
@@ -100,11 +100,6 @@ impl StreamArgs {
         self.sockets.fill(&mut draft);
         self.observing.fill(&mut draft);
         draft
-    }
-
-    /// The measurement that the flags describe.
-    pub fn spec(&self) -> Result<Spec, Failure> {
-        Ok(self.draft().one()?)
     }
 
     /// The same, but datagrams without a rate start slowly.

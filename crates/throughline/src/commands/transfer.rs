@@ -2,7 +2,6 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
-use model::Spec;
 use session::Failure;
 use session::draft::{self, Pattern, SpecDraft};
 
@@ -40,7 +39,7 @@ pub struct TransferArgs {
 
 impl TransferArgs {
     /// The options that the flags give.
-    fn draft(&self) -> SpecDraft {
+    pub fn draft(&self) -> SpecDraft {
         let mut draft = SpecDraft {
             speak: self.speak.clone(),
             host_is_ipv6: self.bulk.sizes_by_family() && self.peer.is_ipv6(),
@@ -53,11 +52,6 @@ impl TransferArgs {
         self.sockets.fill(&mut draft);
         self.observing.fill(&mut draft);
         draft
-    }
-
-    /// The measurement that the flags describe.
-    pub fn spec(&self) -> Result<Spec, Failure> {
-        Ok(self.draft().one()?)
     }
 }
 

@@ -1,19 +1,15 @@
 //! The flags that `thru stream` and `thru transfer` share.
 
 use clap::Args;
-use control::coordinator::leads_to_loopback;
-use model::{BitRate, ByteSize, Framing, Nanos, Spec};
+use model::{BitRate, ByteSize, Nanos, Spec};
 use session::Failure;
 use session::draft::SpecDraft;
-use session::running_lab::LAB_VARIABLE;
+use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
 use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, sending_rate, whole};
 
 use super::{CALLS, Load, Peer};
 use crate::job::{Lines, Shape};
 use crate::registries;
-
-/// As iperf3 does.
-const SAFE_RATE: BitRate = BitRate(1_000_000);
 
 /// How bytes are sent in bulk.
 #[derive(Debug, Clone, Args)]
@@ -90,7 +86,8 @@ impl Bulk {
     /// # Errors
     /// As [`SpecDraft::one`].
     pub fn started_safely(mut draft: SpecDraft, peer: &Peer) -> Result<Spec, Failure> {
-        let safe = safe_rate(&draft, peer);
+        let asks = lacks_rate(&draft) && !stays_here(peer.from.as_deref(), peer.host().map(String::as_str));
+        let safe = asks.then_some(SAFE_RATE);
         draft.rate = safe.or(draft.rate);
         let spec = draft.one()?;
         if let Some(rate) = safe {
@@ -110,17 +107,6 @@ impl Bulk {
     pub fn shape(&self) -> Shape<'static> {
         Shape { lines: if self.each { Lines::Each } else { Lines::Sum }, ..Shape::default() }
     }
-}
-
-/// The rate that datagrams start at if none is given; `None` where they need none, or where one is. Nothing but the receiver slows
-/// them down, so an unknown path is not filled without being asked to.
-fn safe_rate(draft: &SpecDraft, peer: &Peer) -> Option<BitRate> {
-    let given = draft.rate.is_some() || draft.unpaced || draft.find_no_loss || draft.responsiveness;
-    let datagrams = engine::transport::transport(draft.transport())
-        .is_ok_and(|transport| transport.overruns() && transport.facts().framing == Some(Framing::Udp));
-    let within = std::env::var_os(LAB_VARIABLE).is_some()
-        || (peer.from.is_none() && peer.host().is_none_or(|host| leads_to_loopback(host)));
-    (datagrams && !given && !within).then_some(SAFE_RATE)
 }
 
 #[cfg(test)]

@@ -54,10 +54,10 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
     let words = ["thru"].into_iter().chain(line.split_whitespace());
     let matches = crate::args::command().try_get_matches_from(words).map_err(|error| usage::sentence(&error))?;
     match CommandLine::from_arg_matches(&matches).unwrap().command {
-        Command::Stream(args) => args.spec().map(|spec| vec![spec]),
-        Command::Rr(args) => args.spec().map(|spec| vec![spec]),
-        Command::Transfer(args) => args.spec().map(|spec| vec![spec]),
-        Command::Curve(args) => args.draft().finish().map_err(session::Failure::from),
+        Command::Stream(args) => args.draft().finish(),
+        Command::Rr(args) => args.draft().finish(),
+        Command::Transfer(args) => args.draft().finish(),
+        Command::Curve(args) => args.draft().finish(),
         other => panic!("{other:?}"),
     }
     .map_err(|failure| {
@@ -69,7 +69,7 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
 /// The specs of a plan with the keys of the line.
 fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
     let mut words = line.split_whitespace();
-    let mut text = format!("to = \"b\"\n[base]\npattern = \"{}\"\n", words.next().unwrap());
+    let mut text = format!("to = \"127.0.0.1\"\n[base]\npattern = \"{}\"\n", words.next().unwrap());
     for word in words {
         match word.trim_start_matches('-').split_once('=') {
             Some((key, value)) => text.push_str(&format!("{key} = \"{value}\"\n")),
